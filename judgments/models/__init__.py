@@ -1,0 +1,18 @@
+"""What is asked: data, study design, units, HITs, control items."""
+
+from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
+from judgments.models.studies import HIT, CandidatePair, HITUnit, Study, Unit
+
+__all__ = [
+    "HIT",
+    "CandidatePair",
+    "Caption",
+    "Dataset",
+    "HITUnit",
+    "Item",
+    "Output",
+    "PublishedPair",
+    "Study",
+    "System",
+    "Unit",
+]
