@@ -1,6 +1,7 @@
-"""What is asked: data, study design, units, HITs, control items."""
+"""What is asked: data, study design, units, HITs, control items; and long work as rows."""
 
 from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
+from judgments.models.jobs import Job
 from judgments.models.studies import HIT, CandidatePair, HITUnit, Study, Unit
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "Dataset",
     "HITUnit",
     "Item",
+    "Job",
     "Output",
     "PublishedPair",
     "Study",

@@ -1,0 +1,1 @@
+"""The rows behind who answers."""
