@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
 
 from evaluation.statistics.aggregation import majority_vote
 from judgments.controls import ControlDeck, control_images, foreign_captions
@@ -31,9 +33,9 @@ class PairKind(Kind):
         """The units that judge one candidate pair."""
         raise NotImplementedError
 
-    def control_unit(self, image: Image, own: Text, foreign: Text, rng: Any, **fields: Any) -> UnitSpec:
-        """A control item of ``image``: one right and one wrong option."""
-        return UnitSpec(image=image.name, **fields)
+    def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
+        """The sentence A of a control item, where the kind shows one."""
+        return None
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Pairs -> units -> HITs, with control items from the control split."""
@@ -85,17 +87,22 @@ class PairKind(Kind):
         )
         return Batch(hits=tuple(hits), pairs=tuple(pairs))
 
-    def _control(self, image: Image, images: Sequence[Image], seed: int, place: str, rng: Any) -> UnitSpec:
+    def _control(self, image: Image, images: Sequence[Image], seed: int, place: str, rng: np.random.Generator) -> UnitSpec:
         own = image.references[int(rng.integers(len(image.references)))]
+        reference = self.control_reference(image, own, rng)
         foreign = foreign_captions(image, images, 1, rng)[0]
         expected = int(rng.integers(1, 3))
         first, second = (own, foreign) if expected == 1 else (foreign, own)
-        unit = self.control_unit(image, own, foreign, rng, key="", first=first, second=second,
-                                 control=True, expected=expected)
-        reference = unit.reference.key if unit.reference else None
-        key = content_key("control", self.name, seed, place, image.name, reference, first.key, second.key)
-        return UnitSpec(key=key, image=unit.image, reference=unit.reference, first=first, second=second,
-                        control=True, expected=expected)
+        shown = reference.key if reference else None
+        return UnitSpec(
+            key=content_key("control", self.name, seed, place, image.name, shown, first.key, second.key),
+            image=image.name,
+            reference=reference,
+            first=first,
+            second=second,
+            control=True,
+            expected=expected,
+        )
 
     def consensus(self, values: Sequence[int]) -> Consensus:
         """Majority with explicit ties (V15 §3)."""
