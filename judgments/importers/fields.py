@@ -97,7 +97,7 @@ class Fields:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.problem(column, shown(value), expected)
         if not abs(value) < math.inf:  # nan as well; no conversion that a long integer would break
-            raise self.problem(column, shown(value), expected)
+            raise self.problem(column, shown(self.raw(column)), expected)
         return int(value) if value == int(value) else value
 
     def whole(self, column: str, expected: str = "a whole number from 0") -> int | None:
@@ -183,7 +183,12 @@ class Columns:
             notes.count("ignored-column", detail=name)
         for name in self.required:
             if name not in names:
-                raise ImportProblem(file, line, name, "nothing", "a value: this column is required")
+                raise ImportProblem(file, line, name, "no such field", "it in every record")
+
+
+def counted(n: int, noun: str) -> str:
+    """ "1 cell", "2 cells"."""
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
 def shown(value: object) -> str:

@@ -117,7 +117,7 @@ class _Folder:
             numbers.append(number)
         low, high = sorted(numbers)
         implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
-        if high == 7 and low != 6 or implied != kind:
+        if (high == 7 and low != 6) or implied != kind:
             raise fields.problem(
                 "kind", f"{shown(kind)} with sources {numbers}", "the kind these sources make"
             )
@@ -268,6 +268,7 @@ def _known(pair: _Pair, images: Container[str] | None) -> None:
 
 def _votes(fields: Fields, column: str) -> list[int]:
     votes = fields.raw(column)
-    if not isinstance(votes, list) or not votes or any(vote not in (1, 2) for vote in votes):
+    whole = isinstance(votes, list) and all(type(vote) is int and 1 <= vote <= 2 for vote in votes)
+    if not isinstance(votes, list) or not votes or not whole:
         raise fields.problem(column, shown(votes), "a list of votes that are 1 or 2")
     return votes

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Fields, check_image, check_text, shown
+from judgments.importers.fields import Fields, check_image, check_text, counted, shown
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import JudgmentRow, PairRow, ReferenceRow, WinnerRow
 from judgments.importers.tables import CaptionRegister
@@ -234,8 +234,7 @@ def caption_key(key: str, file: Path, line: int) -> tuple[str, int, str]:
 def _cells(path: Path, number: int, line: str, width: int, shape: str) -> list[str]:
     cells = line.rstrip("\r\n").split("\t")
     if len(cells) != width:
-        plural = "cell" if len(cells) == 1 else "cells"
-        raise ImportProblem(path, number, None, f"{len(cells)} {plural}", shape)
+        raise ImportProblem(path, number, None, counted(len(cells), "cell"), shape)
     return cells
 
 

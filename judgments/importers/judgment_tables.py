@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Container, Iterator
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import Columns, Fields, shown
@@ -206,11 +206,11 @@ def _presented(fields: Fields, protocol: str | None) -> Literal["first-left", "s
     value = fields.raw("presented")
     if value is None:
         return None
-    if value not in ("first-left", "second-left"):
+    if value != "first-left" and value != "second-left":
         raise fields.problem("presented", shown(value), "first-left, second-left or nothing")
     if protocol is not None and protocol not in _TWO_SIDED:
         raise fields.problem("presented", shown(value), f"nothing: {protocol} has no sides")
-    return cast(Literal["first-left", "second-left"], value)
+    return value
 
 
 def answer_cell(answer: object) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Columns, Fields, shown
+from judgments.importers.fields import Columns, Fields, counted, shown
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import CandidateRow, PairRow, ReferenceRow
 from judgments.importers.textio import read_lines
@@ -31,7 +31,7 @@ def read_json_lines(
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue
-        values = parse_json(line, path, number)
+        values = parse_json(line.rstrip("\r\n"), path, number)
         if not isinstance(values, dict):
             found = "a JSON array" if isinstance(values, list) else shown(values)
             raise ImportProblem(path, number, None, found, "one JSON object a line")
@@ -85,7 +85,7 @@ def read_csv(
         if not any(cells):
             continue
         if len(cells) != len(names):
-            found = f"{len(cells)} cells"
+            found = counted(len(cells), "cell")
             expected = f"{len(names)} as in the header (a text that holds {separator!r} needs quotes)"
             raise ImportProblem(path, start, None, found, expected)
         yield Fields(path, start, dict(zip(names, cells, strict=True)), textual=True)

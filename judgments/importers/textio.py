@@ -46,7 +46,7 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
                         path, number, None, f"a line of more than {LINE_LIMIT:,} characters", "shorter lines"
                     )
                 if "\0" in line:
-                    raise _nul(path, number)
+                    raise ImportProblem(path, number, None, "a NUL character", "text")
                 yield number, line
     except UnicodeDecodeError as error:
         raise _undecodable(path, error, number) from error
@@ -79,9 +79,11 @@ def _open_binary(path: Path) -> BinaryIO:
 
 def _decoded(path: Path, raw: BinaryIO, encoding: str | None, newline: str) -> io.TextIOWrapper:
     buffered = io.BufferedReader(cast(io.RawIOBase, raw))
-    head = buffered.peek(4)[:4]
+    head = buffered.peek(256)[:256]
     marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
     chosen = marked or encoding or "utf-8"
+    if chosen == "utf-8":
+        _refuse_unmarked_utf16(path, head)
     try:
         return io.TextIOWrapper(buffered, encoding=chosen, newline=newline)
     except LookupError as error:
@@ -90,15 +92,12 @@ def _decoded(path: Path, raw: BinaryIO, encoding: str | None, newline: str) -> i
         ) from error
 
 
-def _nul(path: Path, line: int) -> ImportProblem:
-    with _open_binary(path) as raw:
-        head = raw.read(256)
-    # Text in UTF-16 without a mark is every other byte zero wherever it is plain ASCII.
+def _refuse_unmarked_utf16(path: Path, head: bytes) -> None:
+    # Text in UTF-16 without a mark is zero at every other byte wherever it is plain ASCII.
     for start, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         if len(head) > 1 and head[start::2].count(0) > len(head[start::2]) // 2:
             found = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
-            return ImportProblem(path, line, None, found, f"UTF-8, or the encoding named (encoding={name})")
-    return ImportProblem(path, line, None, "a NUL character", "text")
+            raise ImportProblem(path, 1, None, found, f"UTF-8, or the encoding named (encoding={name})")
 
 
 def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> ImportProblem:
