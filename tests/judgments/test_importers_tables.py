@@ -152,8 +152,8 @@ def test_bad_csv_is_refused_in_one_sentence(tmp_path, text, said):
     [
         (
             '{"image": "a.jpg", "caption": "A dog"',
-            "d.jsonl, line 2: found text that is not JSON (expecting ',' delimiter at character 38), expected "
-            "one JSON object a line.",
+            "d.jsonl, line 2: found text that is not JSON (expecting ',' delimiter at character 38), "
+            "expected one JSON object a line.",
         ),
         ('[{"image": 1}]', "d.jsonl, line 2: found a JSON array, expected one JSON object a line."),
         ('"a.jpg"', 'd.jsonl, line 2: found "a.jpg", expected one JSON object a line.'),
