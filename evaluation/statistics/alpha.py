@@ -226,7 +226,7 @@ class _Alpha:
         counts = self._counts
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
-        return np.bincount(rows, weights=deviations, minlength=counts.shape[0])
+        return np.bincount(rows, weights=deviations, minlength=counts.shape[0]).astype(np.float64)
 
     def _expected(self, weights: Floats, n: Floats) -> Floats:
         if self._level == "interval":

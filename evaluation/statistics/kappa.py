@@ -186,8 +186,8 @@ class _Cells:
         return float(self(self.frequency[np.newaxis].astype(np.float64))[0])
 
     def __call__(self, weights: Floats) -> Floats:
-        first = weights @ self._first
-        second = weights @ self._second
+        first = np.asarray(weights @ self._first)
+        second = np.asarray(weights @ self._second)
         observed = weights @ self._distance * weights.sum(axis=1)
         expected = self._expected(first, second)
         ratio = np.full(len(weights), np.nan)
