@@ -1,0 +1,8 @@
+"""Every address, from the outside in."""
+
+from django.contrib import admin
+from django.urls import path
+
+urlpatterns = [
+    path("admin/", admin.site.urls),
+]
