@@ -32,7 +32,9 @@ def control_images(images: Sequence[Image], *, split: str, least_references: int
     return usable
 
 
-def foreign_captions(image: Image, images: Sequence[Image], count: int, rng: np.random.Generator) -> list[Text]:
+def foreign_captions(
+    image: Image, images: Sequence[Image], count: int, rng: np.random.Generator
+) -> list[Text]:
     """``count`` captions of other images, of different texts, none of them a text of ``image``."""
     taken = {text.text for text in image.references}
     found: list[Text] = []

@@ -50,7 +50,9 @@ class Sampling(Part):
 class Controls(Part):
     """Items whose right answer is known."""
 
-    per_hit: Annotated[int, Field(ge=0, le=100)] = Field(0, description="Control items (relevance: images) a HIT.")
+    per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="Control items (relevance: images) a HIT."
+    )
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.7, description="Share of control items a worker must get right for the answers to be used."
     )
@@ -60,12 +62,15 @@ class Controls(Part):
 class Filter(Part):
     """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
 
-    bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(0.0, description="Judged from this score on; 0 is off.")
+    bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="Judged from this score on; 0 is off."
+    )
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
         0, description="Fill an image's last group up to this many with filtered pairs."
     )
     order: Literal["stop-first", "stem-first"] = Field(
-        "stop-first", description="stop-first: as the ROUGE script; stem-first: fits H13's printed figures better."
+        "stop-first",
+        description="stop-first: as the ROUGE script; stem-first: fits H13's printed figures better.",
     )
 
 
@@ -147,9 +152,7 @@ def make_design(values: dict[str, Any]) -> StudyDesign:
     preset: dict[str, Any] = {}
     if preset_name:
         if preset_name not in PRESETS:
-            raise DesignError(
-                f"preset is {preset_name!r}; there are {', '.join(PRESETS)}.", field="preset"
-            )
+            raise DesignError(f"preset is {preset_name!r}; there are {', '.join(PRESETS)}.", field="preset")
         preset = PRESETS[preset_name].values
         stated = values.get("protocol", preset["protocol"])
         if stated != preset["protocol"]:
@@ -174,7 +177,11 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
         under = below.get(key)
-        merged[key] = _merge(under, value) if isinstance(under, dict) and isinstance(value, dict) and key != "pairs" else value
+        merged[key] = (
+            _merge(under, value)
+            if isinstance(under, dict) and isinstance(value, dict) and key != "pairs"
+            else value
+        )
     return merged
 
 
@@ -193,7 +200,9 @@ def _as_design_error(error: ValidationError) -> DesignError:
     said = problem["msg"].removeprefix("Value error, ")
     if key and problem["type"] != "value_error":
         return DesignError(f"{key} is {found!r}; expected: {said[:1].lower()}{said[1:]}.", field=key)
-    field = key or next((word for word in re.findall(r"[a-z_.]+", said) if word in ("protocol", "controls.per_hit")), "")
+    field = key or next(
+        (word for word in re.findall(r"[a-z_.]+", said) if word in ("protocol", "controls.per_hit")), ""
+    )
     return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
 
 

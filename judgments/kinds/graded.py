@@ -54,7 +54,8 @@ class Graded(CrossedKind):
         ]
         if not groups:
             raise DesignError(
-                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.", field="filter.bleu_pre"
+                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
+                field="filter.bleu_pre",
             )
         per_hit = design.controls.per_hit
         pages = pack_groups(
@@ -72,10 +73,17 @@ class Graded(CrossedKind):
         deck = ControlDeck(images, rng)
 
         def deal(number: int, page: Sequence[Group]) -> list[Group]:
-            return [self._control(design, f"{number}.{index}", deck.deal(), images, rng) for index in range(per_hit)]
+            return [
+                self._control(design, f"{number}.{index}", deck.deal(), images, rng)
+                for index in range(per_hit)
+            ]
 
         hits = make_hits(
-            pages, seed=design.seed, protocol=self.name, controls=deal, rng=rng_for(design.seed, "control places")
+            pages,
+            seed=design.seed,
+            protocol=self.name,
+            controls=deal,
+            rng=rng_for(design.seed, "control places"),
         )
         return Batch(hits=tuple(hits), notes=crossing.notes)
 

@@ -78,16 +78,23 @@ class PairKind(Kind):
             return [
                 Group(unit.image, (unit,))
                 for unit in (
-                    self._control(deck.deal(), usable, design.seed, f"{number}.{index}", rng) for index in range(per_hit)
+                    self._control(deck.deal(), usable, design.seed, f"{number}.{index}", rng)
+                    for index in range(per_hit)
                 )
             ]
 
         hits = make_hits(
-            pages, seed=design.seed, protocol=self.name, controls=controls, rng=rng_for(design.seed, "control places")
+            pages,
+            seed=design.seed,
+            protocol=self.name,
+            controls=controls,
+            rng=rng_for(design.seed, "control places"),
         )
         return Batch(hits=tuple(hits), pairs=tuple(pairs))
 
-    def _control(self, image: Image, images: Sequence[Image], seed: int, place: str, rng: np.random.Generator) -> UnitSpec:
+    def _control(
+        self, image: Image, images: Sequence[Image], seed: int, place: str, rng: np.random.Generator
+    ) -> UnitSpec:
         own = image.references[int(rng.integers(len(image.references)))]
         reference = self.control_reference(image, own, rng)
         foreign = foreign_captions(image, images, 1, rng)[0]

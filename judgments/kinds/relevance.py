@@ -45,7 +45,8 @@ class Relevance(CrossedKind):
         ]
         if not groups:
             raise DesignError(
-                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.", field="filter.bleu_pre"
+                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
+                field="filter.bleu_pre",
             )
         per_hit = design.controls.per_hit
         pages = pack_groups(
@@ -69,7 +70,9 @@ class Relevance(CrossedKind):
         """The image's captions that passed, in tens; the last ten filled up with filtered ones (H13)."""
         rng = rng_for(design.seed, f"captions {image.name}")
         passed = np.flatnonzero(crossing.passed[index])
-        units = [self.unit(design, image, crossing.texts[column]) for column in shuffled(passed.tolist(), rng)]
+        units = [
+            self.unit(design, image, crossing.texts[column]) for column in shuffled(passed.tolist(), rng)
+        ]
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
         short = (fill_to - len(units) % size) if len(units) % size else 0
@@ -92,7 +95,10 @@ class Relevance(CrossedKind):
         deck = ControlDeck(images, rng)
 
         def deal(number: int, page: Sequence[Group]) -> list[Group]:
-            return [self._control_group(design, f"{number}.{index}", deck.deal(), images, rng) for index in range(per_hit)]
+            return [
+                self._control_group(design, f"{number}.{index}", deck.deal(), images, rng)
+                for index in range(per_hit)
+            ]
 
         return deal
 
