@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Columns, Fields, counted, shown
+from judgments.importers.fields import SHORT_NAME_LIMIT, Columns, Fields, counted, shown
 from judgments.importers.flickr8k import inside
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import (
@@ -86,7 +86,7 @@ class _Folder:
         references = {image: texts for _, image, texts in self.images()}
         seen: set[str] = set()
         for fields in read_json_lines(self.pairs_file, _PAIRS[self.name], self.notes, self.encoding):
-            pair = fields.name("pair")
+            pair = fields.name("pair", limit=SHORT_NAME_LIMIT)
             if pair in seen:
                 raise fields.problem("pair", f"{shown(pair)} a second time", "every pair once")
             seen.add(pair)

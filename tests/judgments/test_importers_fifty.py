@@ -183,7 +183,7 @@ def test_the_votes_and_winners_of_pascal_50s_are_read_whole(shared):
     pairwise = open_judgments("pascal-50s", data, protocol="pairwise")
     votes = Counter(row.pair for row in pairwise.judgments())
     assert Counter(votes.values()) == {11: 3_994, 10: 6}
-    majority = Counter()
+    majority: Counter[str | None] = Counter()
     for row in open_judgments("pascal-50s", data, protocol="pairwise").judgments():
         majority[row.pair] += 1 if row.value == 1 else -1
     agree: Counter[str] = Counter()

@@ -102,6 +102,15 @@ def test_three_grades_become_three_anonymous_raters(tmp_path):
     )
 
 
+def test_long_image_names_still_give_a_short_and_steady_unit(tmp_path):
+    long = "x" * 90 + ".jpg"
+    path = written(tmp_path, "ExpertAnnotations.txt", f"{long}\ta.jpg#0\t1\t1\t1\n{long}\tb.jpg#0\t1\t1\t1\n")
+    units = [[row.unit for row in open_judgments("flickr8k-expert", path).judgments()] for _ in range(2)]
+    assert units[0] == units[1]
+    assert len(set(units[0])) == 2
+    assert max(map(len, units[0])) <= 80
+
+
 def test_counts_of_yes_and_no_become_as_many_anonymous_raters(tmp_path):
     path = written(tmp_path, "CrowdFlowerAnnotations.txt", "a_1.jpg\tb_2.jpg#2\t0.75\t3\t1\n")
     source = open_judgments("flickr8k-crowd", path)

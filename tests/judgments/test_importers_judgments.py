@@ -18,7 +18,7 @@ from judgments.importers.judgment_tables import answer_cell
 from judgments.importers.records import JUDGMENT_COLUMNS, JudgmentRow
 from tests.judgments.files import refusal, written
 
-EXPORTED = {
+EXPORTED: dict[str, object] = {
     "study": "flickr8k-relevance",
     "unit": "u-1",
     "protocol": "relevance",
@@ -240,7 +240,7 @@ def test_a_unit_has_one_content(tmp_path):
 
 def test_unknown_images_and_captions_are_refused(tmp_path):
     path = written(tmp_path, "j.jsonl", json.dumps(EXPORTED))
-    image, caption = EXPORTED["image"], EXPORTED["first"]
+    image, caption = "1305564994_00513f9a5b.jpg", "1305564994_00513f9a5b.jpg#2"
     known = open_judgments("jsonl", path).judgments({image}, {caption})
     assert [row.unit for row in known] == ["u-1"]
     assert refusal(open_judgments("jsonl", path).judgments({"x"})) == (
