@@ -96,6 +96,8 @@ def resume_worker(*, study: Study, name: str, resume: str) -> Joined:
 def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
     if study.state != Study.State.OPEN:
         raise JoinRefused("This study is not open for answers.")
+    if study.simulated:
+        raise JoinRefused("This study is a rehearsal with simulated answers; nobody can join it.")
     access = design.access
     if access.join == "code" and not secrets.compare_digest(code.strip().encode(), access.code.encode()):
         raise JoinRefused("The code is not the one of this study.")

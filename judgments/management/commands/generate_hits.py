@@ -35,7 +35,9 @@ class Command(QuorumCommand):
                 raise WrongState(
                     f"Study {study.slug!r} was generated before its dataset changed; its HITs cannot be drawn again."
                 )
-            self.say(f"Study {study.slug} has its HITs already; they are written again, nothing was generated.")
+            self.say(
+                f"Study {study.slug} has its HITs already; they are written again, nothing was generated."
+            )
         else:
             with progress_bar() as progress:
                 batch = generate_hits(study=study, progress=progress)

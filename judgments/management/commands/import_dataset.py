@@ -20,7 +20,9 @@ class Command(QuorumCommand):
         parser.add_argument("format", choices=list(DATASET_FORMATS))
         parser.add_argument("path", type=Path)
         parser.add_argument("--name", required=True, help="letters, digits, - and _")
-        parser.add_argument("--images", help="a folder with the pictures, or the address they are served from")
+        parser.add_argument(
+            "--images", help="a folder with the pictures, or the address they are served from"
+        )
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
 
     def handle(self, *args: Any, **options: Any) -> None:
