@@ -37,7 +37,7 @@ def draw_flips(*, design: StudyDesign, hit: HIT, worker: Worker) -> list[bool]:
 def places_of(assignment: Assignment) -> list[Place]:
     """The assignment's units in the order shown, in one query."""
     rows = (
-        HITUnit.objects.filter(hit_id=assignment.hit_id)
+        HITUnit.objects.filter(hit=assignment.hit)
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
         .order_by("position")
     )
@@ -48,9 +48,7 @@ def places_of(assignment: Assignment) -> list[Place]:
     ]
 
 
-def shown_unit(
-    place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]
-) -> dict[str, Any]:
+def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
     """One unit as in CONTRACT 4: position, protocol, question, and what the kind shows."""
     kind = KINDS[design.protocol]
     return {

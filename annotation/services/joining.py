@@ -100,7 +100,9 @@ def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: boo
     if access.join == "code" and not secrets.compare_digest(code.strip().encode(), access.code.encode()):
         raise JoinRefused("The code is not the one of this study.")
     if access.join == "invited":
-        invitation = Invitation.objects.filter(study=study, code=code.strip()).first() if code.strip() else None
+        invitation = (
+            Invitation.objects.filter(study=study, code=code.strip()).first() if code.strip() else None
+        )
         if invitation is None or invitation.used_at is not None:
             raise JoinRefused("This study is for invited people; the invitation code is unknown or was used.")
     if design.consent and not consent:
@@ -113,7 +115,9 @@ def _worker_named(name: str, known: Worker | None) -> tuple[Worker, str, str | N
     token, resume = new_secret(), secrets.token_urlsafe(12)
     try:
         with transaction.atomic():
-            worker = Worker.objects.create(name=name, token_hash=hash_secret(token), resume_hash=hash_secret(resume))
+            worker = Worker.objects.create(
+                name=name, token_hash=hash_secret(token), resume_hash=hash_secret(resume)
+            )
     except IntegrityError:
         raise NameTaken(
             f"The name {name!r} is taken. Choose another one, or come back with the resume code you were shown."
