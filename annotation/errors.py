@@ -46,7 +46,9 @@ class AnswersMissing(QuorumError):
     title = "Answers are missing"
 
     def __init__(self, missing: Sequence[int]) -> None:
-        listed = ", ".join(str(position) for position in missing[:10]) + (", ..." if len(missing) > 10 else "")
+        listed = ", ".join(str(position) for position in missing[:10]) + (
+            ", ..." if len(missing) > 10 else ""
+        )
         super().__init__(f"Your answers are saved; still without an answer: {listed}.")
         self.missing = list(missing)
 

@@ -56,9 +56,7 @@ def places_of(assignment: Assignment) -> list[Place]:
     return placed(units_of_hit(assignment.hit_id), assignment.flips)
 
 
-def shown_unit(
-    place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]
-) -> dict[str, Any]:
+def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
     """One unit as in CONTRACT 4: position, protocol, question, and what the kind shows."""
     kind = KINDS[design.protocol]
     return {

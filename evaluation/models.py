@@ -17,7 +17,9 @@ class Consensus(models.Model):
         PUBLISHED = "published", "published without votes"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consensus")
-    unit = models.OneToOneField(Unit, on_delete=models.CASCADE, related_name="consensus", null=True, blank=True)
+    unit = models.OneToOneField(
+        Unit, on_delete=models.CASCADE, related_name="consensus", null=True, blank=True
+    )
     pair = models.OneToOneField(
         CandidatePair, on_delete=models.CASCADE, related_name="consensus", null=True, blank=True
     )

@@ -5,23 +5,42 @@ They come from the control split, so that no judged image is among them (H13 §4
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from judgments.draws import shuffled
 from judgments.errors import DesignError
-from judgments.material import Image, Text
+from judgments.material import Group, Image, Text
 
 MOST_RIGHT = 3  # H13: one to three right captions among ten
 
 
-def control_images(images: Sequence[Image], *, split: str, least_references: int) -> list[Image]:
-    """The images that can give control items.
+Dealer = Callable[[int, Sequence[Group]], list[Group]]
+
+
+def control_dealer(
+    images: Sequence[Image],
+    *,
+    split: str,
+    per_hit: int,
+    least_references: int,
+    rng: np.random.Generator,
+    make: Callable[[str, Image, Sequence[Image]], Group],
+) -> Dealer:
+    """A function (page number, page) -> the control groups of that page.
+
+    Args:
+        images: those of the control split.
+        least_references: how many references an image needs to be one.
+        make: (place, image, all control images) -> group; the place tells equal items of different HITs apart.
 
     Raises:
-        DesignError: there are fewer than two (a wrong caption needs another image).
+        DesignError: control items are asked for and fewer than two images can give one (a wrong caption needs
+            another image).
     """
+    if not per_hit:
+        return lambda number, page: []
     usable = [image for image in images if len(image.references) >= least_references]
     if len(usable) < 2:
         raise DesignError(
@@ -29,10 +48,17 @@ def control_images(images: Sequence[Image], *, split: str, least_references: int
             f"{least_references} or more references; at least two are needed (or set controls.per_hit = 0).",
             field="controls.split",
         )
-    return usable
+    deck = ControlDeck(usable, rng)
+
+    def deal(number: int, page: Sequence[Group]) -> list[Group]:
+        return [make(f"{number}.{index}", deck.deal(), usable) for index in range(per_hit)]
+
+    return deal
 
 
-def foreign_captions(image: Image, images: Sequence[Image], count: int, rng: np.random.Generator) -> list[Text]:
+def foreign_captions(
+    image: Image, images: Sequence[Image], count: int, rng: np.random.Generator
+) -> list[Text]:
     """``count`` captions of other images, of different texts, none of them a text of ``image``."""
     taken = {text.text for text in image.references}
     found: list[Text] = []

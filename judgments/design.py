@@ -27,7 +27,7 @@ AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
 class Part(BaseModel):
     """A table of the study file."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", str_strip_whitespace=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)
 
 
 class Sampling(Part):
@@ -50,7 +50,9 @@ class Sampling(Part):
 class Controls(Part):
     """Items whose right answer is known."""
 
-    per_hit: Annotated[int, Field(ge=0, le=100)] = Field(0, description="Control items (relevance: images) a HIT.")
+    per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="Control items (relevance: images) a HIT."
+    )
     threshold: Annotated[float, Field(ge=0, le=1)] = Field(
         0.7, description="Share of control items a worker must get right for the answers to be used."
     )
@@ -60,12 +62,15 @@ class Controls(Part):
 class Filter(Part):
     """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
 
-    bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(0.0, description="Judged from this score on; 0 is off.")
+    bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="Judged from this score on; 0 is off."
+    )
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
         0, description="Fill an image's last group up to this many with filtered pairs."
     )
     order: Literal["stop-first", "stem-first"] = Field(
-        "stop-first", description="stop-first: as the ROUGE script; stem-first: fits H13's printed figures better."
+        "stop-first",
+        description="stop-first: as the ROUGE script; stem-first: fits H13's printed figures better.",
     )
 
 
@@ -147,9 +152,7 @@ def make_design(values: dict[str, Any]) -> StudyDesign:
     preset: dict[str, Any] = {}
     if preset_name:
         if preset_name not in PRESETS:
-            raise DesignError(
-                f"preset is {preset_name!r}; there are {', '.join(PRESETS)}.", field="preset"
-            )
+            raise DesignError(f"preset is {preset_name!r}; there are {', '.join(PRESETS)}.", field="preset")
         preset = PRESETS[preset_name].values
         stated = values.get("protocol", preset["protocol"])
         if stated != preset["protocol"]:
@@ -174,27 +177,42 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     merged = dict(below)
     for key, value in above.items():
         under = below.get(key)
-        merged[key] = _merge(under, value) if isinstance(under, dict) and isinstance(value, dict) and key != "pairs" else value
+        merged[key] = (
+            _merge(under, value)
+            if isinstance(under, dict) and isinstance(value, dict) and key != "pairs"
+            else value
+        )
     return merged
 
 
 def _as_design_error(error: ValidationError) -> DesignError:
     """The first problem in one sentence; an unknown key names the nearest known one."""
-    problem = error.errors(include_url=False, include_context=True)[0]
-    path = [str(part) for part in problem["loc"] if not str(part).startswith(("literal[", "constrained-"))]
+    problems = error.errors(include_url=False)
+    problem = problems[0]
+    path = _path(problem["loc"])
     key = ".".join(path)
+    said = problem["msg"].removeprefix("Value error, ")
     if problem["type"] == "extra_forbidden":
-        known = _keys_beside(path)
-        near = difflib.get_close_matches(path[-1], known, n=1, cutoff=0.0)
+        near = difflib.get_close_matches(path[-1], _keys_beside(path), n=1, cutoff=0.0)
         return DesignError(f"{key} is not a key of a study file; the nearest one is {near[0]!r}.", field=key)
     if problem["type"] == "missing":
         return DesignError(f"{key} is missing; name, dataset and protocol have no default.", field=key)
-    found = problem.get("input")
-    said = problem["msg"].removeprefix("Value error, ")
-    if key and problem["type"] != "value_error":
-        return DesignError(f"{key} is {found!r}; expected: {said[:1].lower()}{said[1:]}.", field=key)
-    field = key or next((word for word in re.findall(r"[a-z_.]+", said) if word in ("protocol", "controls.per_hit")), "")
-    return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
+    if problem["type"] == "value_error":
+        named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
+        field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
+        return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
+    # a key that takes 'all' or a number fails once for each
+    wanted = [
+        re.sub(r"^(input|string|value) should (be|have) ", "", one["msg"].lower())
+        for one in problems
+        if _path(one["loc"]) == path
+    ]
+    return DesignError(f"{key} is {problem['input']!r}; expected {' or '.join(wanted)}.", field=key)
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """Where a problem is, without pydantic's own marks for unions and keys of a table."""
+    return [str(part) for part in location if not re.search(r"[\[\]]|^constrained-|^int$", str(part))]
 
 
 def _keys_beside(path: list[str]) -> list[str]:

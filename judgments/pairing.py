@@ -104,8 +104,10 @@ Machines = tuple[str, ...]
 
 def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
     """The choice whose machines took part least so far; among equals the first."""
-    return min(choices, key=lambda names: (max((used[name] for name in names), default=0),
-                                           sum(used[name] for name in names)))
+    return min(
+        choices,
+        key=lambda names: (max((used[name] for name in names), default=0), sum(used[name] for name in names)),
+    )
 
 
 def _draw_published(
@@ -114,7 +116,9 @@ def _draw_published(
     """Published pairs in random order, those of rarely used machines first."""
     judged = {image.name for image in images}
     pool: dict[Machines, list[Pair]] = {}
-    for pair in shuffled([pair for pair in material.published if pair.kind == kind and pair.image in judged], rng):
+    for pair in shuffled(
+        [pair for pair in material.published if pair.kind == kind and pair.image in judged], rng
+    ):
         names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
         pool.setdefault(tuple(names), []).append(pair)
     used: Counter[str] = Counter()
@@ -208,7 +212,9 @@ def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator)
     """Settle which candidate is first (drawn) and hold human candidates out of the references."""
     flip = bool(rng.integers(2))
     first, second = (option.second, option.first) if flip else (option.first, option.second)
-    systems = (option.second_system, option.first_system) if flip else (option.first_system, option.second_system)
+    systems = (
+        (option.second_system, option.first_system) if flip else (option.first_system, option.second_system)
+    )
     human = [text.text for text, system in zip((first, second), systems, strict=True) if system is None]
     references = tuple(text.key for text in image.references if text.text not in human)
     return Pair(

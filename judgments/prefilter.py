@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics.prefilter import bleu_pre_matrix
+from evaluation.metrics import bleu_pre_matrix
 
 
 def passes_filter(

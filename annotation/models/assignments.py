@@ -62,7 +62,8 @@ class Assignment(models.Model):
         default=list, help_text="Per position, whether the unit's second candidate is shown first."
     )
     answers = models.JSONField(
-        default=dict, help_text="Position -> {value, seconds} as the worker saw it: the draft, then what was sent."
+        default=dict,
+        help_text="Position -> {value, seconds} as the worker saw it: the draft, then what was sent.",
     )
     simulated = models.BooleanField(default=False)
 
@@ -74,9 +75,13 @@ class Assignment(models.Model):
             models.UniqueConstraint(
                 fields=["hit", "worker"], condition=Q(state__in=LIVE), name="a_worker_holds_a_hit_once"
             ),
-            models.UniqueConstraint(fields=["hit", "seat"], condition=Q(state__in=LIVE), name="a_seat_is_taken_once"),
             models.UniqueConstraint(
-                fields=["study", "worker"], condition=Q(state="accepted"), name="a_worker_holds_one_hit_at_a_time"
+                fields=["hit", "seat"], condition=Q(state__in=LIVE), name="a_seat_is_taken_once"
+            ),
+            models.UniqueConstraint(
+                fields=["study", "worker"],
+                condition=Q(state="accepted"),
+                name="a_worker_holds_one_hit_at_a_time",
             ),
             models.CheckConstraint(
                 condition=Q(submitted_at__isnull=True) | Q(submitted_at__gte=F("accepted_at")),
@@ -88,7 +93,9 @@ class Assignment(models.Model):
             ),
         ]
         indexes = [
-            models.Index(fields=["study", "expires_at"], condition=Q(state="accepted"), name="leases_by_expiry"),
+            models.Index(
+                fields=["study", "expires_at"], condition=Q(state="accepted"), name="leases_by_expiry"
+            ),
             models.Index(fields=["worker", "hit"], name="work_of_a_worker"),
         ]
 
@@ -129,14 +136,18 @@ class Judgment(models.Model):
     answer = models.JSONField(null=True, blank=True, help_text="Open answers: text, keywords, links.")
     presented = models.CharField(max_length=11, choices=Presented, blank=True)
     seconds = models.FloatField(null=True, blank=True)
-    set_aside = models.BooleanField(default=False, help_text="Imported as not used by the study it comes from.")
+    set_aside = models.BooleanField(
+        default=False, help_text="Imported as not used by the study it comes from."
+    )
 
     objects = JudgmentQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["assignment", "unit"], name="one_judgment_per_assignment_and_unit"),
+            models.UniqueConstraint(
+                fields=["assignment", "unit"], name="one_judgment_per_assignment_and_unit"
+            ),
             models.CheckConstraint(
                 condition=Q(value__isnull=False) | Q(answer__isnull=False), name="a_judgment_has_an_answer"
             ),

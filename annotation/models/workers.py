@@ -54,13 +54,20 @@ class Worker(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.UniqueConstraint(fields=["name"], condition=Q(source="local"), name="local_worker_name_once"),
             models.UniqueConstraint(
-                fields=["study", "name"], condition=~Q(source="local"), name="worker_name_once_per_rehearsal_or_import"
+                fields=["name"], condition=Q(source="local"), name="local_worker_name_once"
             ),
-            models.UniqueConstraint(fields=["token_hash"], condition=~Q(token_hash=""), name="worker_token_once"),
+            models.UniqueConstraint(
+                fields=["study", "name"],
+                condition=~Q(source="local"),
+                name="worker_name_once_per_rehearsal_or_import",
+            ),
+            models.UniqueConstraint(
+                fields=["token_hash"], condition=~Q(token_hash=""), name="worker_token_once"
+            ),
             models.CheckConstraint(
-                condition=Q(source="local", study__isnull=True) | (~Q(source="local") & Q(study__isnull=False)),
+                condition=Q(source="local", study__isnull=True)
+                | (~Q(source="local") & Q(study__isnull=False)),
                 name="only_local_workers_belong_to_no_study",
             ),
         ]
@@ -91,7 +98,9 @@ class Participation(models.Model):
 
     class Meta:
         ordering = ["study_id", "joined_at"]
-        constraints = [models.UniqueConstraint(fields=["study", "worker"], name="a_worker_joins_a_study_once")]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "worker"], name="a_worker_joins_a_study_once")
+        ]
 
     def __str__(self) -> str:
         return f"{self.worker} in {self.study}"

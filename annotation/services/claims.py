@@ -125,7 +125,9 @@ def return_assignment(*, assignment: Assignment) -> None:
         return
     assignment.refresh_from_db(fields=["state"])
     if assignment.state not in (Assignment.State.RETURNED, Assignment.State.EXPIRED):
-        raise AlreadyEnded("Your answers were submitted and stay; this page of work cannot be returned any more.")
+        raise AlreadyEnded(
+            "Your answers were submitted and stay; this page of work cannot be returned any more."
+        )
 
 
 def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
@@ -137,7 +139,9 @@ def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
 def _free(assignment: Assignment, state: Assignment.State) -> bool:
     """Accepted -> ``state``, and the slot back, in one transaction; False when it was not accepted any more."""
     with transaction.atomic():
-        moved = Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.ACCEPTED).update(state=state)
-        if moved:
+        moved = Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.ACCEPTED).update(
+            state=state
+        )
+        if moved and assignment.hit_id is not None:
             HIT.objects.filter(pk=assignment.hit_id).update(open_slots=F("open_slots") + 1)
     return bool(moved)

@@ -144,7 +144,9 @@ def _worker_named(name: str, known: Worker | None) -> tuple[Worker, str, str | N
     token, resume = new_secret(), secrets.token_urlsafe(12)
     try:
         with transaction.atomic():
-            worker = Worker.objects.create(name=name, token_hash=hash_secret(token), resume_hash=hash_secret(resume))
+            worker = Worker.objects.create(
+                name=name, token_hash=hash_secret(token), resume_hash=hash_secret(resume)
+            )
     except IntegrityError:
         raise NameTaken(
             f"The name {name!r} is taken. Choose another one, or come back with the resume code you were shown."

@@ -111,7 +111,9 @@ def _refuse_ended(assignment: Assignment) -> None:
 
 
 def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
-    same = all(assignment.answers.get(key, {}).get("value") == answer["value"] for key, answer in given.items())
+    same = all(
+        assignment.answers.get(key, {}).get("value") == answer["value"] for key, answer in given.items()
+    )
     if not same:
         raise AlreadyEnded("Your answers were submitted before and stay as they were then.")
 
@@ -136,7 +138,9 @@ def checked_answers(
             raise AnswerProblem(f"Nothing was saved: position is {position!r}; expected 1 to {count}.")
         if type(value) is not int or value not in kind.values:
             listed = " or ".join(str(one) for one in allowed)
-            raise AnswerProblem(f"Nothing was saved: the value at position {position} is {value!r}; expected {listed}.")
+            raise AnswerProblem(
+                f"Nothing was saved: the value at position {position} is {value!r}; expected {listed}."
+            )
         if seconds is not None and (type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS):
             raise AnswerProblem(
                 f"Nothing was saved: seconds at position {position} is {seconds!r}; expected 0 to {MOST_SECONDS:.0f}."
@@ -162,11 +166,15 @@ def _store_judgments(
     assignment: Assignment, kind: Kind, places: Sequence[Place], answers: Mapping[str, dict[str, Any]]
 ) -> None:
     now = timezone.now()
-    moved = Assignment.objects.holding(now).filter(pk=assignment.pk).update(
-        state=Assignment.State.SUBMITTED, submitted_at=now, answers=dict(answers)
+    moved = (
+        Assignment.objects.holding(now)
+        .filter(pk=assignment.pk)
+        .update(state=Assignment.State.SUBMITTED, submitted_at=now, answers=dict(answers))
     )
     if not moved:
-        raise TooLate("The time for this page of work ended while it was submitted; what you had saved is kept.")
+        raise TooLate(
+            "The time for this page of work ended while it was submitted; what you had saved is kept."
+        )
     assignment.refresh_from_db(fields=["state", "submitted_at", "answers"])
     Judgment.objects.bulk_create(
         Judgment(
@@ -187,9 +195,7 @@ def _presented(kind: Kind, place: Place) -> str:
 
 
 @transaction.atomic
-def report_problem(
-    *, assignment: Assignment, position: int, what: str, comment: str = ""
-) -> ProblemReport:
+def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
     """Keep a worker's report about the item at ``position``.
 
     Raises:
@@ -199,7 +205,9 @@ def report_problem(
     if place is None:
         raise AnswerProblem(f"The report was not saved: there is no position {position}.")
     if what not in ProblemReport.What.values:
-        raise AnswerProblem(f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.What.values)}.")
+        raise AnswerProblem(
+            f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.What.values)}."
+        )
     return ProblemReport.objects.create(
         assignment=assignment, unit=place.unit, what=what, comment=comment.strip()[:2000]
     )

@@ -95,8 +95,16 @@ class Kind(ABC):
         """
 
     @abstractmethod
-    def consensus(self, values: Sequence[int]) -> Consensus:
-        """What ``values`` (canonical answers) say together."""
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+        """What the judgments of each unit say together.
+
+        Args:
+            units: (N,) the unit of each judgment.
+            values: (N,) canonical answers.
+
+        Returns:
+            unit -> consensus, for the units that occur.
+        """
 
     def canonical(self, value: int, *, flipped: bool) -> int:
         """The unit's answer for what the worker saw: on flipped sides 1 and 2 change places."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation.statistics.aggregation import mean_grade
-from judgments.controls import ControlDeck, control_images, foreign_captions
+from evaluation.statistics.aggregation import majority_vote, mean_grade
+from judgments.controls import control_dealer, foreign_captions
 from judgments.draws import rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import Choice, Consensus
@@ -54,7 +53,8 @@ class Graded(CrossedKind):
         ]
         if not groups:
             raise DesignError(
-                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.", field="filter.bleu_pre"
+                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
+                field="filter.bleu_pre",
             )
         per_hit = design.controls.per_hit
         pages = pack_groups(
@@ -64,18 +64,20 @@ class Graded(CrossedKind):
             repeat_images=False,
         )
         rng = rng_for(design.seed, "controls")
-        images = (
-            control_images(crossing.division.controls, split=design.controls.split, least_references=1)
-            if per_hit
-            else []
+        deal = control_dealer(
+            crossing.division.controls,
+            split=design.controls.split,
+            per_hit=per_hit,
+            least_references=1,
+            rng=rng,
+            make=lambda place, image, images: self._control(design, place, image, images, rng),
         )
-        deck = ControlDeck(images, rng)
-
-        def deal(number: int, page: Sequence[Group]) -> list[Group]:
-            return [self._control(design, f"{number}.{index}", deck.deal(), images, rng) for index in range(per_hit)]
-
         hits = make_hits(
-            pages, seed=design.seed, protocol=self.name, controls=deal, rng=rng_for(design.seed, "control places")
+            pages,
+            seed=design.seed,
+            protocol=self.name,
+            controls=deal,
+            rng=rng_for(design.seed, "control places"),
         )
         return Batch(hits=tuple(hits), notes=crossing.notes)
 
@@ -94,14 +96,19 @@ class Graded(CrossedKind):
         low, high = str(expected).split("-")
         return int(low) <= value <= int(high)
 
-    def consensus(self, values: Sequence[int]) -> Consensus:
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
         """The mean grade (H13); a mean has no winner, so share, margin and tie say nothing."""
-        mean = mean_grade(values)
-        return Consensus(
-            n=len(values),
-            value=None if not len(values) else mean,
-            share=None,
-            margin=None,
-            tie=False,
-            votes={str(value): count for value, count in sorted(Counter(values).items())},
-        )
+        votes = majority_vote(units, values, labels=self.values)
+        means = mean_grade(units, values)
+        rows = zip(means.units.tolist(), means.mean.tolist(), votes.counts.tolist(), strict=True)
+        return {
+            unit: Consensus(
+                n=sum(counts),
+                value=mean,
+                share=None,
+                margin=None,
+                tie=False,
+                votes={str(value): count for value, count in zip(self.values, counts, strict=True)},
+            )
+            for unit, mean, counts in rows
+        }

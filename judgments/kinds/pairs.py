@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from evaluation.statistics.aggregation import majority_vote
-from judgments.controls import ControlDeck, control_images, foreign_captions
+from judgments.controls import control_dealer, foreign_captions
 from judgments.draws import content_key, rng_for
 from judgments.kinds.base import Choice, Consensus, Kind
 from judgments.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
@@ -65,36 +65,34 @@ class PairKind(Kind):
             repeat_images=True,
         )
         rng = rng_for(design.seed, "controls")
-        deck = None
-        if per_hit:
-            usable = control_images(
-                division.controls, split=design.controls.split, least_references=self.control_references
-            )
-            deck = ControlDeck(usable, rng)
-
-        def controls(number: int, page: Sequence[Group]) -> list[Group]:
-            if deck is None:
-                return []
-            return [
-                Group(unit.image, (unit,))
-                for unit in (
-                    self._control(deck.deal(), usable, design.seed, f"{number}.{index}", rng) for index in range(per_hit)
-                )
-            ]
-
+        deal = control_dealer(
+            division.controls,
+            split=design.controls.split,
+            per_hit=per_hit,
+            least_references=self.control_references,
+            rng=rng,
+            make=lambda place, image, images: self._control(design.seed, place, image, images, rng),
+        )
         hits = make_hits(
-            pages, seed=design.seed, protocol=self.name, controls=controls, rng=rng_for(design.seed, "control places")
+            pages,
+            seed=design.seed,
+            protocol=self.name,
+            controls=deal,
+            rng=rng_for(design.seed, "control places"),
         )
         return Batch(hits=tuple(hits), pairs=tuple(pairs))
 
-    def _control(self, image: Image, images: Sequence[Image], seed: int, place: str, rng: np.random.Generator) -> UnitSpec:
+    def _control(
+        self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """A right and a wrong option; which is first is drawn."""
         own = image.references[int(rng.integers(len(image.references)))]
         reference = self.control_reference(image, own, rng)
         foreign = foreign_captions(image, images, 1, rng)[0]
         expected = int(rng.integers(1, 3))
         first, second = (own, foreign) if expected == 1 else (foreign, own)
         shown = reference.key if reference else None
-        return UnitSpec(
+        unit = UnitSpec(
             key=content_key("control", self.name, seed, place, image.name, shown, first.key, second.key),
             image=image.name,
             reference=reference,
@@ -103,15 +101,28 @@ class PairKind(Kind):
             control=True,
             expected=expected,
         )
+        return Group(image.name, (unit,))
 
-    def consensus(self, values: Sequence[int]) -> Consensus:
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
         """Majority with explicit ties (V15 §3)."""
-        vote = majority_vote(values, labels=self.values)
-        return Consensus(
-            n=vote.n,
-            value=vote.winner,
-            share=vote.share,
-            margin=vote.margin,
-            tie=vote.tie,
-            votes={str(label): count for label, count in vote.counts.items()},
+        votes = majority_vote(units, values, labels=self.values)
+        rows = zip(
+            votes.units.tolist(),
+            votes.values(),
+            votes.counts.tolist(),
+            votes.share.tolist(),
+            votes.margin.tolist(),
+            votes.tie.tolist(),
+            strict=True,
         )
+        return {
+            unit: Consensus(
+                n=sum(counts),
+                value=value,
+                share=share,
+                margin=margin,
+                tie=tie,
+                votes=dict(zip(("1", "2"), counts, strict=True)),
+            )
+            for unit, value, counts, share, margin, tie in rows
+        }

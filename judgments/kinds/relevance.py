@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from evaluation.statistics.aggregation import relevance_consensus
-from judgments.controls import ControlDeck, control_images, foreign_captions, right_caption_count
+from evaluation.statistics.aggregation import relevance_vote
+from judgments.controls import control_dealer, foreign_captions, right_caption_count
 from judgments.draws import rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import Choice, Consensus
 from judgments.kinds.crossing import CrossedKind, Crossing, chunked
-from judgments.material import Batch, Group, Image, Material
+from judgments.material import Batch, Group, Image, Material, UnitSpec
 from judgments.packing import make_hits, pack_groups
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ class Relevance(CrossedKind):
         ]
         if not groups:
             raise DesignError(
-                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.", field="filter.bleu_pre"
+                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
+                field="filter.bleu_pre",
             )
         per_hit = design.controls.per_hit
         pages = pack_groups(
@@ -54,22 +55,33 @@ class Relevance(CrossedKind):
             rng=rng_for(design.seed, "packing"),
             repeat_images=False,
         )
+        rng = rng_for(design.seed, "controls")
+        deal = control_dealer(
+            crossing.division.controls,
+            split=design.controls.split,
+            per_hit=per_hit,
+            least_references=1,
+            rng=rng,
+            make=lambda place, image, images: self._control_group(design, place, image, images, rng),
+        )
         hits = make_hits(
             pages,
             seed=design.seed,
             protocol=self.name,
-            controls=self._control_dealer(design, crossing),
+            controls=deal,
             rng=rng_for(design.seed, "control places"),
         )
         return Batch(hits=tuple(hits), notes=crossing.notes)
 
     def _groups(
         self, design: StudyDesign, crossing: Crossing, index: int, image: Image
-    ) -> list[tuple]:  # of UnitSpec
+    ) -> list[tuple[UnitSpec, ...]]:
         """The image's captions that passed, in tens; the last ten filled up with filtered ones (H13)."""
         rng = rng_for(design.seed, f"captions {image.name}")
         passed = np.flatnonzero(crossing.passed[index])
-        units = [self.unit(design, image, crossing.texts[column]) for column in shuffled(passed.tolist(), rng)]
+        units = [
+            self.unit(design, image, crossing.texts[column]) for column in shuffled(passed.tolist(), rng)
+        ]
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
         short = (fill_to - len(units) % size) if len(units) % size else 0
@@ -79,22 +91,6 @@ class Relevance(CrossedKind):
             tail = len(units) % size or size
             units[-tail:] = shuffled(units[-tail:], rng)
         return chunked(units, size)
-
-    def _control_dealer(self, design: StudyDesign, crossing: Crossing):  # noqa: ANN202
-        """A function that makes the control images of a page."""
-        per_hit = design.controls.per_hit
-        rng = rng_for(design.seed, "controls")
-        images = (
-            control_images(crossing.division.controls, split=design.controls.split, least_references=1)
-            if per_hit
-            else []
-        )
-        deck = ControlDeck(images, rng)
-
-        def deal(number: int, page: Sequence[Group]) -> list[Group]:
-            return [self._control_group(design, f"{number}.{index}", deck.deal(), images, rng) for index in range(per_hit)]
-
-        return deal
 
     def _control_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
@@ -108,14 +104,21 @@ class Relevance(CrossedKind):
         units += [self.control(design, place, image, text, 0) for text in wrong]
         return Group(image.name, tuple(shuffled(units, rng)))
 
-    def consensus(self, values: Sequence[int]) -> Consensus:
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
         """Relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
-        found = relevance_consensus(values)
-        return Consensus(
-            n=found.n,
-            value=found.value,
-            share=found.share,
-            margin=found.margin,
-            tie=False,
-            votes={"0": found.n - found.yes, "1": found.yes},
-        )
+        votes = relevance_vote(units, values)
+        rows = zip(
+            votes.units.tolist(), votes.yes.tolist(), votes.n.tolist(), votes.share.tolist(), votes.relevant.tolist(),
+            strict=True,
+        )  # fmt: skip
+        return {
+            unit: Consensus(
+                n=n,
+                value=int(relevant),
+                share=share,
+                margin=abs(2 * yes - n) / n,
+                tie=False,
+                votes={"0": n - yes, "1": yes},
+            )
+            for unit, yes, n, share, relevant in rows
+        }

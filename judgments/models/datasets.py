@@ -17,10 +17,15 @@ class Dataset(models.Model):
     name = models.SlugField(max_length=80, unique=True)
     source_format = models.CharField(max_length=30)
     fingerprint = models.CharField(
-        max_length=64, help_text="SHA-256 over the imported rows; the same file imported again changes nothing."
+        max_length=64,
+        help_text="SHA-256 over the imported rows; the same file imported again changes nothing.",
     )
-    notes = models.JSONField(default=dict, blank=True, help_text="What the import found and how it was handled.")
-    attribution = models.TextField(blank=True, help_text="Source, licence and authors, shown with the pictures.")
+    notes = models.JSONField(
+        default=dict, blank=True, help_text="What the import found and how it was handled."
+    )
+    attribution = models.TextField(
+        blank=True, help_text="Source, licence and authors, shown with the pictures."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -88,7 +93,9 @@ class System(models.Model):
 
     class Meta:
         ordering = ["dataset_id", "name"]
-        constraints = [models.UniqueConstraint(fields=["dataset", "name"], name="system_name_once_per_dataset")]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "name"], name="system_name_once_per_dataset")
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -106,7 +113,9 @@ class Output(models.Model):
     class Meta:
         ordering = ["id"]
         constraints = [
-            models.UniqueConstraint(fields=["system", "item", "rank"], name="one_output_per_system_image_and_rank")
+            models.UniqueConstraint(
+                fields=["system", "item", "rank"], name="one_output_per_system_image_and_rank"
+            )
         ]
 
     def __str__(self) -> str:
@@ -125,11 +134,15 @@ class PublishedPair(models.Model):
     second = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
     first_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
     second_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
-    references = models.PositiveIntegerField(help_text="How many leading references of the image belong to the pair.")
+    references = models.PositiveIntegerField(
+        help_text="How many leading references of the image belong to the pair."
+    )
 
     class Meta:
         ordering = ["dataset_id", "position"]
-        constraints = [models.UniqueConstraint(fields=["dataset", "key"], name="published_pair_once_per_dataset")]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "key"], name="published_pair_once_per_dataset")
+        ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.key}"

@@ -31,7 +31,9 @@ class Study(models.Model):
     design = models.JSONField(help_text="The frozen StudyDesign; read it through design_of(study).")
     state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
     source = models.CharField(max_length=10, choices=Source, default=Source.DESIGNED)
-    simulated = models.BooleanField(default=False, help_text="Holds answers of the rehearsal crowd, not of people.")
+    simulated = models.BooleanField(
+        default=False, help_text="Holds answers of the rehearsal crowd, not of people."
+    )
     fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported judgments.")
     notes = models.JSONField(default=dict, blank=True)
     created_by = models.ForeignKey(
@@ -56,12 +58,18 @@ class CandidatePair(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pairs")
     key = models.CharField(max_length=80)
     position = models.PositiveIntegerField()
-    kind = models.CharField(max_length=2, blank=True, help_text="HC, HI, HM, MM (V15 §3); blank where unknown.")
+    kind = models.CharField(
+        max_length=2, blank=True, help_text="HC, HI, HM, MM (V15 §3); blank where unknown."
+    )
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
     first = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
     second = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
-    first_system = models.ForeignKey(System, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
-    second_system = models.ForeignKey(System, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    first_system = models.ForeignKey(
+        System, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    second_system = models.ForeignKey(
+        System, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
     references = models.JSONField(
         default=list, help_text="Keys of the reference captions the pair is judged and scored against."
     )
@@ -87,14 +95,18 @@ class Unit(models.Model):
     reference = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
     first = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
     second = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
-    pair = models.ForeignKey(CandidatePair, on_delete=models.CASCADE, related_name="units", null=True, blank=True)
+    pair = models.ForeignKey(
+        CandidatePair, on_delete=models.CASCADE, related_name="units", null=True, blank=True
+    )
     kind = models.CharField(max_length=2, blank=True)
     control = models.BooleanField(default=False)
     expected = models.JSONField(null=True, blank=True, help_text="The right answer of a control item.")
     filtered = models.BooleanField(
         default=False, help_text="Below the Bleu-pre threshold, shown to fill the last ten (H13 §4.3.2)."
     )
-    struck = models.BooleanField(default=False, help_text="A control item taken out by the designer before opening.")
+    struck = models.BooleanField(
+        default=False, help_text="A control item taken out by the designer before opening."
+    )
 
     class Meta:
         ordering = ["study_id", "position"]
@@ -132,7 +144,9 @@ class HIT(models.Model):
         ]
         indexes = [
             # taking a HIT reads the head of this index: its cost does not grow with the study
-            models.Index(fields=["study", "position"], condition=Q(open_slots__gt=0), name="open_hits_in_order")
+            models.Index(
+                fields=["study", "position"], condition=Q(open_slots__gt=0), name="open_hits_in_order"
+            )
         ]
 
     def __str__(self) -> str:

@@ -79,7 +79,9 @@ def load_material(dataset: Dataset) -> Material:
             outputs.setdefault(item, []).append((system.name, texts[caption]))
     images = []
     names: dict[int, str] = {}
-    for pk, name, split in Item.objects.filter(dataset=dataset).order_by("position").values_list("pk", "name", "split"):
+    for pk, name, split in (
+        Item.objects.filter(dataset=dataset).order_by("position").values_list("pk", "name", "split")
+    ):
         names[pk] = name
         images.append(
             Image(
@@ -158,11 +160,11 @@ def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 
 
 def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
-    items = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
+    images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     captions = dict(Caption.objects.filter(dataset=study.dataset).values_list("key", "pk"))
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
 
-    def caption_id(text: Text | None) -> int | None:
+    def caption_or_none(text: Text | None) -> int | None:
         return captions[text.key] if text is not None else None
 
     CandidatePair.objects.bulk_create(
@@ -172,9 +174,9 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
                 key=pair.key,
                 position=position,
                 kind=pair.kind,
-                item_id=items[pair.image],
-                first_id=caption_id(pair.first),
-                second_id=caption_id(pair.second),
+                item_id=images[pair.image],
+                first_id=captions[pair.first.key],
+                second_id=captions[pair.second.key],
                 first_system_id=systems.get(pair.first_system or ""),
                 second_system_id=systems.get(pair.second_system or ""),
                 references=list(pair.references),
@@ -192,10 +194,10 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
                 study=study,
                 key=unit.key,
                 position=position,
-                item_id=items[unit.image],
-                reference_id=caption_id(unit.reference),
-                first_id=caption_id(unit.first),
-                second_id=caption_id(unit.second),
+                item_id=images[unit.image],
+                reference_id=caption_or_none(unit.reference),
+                first_id=caption_or_none(unit.first),
+                second_id=caption_or_none(unit.second),
                 pair_id=pairs.get(unit.pair),
                 kind=unit.kind,
                 control=unit.control,
@@ -242,7 +244,9 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
     """
     study = Study.objects.select_for_update().get(pk=study.pk)
     if study.state != Study.State.GENERATED:
-        raise WrongState(f"Study {study.slug!r} is {study.state}; control items are struck before it is opened.")
+        raise WrongState(
+            f"Study {study.slug!r} is {study.state}; control items are struck before it is opened."
+        )
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
     if unit is None:
         raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")

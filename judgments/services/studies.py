@@ -13,7 +13,7 @@ from judgments.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.models import Dataset, Study
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser
+    from django.contrib.auth.models import User
 
 
 def design_of(study: Study) -> StudyDesign:
@@ -47,7 +47,7 @@ def find_dataset(name: str) -> Dataset:
 
 
 @transaction.atomic
-def create_study(*, design: StudyDesign, user: AbstractBaseUser | None = None) -> Study:
+def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
     """Store a design as a draft.
 
     Raises:
@@ -94,7 +94,7 @@ def change_design(*, study: Study, design: StudyDesign) -> Study:
 
 
 @transaction.atomic
-def duplicate_study(*, study: Study, user: AbstractBaseUser | None = None) -> Study:
+def duplicate_study(*, study: Study, user: User | None = None) -> Study:
     """A new draft with the same design under the next free slug."""
     number = 2
     while Study.objects.filter(slug=f"{study.slug[:75]}-{number}").exists():
@@ -111,8 +111,10 @@ def delete_study(*, study: Study) -> None:
         WrongState: workers were let in; what they answered is never deleted.
     """
     _lock(study)
-    if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():  # type: ignore[attr-defined]
-        raise WrongState(f"Study {study.slug!r} is {study.state}; only a study that was never opened can be deleted.")
+    if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
+        raise WrongState(
+            f"Study {study.slug!r} is {study.state}; only a study that was never opened can be deleted."
+        )
     try:
         study.delete()
     except ProtectedError:
@@ -126,7 +128,9 @@ def mark_open(*, study: Study) -> Study:
     if study.state == Study.State.OPEN:
         return study
     if study.state == Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} is a draft; generate its HITs first (generate_hits {study.slug}).")
+        raise WrongState(
+            f"Study {study.slug!r} is a draft; generate its HITs first (generate_hits {study.slug})."
+        )
     if study.source == Study.Source.IMPORTED:
         raise WrongState(f"Study {study.slug!r} holds imported judgments; it has no HITs to open.")
     study.state = Study.State.OPEN
