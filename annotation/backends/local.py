@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.urls import reverse
-
 from annotation.backends.base import CrowdBackend
 from judgments.models import Study
 
@@ -15,7 +13,7 @@ class LocalBackend(CrowdBackend):
 
     def publish(self, study: Study) -> str:
         """Where the study's link is."""
-        return f"Workers join at {reverse('annotation:join', args=[study.slug])} on this server."
+        return f"Workers join at /s/{study.slug}/ on this server."
 
     def expire(self, study: Study) -> None:
         """The study's state already keeps workers from taking more."""
