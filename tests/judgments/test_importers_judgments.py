@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgments.importers import open_judgments
+from judgments.importers import ImportProblem, open_judgments
 from judgments.importers.formulas import guard_formula, unguard_formula
 from judgments.importers.judgment_tables import answer_cell
 from judgments.importers.records import JUDGMENT_COLUMNS, JudgmentRow
@@ -218,7 +218,7 @@ def test_another_protocol_than_the_studys_is_refused(tmp_path):
     assert row_refusal(tmp_path, {}, protocol="graded") == (
         "j.jsonl, line 1, protocol: found \"relevance\", expected 'graded', the study's protocol."
     )
-    with pytest.raises(Exception, match="found the unknown protocol 'grade', expected one of triplet"):
+    with pytest.raises(ImportProblem, match="found the unknown protocol 'grade', expected one of triplet"):
         open_judgments("jsonl", tmp_path, protocol="grade")
 
 
