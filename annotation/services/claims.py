@@ -1,0 +1,147 @@
+"""Taking and giving back HITs.
+
+A seat is taken by a guarded update of the HIT's open slots, so that SQLite and PostgreSQL agree on who got the
+last one, and held by unique constraints: one seat, one live assignment. Whoever frees a seat gives the slot back in
+the same transaction. Expiry is looked at when work is asked for, never by a clock of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, F, OuterRef
+from django.utils import timezone
+
+from annotation.errors import AlreadyEnded, NotJoined
+from annotation.models import Assignment, Participation, Worker
+from annotation.models.assignments import LIVE
+from annotation.presentation import Place, draw_flips, placed, places_of, units_of_hit
+from judgments.draws import rng_for
+from judgments.models import HIT, Study
+from judgments.services.studies import design_of
+
+WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
+ATTEMPTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The HIT a worker holds, with its units as placed; ``created`` is False where it was held before."""
+
+    assignment: Assignment
+    created: bool
+    places: list[Place]
+
+
+@transaction.atomic
+def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
+    """Give the worker the HIT they hold, or the next one; None when nothing is left for them.
+
+    Raises:
+        NotJoined: the worker did not join the study.
+    """
+    participation = Participation.objects.filter(study=study, worker=worker).first()
+    if participation is None:
+        raise NotJoined("You have not joined this study.")
+    now = timezone.now()
+    held = _held(study, worker, now)
+    if held is not None:
+        return held
+    expire_overdue(study=study, now=now)
+    if Study.objects.values_list("state", flat=True).get(pk=study.pk) != Study.State.OPEN:
+        return None
+    for attempt in range(ATTEMPTS):
+        hit = _next_hit(study, worker, participation, attempt)
+        if hit is None:
+            return None
+        claim = _take(hit, study, worker, now) or _held(study, worker, now)
+        if claim is not None:
+            return claim
+    return None
+
+
+def _held(study: Study, worker: Worker, now: datetime) -> Claim | None:
+    held = Assignment.objects.holding(now).filter(study=study, worker=worker).first()
+    return Claim(assignment=held, created=False, places=places_of(held)) if held is not None else None
+
+
+def _next_hit(study: Study, worker: Worker, participation: Participation, attempt: int) -> HIT | None:
+    """One of the next open HITs that the worker has not done; the search starts where the last one ended."""
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
+    open_hits = HIT.objects.filter(study=study, open_slots__gt=0).filter(~Exists(mine)).order_by("position")
+    window = list(open_hits.filter(position__gte=participation.cursor)[:WINDOW])
+    if not window and participation.cursor:
+        window = list(open_hits[:WINDOW])  # seats that were given back behind the cursor
+    if not window:
+        return None
+    if window[0].position != participation.cursor:
+        participation.cursor = window[0].position
+        participation.save(update_fields=["cursor"])
+    rng = rng_for(worker.pk, f"hit {study.pk} {participation.cursor} {len(window)} {attempt}")
+    return window[int(rng.integers(len(window)))]
+
+
+def _take(hit: HIT, study: Study, worker: Worker, now: datetime) -> Claim | None:
+    """Take a seat, or None when another worker was faster."""
+    if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
+        return None
+    taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
+    design = design_of(study)
+    units = units_of_hit(hit.pk)
+    flips = draw_flips(design=design, hit=hit, worker=worker, count=len(units))
+    try:
+        with transaction.atomic():
+            assignment = Assignment.objects.create(
+                study=study,
+                hit=hit,
+                worker=worker,
+                seat=min(set(range(hit.required)) - taken),
+                accepted_at=now,
+                expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
+                flips=flips,
+                simulated=worker.source == Worker.Source.REHEARSAL,
+            )
+    except IntegrityError:
+        # the same worker in another tab took a HIT between our look and our insert
+        HIT.objects.filter(pk=hit.pk).update(open_slots=F("open_slots") + 1)
+        return None
+    return Claim(assignment=assignment, created=True, places=placed(units, flips))
+
+
+@transaction.atomic
+def return_assignment(*, assignment: Assignment) -> None:
+    """Give a HIT back; what was answered stays in the row. Doing it twice changes nothing.
+
+    Raises:
+        AlreadyEnded: it was submitted.
+    """
+    if _free(assignment, Assignment.State.RETURNED):
+        # the next search begins behind this HIT: nobody wants the page they just gave back
+        Participation.objects.filter(study_id=assignment.study_id, worker_id=assignment.worker_id).update(
+            cursor=F("cursor") + 1
+        )
+        return
+    assignment.refresh_from_db(fields=["state"])
+    if assignment.state not in (Assignment.State.RETURNED, Assignment.State.EXPIRED):
+        raise AlreadyEnded(
+            "Your answers were submitted and stay; this page of work cannot be returned any more."
+        )
+
+
+def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
+    """Free the seats whose lease ended; how many there were."""
+    overdue = Assignment.objects.overdue(now or timezone.now()).filter(study=study)
+    return sum(_free(assignment, Assignment.State.EXPIRED) for assignment in overdue)
+
+
+def _free(assignment: Assignment, state: Assignment.State) -> bool:
+    """Accepted -> ``state``, and the slot back, in one transaction; False when it was not accepted any more."""
+    with transaction.atomic():
+        moved = Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.ACCEPTED).update(
+            state=state
+        )
+        if moved and assignment.hit_id is not None:
+            HIT.objects.filter(pk=assignment.hit_id).update(open_slots=F("open_slots") + 1)
+    return bool(moved)

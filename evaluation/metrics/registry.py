@@ -1,0 +1,216 @@
+"""The metrics, declared as data: what each one is, its options, and how a corpus figure comes about.
+
+A metric's text form is its identity: the name, every option, the words it was counted on, the references
+and the document corpus, as in `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from evaluation.metrics import bleu, cider, h13, rouge
+from evaluation.metrics.comparison import Comparison, Floats, View
+from evaluation.metrics.errors import InvalidInput, UnavailableMetric, UnknownName
+
+VERSION = "1.0"
+
+STEMMERS = ("porter", "porter-1980", "none")
+
+OptionValue = int | float | str
+Settings = Mapping[str, OptionValue]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One setting of a metric: its default and what it may be."""
+
+    default: OptionValue
+    choices: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = float("inf")
+
+    def check(self, name: str, value: object) -> OptionValue:
+        """The value in the type of the default; InvalidInput says what was expected."""
+        if isinstance(self.default, str):
+            if value not in self.choices:
+                raise InvalidInput(f"option {name} is {value!r}, expected one of {', '.join(self.choices)}")
+            return str(value)
+        whole = isinstance(self.default, int)
+        expected = f"{'a whole number' if whole else 'a number'} from {self.low:g} to {self.high:g}"
+        # A bool is an int to Python and never what a caller means here.
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            raise InvalidInput(f"option {name} is {value!r}, expected {expected}")
+        if not self.low <= value <= self.high:
+            raise InvalidInput(f"option {name} is {value!r}, expected {expected}")
+        return int(value) if whole else float(value)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate."""
+
+    corpus: float
+    images: Floats
+
+
+Compute = Callable[[Comparison, View, Settings], Figures]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric apart from its use.
+
+    `what` says it in a sentence, `statistics` what a corpus figure is made of. `tokenizer` is set where the
+    definition fixes the words; `change` names what is done to them (see `changes`); with an @ it names the
+    option that does. `shown` are fixed parts of the signature.
+    """
+
+    name: str
+    what: str
+    compute: Compute
+    statistics: str = "mean over images"
+    options: Mapping[str, Option] = field(default_factory=dict)
+    tokenizer: str | None = None
+    change: str = "none"
+    shown: tuple[str, ...] = ()
+    uses_documents: bool = False
+
+    def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
+        """Every option of the metric with its value: the given one or the default."""
+        return {
+            name: option.check(name, given[name]) if name in given else option.default
+            for name, option in self.options.items()
+        }
+
+    def change_under(self, settings: Settings) -> str:
+        """The change of words that the settings ask for."""
+        return str(settings[self.change[1:]]) if self.change.startswith("@") else self.change
+
+
+def _mean(scores: Floats) -> Figures:
+    return Figures(float(np.mean(scores)), scores)
+
+
+def _bleu(order: int) -> Compute:
+    def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
+        statistics = bleu.bleu_statistics(comparison, view)
+        corpus = bleu.bleu_scores(bleu.pooled(statistics))[0, order - 1]
+        return Figures(float(corpus), bleu.bleu_scores(statistics)[:, order - 1])
+
+    return compute
+
+
+def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    return _mean(rouge.rouge_l_scores(comparison, view, float(settings["beta"])))
+
+
+def _cider(**fixed: object) -> Compute:
+    def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
+        variant = cider.Variant(n=int(settings["n"]), **fixed)  # type: ignore[arg-type]
+        return _mean(cider.cider_scores(comparison, view, variant))
+
+    return compute
+
+
+def _cider_d(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    n, sigma = int(settings["n"]), float(settings["sigma"])
+    return _mean(cider.cider_d_scores(comparison, view, n=n, sigma=sigma))
+
+
+def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    return _mean(h13.h13_bleu_scores(comparison, view))
+
+
+def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    return _mean(h13.h13_rouge_scores(comparison, view))
+
+
+_ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
+_ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13.ORDERS)}
+
+
+def _cider_metric(name: str, what: str, *, stem: str = "porter", **fixed: object) -> Metric:
+    return Metric(
+        name,
+        what,
+        _cider(**fixed),
+        options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
+        change="@stem",
+        shown=(f"unseen:{fixed.get('unseen', 'dropped')}",),
+        uses_documents=True,
+    )
+
+
+METRICS = {
+    metric.name: metric
+    for metric in (
+        *(
+            Metric(
+                f"bleu-{order}",
+                f"BLEU up to {order}-grams as the MS COCO evaluation computes it (V15 eq. 6-8)",
+                _bleu(order),
+                statistics="matches, guesses and lengths summed over images",
+            )
+            for order in range(1, 5)
+        ),
+        Metric(
+            "rouge-l",
+            "longest common subsequence as the MS COCO evaluation computes it (V15 eq. 12-14)",
+            _rouge_l,
+            options={"beta": Option(1.2, low=0.0, high=1e6)},
+        ),
+        Metric(
+            "cider-d",
+            "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
+            _cider_d,
+            options=_ORDERS_OF_NGRAM | {"sigma": Option(6.0, low=1e-6, high=1e6)},
+            uses_documents=True,
+        ),
+        _cider_metric("cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)"),
+        _cider_metric(
+            "cider-logn",
+            "CIDEr of the authors' later code: n-grams of no document weigh log N",
+            stem="porter-1980",
+            unseen="logn",
+        ),
+        _cider_metric("cider-max", "CIDEr with the best reference instead of the mean (V15 App. VIII)", over="max"),
+        _cider_metric("cider-exp", "CIDEr with weights that grow as e^n (V15 App. VIII)", weights="exp"),
+        _cider_metric("cider-noidf", "CIDEr without document frequencies (V15 App. VIII)", idf=False),
+        _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", stem="none"),
+        Metric(
+            "bleu-h13",
+            "clipped unigram precision without brevity penalty (H13 §4.1.1)",
+            _h13_bleu,
+            tokenizer="h13",
+        ),
+        Metric(
+            "bleu-pre",
+            "bleu-h13 on stems without stop words, as the ROUGE script makes them (H13 §4.3.2)",
+            _h13_bleu,
+            options=_ORDER_OF_STEPS,
+            tokenizer="rouge",
+            change="@order",
+        ),
+        Metric(
+            "rouge-h13",
+            "unigram recall summed over references, on stems without stop words (H13 §4.1.1)",
+            _h13_rouge,
+            options=_ORDER_OF_STEPS,
+            tokenizer="rouge",
+            change="@order",
+        ),
+    )
+}
+
+# Named by the public interface and not computed here yet.
+PLANNED = ("rouge-1", "rouge-2", "rouge-w", "rouge-s4", "rouge-su4", "meteor")
+
+
+def metric_named(name: str) -> Metric:
+    """The metric of that name; UnavailableMetric or UnknownName say what there is instead."""
+    if name in PLANNED:
+        raise UnavailableMetric(name, METRICS)
+    if name not in METRICS:
+        raise UnknownName("metric", name, METRICS)
+    return METRICS[name]

@@ -1,0 +1,132 @@
+"""The door of the package: captions in, scores with their signatures out."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from evaluation.metrics.comparison import Comparison, Floats, View
+from evaluation.metrics.errors import InvalidInput, UnknownName
+from evaluation.metrics.registry import VERSION, Metric, OptionValue, metric_named
+from evaluation.metrics.text import Tokenizer, tokenizer_named
+
+FEW_DOCUMENTS = 10
+
+
+@dataclass(frozen=True)
+class MetricScore:
+    """One metric's figures: `corpus`, `images` (n,) float64, read-only, in the order of the candidates."""
+
+    corpus: float
+    images: Floats
+    signature: str
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What `score` returns: a MetricScore for each metric, and what must be known to repeat it."""
+
+    scores: Mapping[str, MetricScore]
+    tokenizer: str
+    version: str
+    warnings: tuple[str, ...] = ()
+
+
+def score(
+    candidates: Sequence[str],
+    references: Sequence[Sequence[str]],
+    metrics: Iterable[str] = ("bleu-4", "rouge-l", "cider-d"),
+    tokenizer: str = "ptb",
+    document_corpus: Sequence[Sequence[str]] | None = None,
+    **options: OptionValue,
+) -> Scores:
+    """Score candidate captions against references.
+
+    `candidates` are n texts and `references` n lists of texts; lists that occur many times are worked on
+    once. `document_corpus` holds a list of references for each image of the corpus whose document
+    frequencies CIDEr takes; left out, every candidate's references are one document. `options` are those
+    that the chosen metrics declare (`n`, `sigma`, `beta`, `order`). The metrics of H13 bring their own
+    tokenizer, which their signature names.
+
+    Raises UnknownName for an unknown metric, tokenizer or option, UnavailableMetric for a metric that is
+    not there yet, InvalidInput for texts or option values that cannot be used.
+    """
+    chosen = _chosen(metrics)
+    cut = tokenizer_named(tokenizer)
+    _check_options(chosen, options)
+    settings = {metric.name: metric.settings(options) for metric in chosen}
+    comparison = Comparison.of(candidates, references, document_corpus)
+    corpus_name = _corpus_name(document_corpus)
+    results = {}
+    for metric in chosen:
+        own = settings[metric.name]
+        used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
+        figures = metric.compute(comparison, View(used, metric.change_under(own)), own)
+        figures.images.flags.writeable = False
+        signature = _signature(metric, own, used, comparison, corpus_name)
+        results[metric.name] = MetricScore(figures.corpus, figures.images, signature)
+    return Scores(MappingProxyType(results), tokenizer, VERSION, _warnings(chosen, comparison))
+
+
+def _chosen(metrics: Iterable[str]) -> list[Metric]:
+    if isinstance(metrics, str):
+        raise InvalidInput(f"metrics is the text {metrics!r}, expected a list of names")
+    names = list(dict.fromkeys(metrics))
+    if not names:
+        raise InvalidInput("metrics is empty, expected at least one name")
+    return [metric_named(name) for name in names]
+
+
+def _check_options(chosen: Sequence[Metric], options: Mapping[str, OptionValue]) -> None:
+    known = sorted({name for metric in chosen for name in metric.options})
+    for name in options:
+        if name not in known:
+            raise UnknownName(f"option of {', '.join(metric.name for metric in chosen)}", name, known)
+
+
+def _corpus_name(document_corpus: Sequence[Sequence[str]] | None) -> str:
+    """How a signature names the document corpus: its size and what it holds."""
+    if document_corpus is None:
+        return "corpus"
+    digest = hashlib.sha256()
+    for document in document_corpus:
+        for text in document:
+            digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
+        digest.update(b"\0")
+    return f"given-{len(document_corpus)}-{digest.hexdigest()[:8]}"
+
+
+def _signature(
+    metric: Metric,
+    settings: Mapping[str, OptionValue],
+    tokenizer: Tokenizer,
+    comparison: Comparison,
+    corpus_name: str,
+) -> str:
+    counts = comparison.reference_counts
+    few, many = int(counts.min()), int(counts.max())
+    parts = [metric.name]
+    for name, value in settings.items():
+        parts.append(f"{name}:{value}" if isinstance(value, str) else f"{name}:{value:g}")
+    parts += [*metric.shown, f"tok:{tokenizer.name}", f"refs:{few}" if few == many else f"refs:{few}-{many}"]
+    if metric.uses_documents:
+        parts.append(f"df:{corpus_name}")
+    return "|".join([*parts, f"v:{VERSION}"])
+
+
+def _warnings(chosen: Sequence[Metric], comparison: Comparison) -> tuple[str, ...]:
+    """In words: where the document corpus is too small for CIDEr to mean anything."""
+    affected = [metric.name for metric in chosen if metric.uses_documents]
+    documents = comparison.documents or comparison.references
+    if not affected or documents.count >= FEW_DOCUMENTS:
+        return ()
+    names = ", ".join(affected)
+    if documents.count == 1:
+        return (
+            f"{names}: the document corpus holds one distinct document, so that every n-gram in it weighs 0; "
+            "score more images at once or give document_corpus",
+        )
+    return (
+        f"{names}: document frequencies rest on {documents.count} distinct documents, too few to tell common "
+        "words from rare ones; score more images at once or give document_corpus",
+    )

@@ -1,0 +1,73 @@
+"""Tokenizers, named and versioned: a score means nothing without the words it was counted on.
+
+`ptb`    what the MS COCO caption evaluation does (see `ptb`)
+`space`  the captions are tokens already, with blanks between them
+`h13`    H13 §4.1.1: hyphenated words split, what is not alphanumeric dropped, lower case
+`rouge`  what the ROUGE-1.5.5 script does with its input (Lin 2004)
+`v15`    what the authors of V15 did for their published scores: lower case, runs of letters, digits, underscores
+
+Whatever a caption holds, it stays one caption: line breaks of every kind are blanks.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from evaluation.metrics import ptb
+from evaluation.metrics.errors import UnknownName
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """How a caption becomes words.
+
+    `tokens(caption)` gives its words. `piece(piece)` gives the words of one blank-separated piece of a
+    caption, or None when they depend on what stands around it; it lets each distinct piece be cut once.
+    """
+
+    name: str
+    version: str
+    tokens: Callable[[str], list[str]]
+    piece: Callable[[str], list[str] | None]
+
+
+def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
+    """A tokenizer that never looks across a blank."""
+    return Tokenizer(name, version, cut, cut)
+
+
+_WORD = re.compile(r"\w+")
+_ALPHANUMERIC = re.compile(r"[^\W_]+")
+_ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
+
+
+def _h13(caption: str) -> list[str]:
+    return _ALPHANUMERIC.findall(caption.lower())
+
+
+def _rouge(caption: str) -> list[str]:
+    # The script lower-cases ASCII letters alone and turns every other byte into a blank.
+    return _ASCII_ALPHANUMERIC.findall(re.sub("[A-Z]+", lambda match: match.group().lower(), caption))
+
+
+def _v15(caption: str) -> list[str]:
+    return _WORD.findall(caption.lower())
+
+
+TOKENIZERS = {
+    tokenizer.name: tokenizer
+    for tokenizer in (
+        Tokenizer("ptb", "1.0", ptb.tokens, ptb.piece),
+        _local("space", "1.0", str.split),
+        _local("h13", "1.0", _h13),
+        _local("rouge", "1.0", _rouge),
+        _local("v15", "1.0", _v15),
+    )
+}
+
+
+def tokenizer_named(name: str) -> Tokenizer:
+    """The tokenizer of that name; UnknownName names the nearest known one otherwise."""
+    if name not in TOKENIZERS:
+        raise UnknownName("tokenizer", name, TOKENIZERS)
+    return TOKENIZERS[name]
