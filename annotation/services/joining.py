@@ -126,6 +126,8 @@ def _participation(study: Study, worker: Worker | None) -> Participation | None:
 def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
     if study.state != Study.State.OPEN:
         raise JoinRefused("This study is not open for answers.")
+    if study.simulated:
+        raise JoinRefused("This study is a rehearsal with simulated answers; nobody can join it.")
     access = design.access
     if access.join == "code" and not secrets.compare_digest(code.encode(), access.code.strip().encode()):
         raise JoinRefused("The code is not the one of this study.")

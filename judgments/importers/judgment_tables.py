@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Columns, Fields, shown
+from judgments.importers.fields import SHORT_NAME_LIMIT, WORKER_LIMIT, Columns, Fields, shown
 from judgments.importers.formulas import unguard_formula
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import JUDGMENT_COLUMNS, PAIR_KINDS, JudgmentRow, WinnerRow
@@ -99,7 +99,7 @@ class TableJudgments:
             }
             fields = Fields(fields.file, fields.line, values, textual=True)
         protocol = self._protocol(fields)
-        worker = fields.name("worker")
+        worker = fields.name("worker", limit=WORKER_LIMIT)
         accepted, submitted = fields.time("accepted_at"), fields.time("submitted_at")
         if accepted is not None and submitted is not None and submitted < accepted:
             raise fields.problem("submitted_at", "a time before accepted_at", "one after it")
@@ -108,7 +108,7 @@ class TableJudgments:
             raise fields.problem("seconds", shown(seconds), "a number of seconds from 0")
         value, answer = _answered(fields, protocol)
         return JudgmentRow(
-            unit=fields.name("unit"),
+            unit=fields.name("unit", limit=SHORT_NAME_LIMIT),
             worker=worker,
             value=value,
             answer=answer,
@@ -121,10 +121,10 @@ class TableJudgments:
             reference_text=fields.optional_text("reference_text"),
             first_text=fields.optional_text("first_text"),
             second_text=fields.optional_text("second_text"),
-            kind=_kind(fields, protocol),
-            pair=fields.optional_name("pair"),
-            assignment=fields.optional_name("assignment"),
-            hit=fields.optional_name("hit"),
+            kind=_kind(fields),
+            pair=fields.optional_name("pair", SHORT_NAME_LIMIT),
+            assignment=fields.optional_name("assignment", SHORT_NAME_LIMIT),
+            hit=fields.optional_name("hit", SHORT_NAME_LIMIT),
             control=fields.flag("control", False),
             expected=_expected(fields),
             used=fields.flag("used", True),
@@ -182,9 +182,9 @@ def _answered(fields: Fields, protocol: str | None) -> tuple[int | float | None,
     return value, answer
 
 
-def _kind(fields: Fields, protocol: str | None) -> str | None:
+def _kind(fields: Fields) -> str | None:
     kind = fields.optional_name("kind")
-    if kind is not None and protocol in _TWO_SIDED and kind not in PAIR_KINDS:
+    if kind is not None and kind not in PAIR_KINDS:
         raise fields.problem("kind", shown(kind), f"one of {', '.join(PAIR_KINDS)}, or nothing")
     return kind
 
