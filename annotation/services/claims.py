@@ -14,12 +14,11 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef
 from django.utils import timezone
 
-from annotation.errors import AlreadyEnded
+from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE
-from annotation.presentation import draw_flips
+from annotation.presentation import Place, draw_flips, placed, places_of, units_of_hit
 from judgments.draws import rng_for
-from judgments.errors import NotThere
 from judgments.models import HIT, Study
 from judgments.services.studies import design_of
 
@@ -29,10 +28,11 @@ ATTEMPTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The HIT a worker holds; ``created`` is False where it was held before."""
+    """The HIT a worker holds, with its units as placed; ``created`` is False where it was held before."""
 
     assignment: Assignment
     created: bool
+    places: list[Place]
 
 
 @transaction.atomic
@@ -40,15 +40,15 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     """Give the worker the HIT they hold, or the next one; None when nothing is left for them.
 
     Raises:
-        NotThere: the worker did not join the study.
+        NotJoined: the worker did not join the study.
     """
     participation = Participation.objects.filter(study=study, worker=worker).first()
     if participation is None:
-        raise NotThere("You have not joined this study.")
+        raise NotJoined("You have not joined this study.")
     now = timezone.now()
-    held = Assignment.objects.holding(now).filter(study=study, worker=worker).first()
+    held = _held(study, worker, now)
     if held is not None:
-        return Claim(assignment=held, created=False)
+        return held
     expire_overdue(study=study, now=now)
     if Study.objects.values_list("state", flat=True).get(pk=study.pk) != Study.State.OPEN:
         return None
@@ -56,10 +56,15 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
         hit = _next_hit(study, worker, participation, attempt)
         if hit is None:
             return None
-        assignment = _take(hit, study, worker, now)
-        if assignment is not None:
-            return Claim(assignment=assignment, created=True)
+        claim = _take(hit, study, worker, now) or _held(study, worker, now)
+        if claim is not None:
+            return claim
     return None
+
+
+def _held(study: Study, worker: Worker, now: datetime) -> Claim | None:
+    held = Assignment.objects.holding(now).filter(study=study, worker=worker).first()
+    return Claim(assignment=held, created=False, places=places_of(held)) if held is not None else None
 
 
 def _next_hit(study: Study, worker: Worker, participation: Participation, attempt: int) -> HIT | None:
@@ -78,28 +83,31 @@ def _next_hit(study: Study, worker: Worker, participation: Participation, attemp
     return window[int(rng.integers(len(window)))]
 
 
-def _take(hit: HIT, study: Study, worker: Worker, now: datetime) -> Assignment | None:
+def _take(hit: HIT, study: Study, worker: Worker, now: datetime) -> Claim | None:
     """Take a seat, or None when another worker was faster."""
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         return None
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design = design_of(study)
+    units = units_of_hit(hit.pk)
+    flips = draw_flips(design=design, hit=hit, worker=worker, count=len(units))
     try:
         with transaction.atomic():
-            return Assignment.objects.create(
+            assignment = Assignment.objects.create(
                 study=study,
                 hit=hit,
                 worker=worker,
                 seat=min(set(range(hit.required)) - taken),
                 accepted_at=now,
                 expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
-                flips=draw_flips(design=design, hit=hit, worker=worker),
+                flips=flips,
                 simulated=worker.source == Worker.Source.REHEARSAL,
             )
     except IntegrityError:
         # the same worker in another tab took a HIT between our look and our insert
         HIT.objects.filter(pk=hit.pk).update(open_slots=F("open_slots") + 1)
         return None
+    return Claim(assignment=assignment, created=True, places=placed(units, flips))
 
 
 @transaction.atomic
