@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from evaluation.provenance import plain
 from evaluation.quality import ControlRecord
-from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.records import Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments
 from evaluation.statistics.meta import wilson_interval
@@ -89,13 +90,12 @@ def measure_agreement(
     agreement: dict[str, Any] = {"alpha": alpha(kind.level)}
     if kind.level == "interval":
         agreement["ordinal"] = alpha("ordinal")
-    kind_of = {unit.pk: unit.kind for unit in units}
-    kinds = np.array([kind_of[unit] for unit in columns[0].tolist()], dtype=np.str_)
+    kinds = _kinds_of(columns[0], units)
     names = [str(name) for name in np.unique(kinds) if name]
     if names:
         agreement["by_kind"] = {name: alpha(kind.level, kinds == name) for name in names}
     if kind.level == "nominal":
-        agreement["one_against_rest"] = _one_against_rest(columns[0], columns[2], kinds, names)
+        agreement["one_against_rest"] = one_against_rest(table, units)
     anonymous = any(worker.anonymous for worker in workers)
     agreement["per_worker"] = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
     return agreement
@@ -120,11 +120,22 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
     }
 
 
-def _one_against_rest(unit: Any, value: Any, kinds: Any, names: Sequence[str]) -> dict[str, Any]:
-    """Share of judgments that equal the majority of the unit's other judgments, with Wilson intervals.
+def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
+    """(N,) pair kind of each unit id in ``unit``; "" where it has none."""
+    kind_of = {row.pk: row.kind for row in units}
+    return np.array([kind_of[pk] for pk in unit.tolist()], dtype=np.str_)
 
-    Judgments whose others are tied, or that have none, are left out and counted.
+
+def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow]) -> dict[str, Any]:
+    """How often one judge says what the majority of the unit's others says: people's own level.
+
+    By pair kind and over all ("all"), with Wilson intervals. Judgments whose others are tied, or that have none,
+    are left out and counted.
     """
+    counted = table.counted
+    unit, value = table.unit[counted], table.value[counted]
+    kinds = _kinds_of(unit, units)
+    names = [str(name) for name in np.unique(kinds) if name]
     _, rows = np.unique(unit, return_inverse=True)
     labels, columns = np.unique(value, return_inverse=True)
     counts = np.zeros((int(rows.max(initial=-1)) + 1, len(labels)), dtype=np.int64)

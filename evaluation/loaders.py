@@ -7,6 +7,7 @@ every database whatever its row ids and collation.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -19,7 +20,7 @@ from evaluation.provenance import DataHash
 from evaluation.quality import ControlRecord, control_records
 from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Study, Unit
+from judgments.models import CandidatePair, Caption, Item, Study, Unit
 from judgments.services.studies import design_of
 
 ROWS_AT_ONCE = 2_000
@@ -157,3 +158,48 @@ def pair_rows(study: Study) -> list[PairRow]:
     rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
     names = ("pk", "key", "kind", "first__key", "second__key", "published_winner")
     return [PairRow(*row) for row in rows.values_list(*names).iterator(ROWS_AT_ONCE)]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSet:
+    """The references of the images in the splits that a study judges, in import order.
+
+    Attributes:
+        of_item: image row id -> its (key, text) references in their order.
+        splits: the splits' names; [""] for a dataset without splits.
+    """
+
+    of_item: dict[int, list[tuple[str, str]]]
+    splits: list[str]
+
+
+def load_references(study: Study) -> ReferenceSet:
+    """The references of every image in the splits of the study's judged images; of all, where there are no splits."""
+    if KINDS[study.protocol].compares_pairs:
+        items = CandidatePair.objects.filter(study=study).values_list("item_id")
+    else:
+        items = Unit.objects.filter(study=study, control=False).values_list("item_id")
+    splits = sorted(set(Item.objects.filter(pk__in=items).values_list("split", flat=True)))
+    rows = (
+        Caption.objects.filter(
+            dataset_id=study.dataset_id, role=Caption.Role.REFERENCE, item__split__in=splits
+        )
+        .order_by("item__position", "position", "pk")
+        .values_list("item_id", "key", "text")
+    )
+    of_item: dict[int, list[tuple[str, str]]] = {}
+    for item, key, text in rows.iterator(ROWS_AT_ONCE):
+        of_item.setdefault(item, []).append((key, text))
+    return ReferenceSet(of_item=of_item, splits=splits)
+
+
+def pair_texts(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
+    """(row id, kind, image row id, first text, second text, keys of its references) of each candidate pair."""
+    rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
+    return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))
+
+
+def caption_units(study: Study) -> list[tuple[int, int, str]]:
+    """(row id, image row id, caption text) of each judged image-caption unit."""
+    rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
+    return list(rows.values_list("pk", "item_id", "first__text"))

@@ -21,7 +21,7 @@ from evaluation.aggregation import (
 )
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import signature
-from evaluation.records import PairRow, UnitRow
+from evaluation.records import JudgmentTable, PairRow, UnitRow
 from judgments.kinds import KINDS
 from judgments.kinds import Consensus as UnitConsensus
 from judgments.models import Study
@@ -107,12 +107,8 @@ def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
     }
 
 
-def compute_consensus(study: Study) -> StudyConsensus:
-    """The consensus of ``study`` as its judgments stand now; nothing is stored."""
-    return _consensus_of(study, loaders.load_judgments(study))
-
-
-def _consensus_of(study: Study, table: loaders.JudgmentTable) -> StudyConsensus:
+def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
+    """What the judgments in ``table`` say of the study's units and pairs; nothing is stored."""
     units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
     of_unit = unit_consensus(KINDS[study.protocol], table)
     return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), table.data_hash)
@@ -124,7 +120,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
     progress(0.35, "finding the consensus")
-    consensus = _consensus_of(study, table)
+    consensus = consensus_of(study, table)
     progress(0.5, "measuring agreement")
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(kind, table, consensus.units, workers, seed=design.seed)
