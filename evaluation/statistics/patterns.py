@@ -12,8 +12,9 @@ from evaluation.statistics.tables import Codes, encode
 
 # Up to this many answers (raters to the power of values) a unit's answers are read as one number.
 _KEYS = 1 << 20
-# Up to this many values a full table of units by values is made.
+# Up to this many values, and cells in all, a full table of units by values is made.
 _DENSE_VALUES = 64
+_DENSE_CELLS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def patterns_of_rows(units: Codes, values: Codes, labels: NDArray[Any], *, rater
     """Patterns of (N,) unit codes and (N,) value codes, one judgment a row; codes count from 0."""
     unit_count = int(units.max(initial=-1)) + 1
     value_count = len(labels)
-    if value_count <= _DENSE_VALUES:
+    if value_count <= _DENSE_VALUES and unit_count * value_count <= _DENSE_CELLS:
         table = np.bincount(units * value_count + values, minlength=unit_count * value_count)
         table = table.reshape(unit_count, value_count)
         counts, frequency = _merge(table, np.ones(unit_count, dtype=np.int64))

@@ -132,7 +132,7 @@ def test_the_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
     for level in LEVELS:
         drawn = [
             krippendorff_alpha(table[:, generator.integers(0, table.shape[1], table.shape[1])], level)
-            for _ in range(3000)
+            for _ in range(1500)
         ]
         low, high = np.nanquantile(drawn, [0.025, 0.975])
         result = alpha_interval(table, level, resamples=20_000)

@@ -69,7 +69,7 @@ def test_the_interval_is_that_of_redrawing_the_pairs_one_by_one(weights: str | N
     first, second = np.array(case["first"]), np.array(case["second"])
     generator = np.random.default_rng(2)
     drawn = []
-    for _ in range(3000):
+    for _ in range(1500):
         rows = generator.integers(0, len(first), len(first))
         drawn.append(cohen_kappa(first[rows], second[rows], weights, labels=[1, 2, 3, 4]))
     result = kappa_interval(first, second, weights, resamples=20_000)
@@ -82,7 +82,7 @@ def test_the_interval_is_that_of_redrawing_the_pairs_one_by_one(weights: str | N
 def test_fleiss_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
     counts = np.array(FLEISS[2]["counts"])
     generator = np.random.default_rng(2)
-    drawn = [fleiss_kappa(counts[generator.integers(0, len(counts), len(counts))]) for _ in range(3000)]
+    drawn = [fleiss_kappa(counts[generator.integers(0, len(counts), len(counts))]) for _ in range(1500)]
     result = fleiss_interval(counts, resamples=20_000)
     low, high = np.quantile(drawn, [0.025, 0.975])
     assert result.low == pytest.approx(low, abs=0.015)
