@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from judgments.errors import QuorumError
+from judgments.errors import NotThere, QuorumError
 
 
 class JoinRefused(QuorumError):
@@ -12,6 +12,19 @@ class JoinRefused(QuorumError):
 
     status = 403
     title = "You cannot join"
+
+
+class NameProblem(QuorumError):
+    """The name a worker gave cannot be used."""
+
+    title = "The name is not valid"
+
+
+class NotJoined(NotThere):
+    """The worker asks for work in a study they did not join."""
+
+    status = 403
+    title = "Not joined"
 
 
 class NameTaken(QuorumError):

@@ -203,7 +203,7 @@ def _as_design_error(error: ValidationError) -> DesignError:
         return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
     # a key that takes 'all' or a number fails once for each
     wanted = [
-        re.sub(r"^(input|string|value) should (be|have) ", "", one["msg"].lower())
+        re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
         for one in problems
         if _path(one["loc"]) == path
     ]

@@ -46,6 +46,11 @@ class Worker(models.Model):
     resume_hash = models.CharField(max_length=64, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 
+    token = ""  # the token this worker was found by, for the length of a request; never stored
+    is_staff = False
+    is_active = True
+    is_anonymous = False
+
     class Meta:
         ordering = ["name"]
         constraints = [

@@ -15,6 +15,8 @@ from evaluation.metrics.errors import InvalidInput, UnavailableMetric, UnknownNa
 
 VERSION = "1.0"
 
+STEMMERS = ("porter", "porter-1980", "none")
+
 OptionValue = int | float | str
 Settings = Mapping[str, OptionValue]
 
@@ -60,8 +62,8 @@ class Metric:
     """A metric apart from its use.
 
     `what` says it in a sentence, `statistics` what a corpus figure is made of. `tokenizer` is set where the
-    definition fixes the words; `change` names what is done to them (see `changes`), `@order` takes the
-    option of that name. `shown` are fixed parts of the signature.
+    definition fixes the words; `change` names what is done to them (see `changes`); with an @ it names the
+    option that does. `shown` are fixed parts of the signature.
     """
 
     name: str
@@ -83,7 +85,7 @@ class Metric:
 
     def change_under(self, settings: Settings) -> str:
         """The change of words that the settings ask for."""
-        return str(settings["order"]) if self.change == "@order" else self.change
+        return str(settings[self.change[1:]]) if self.change.startswith("@") else self.change
 
 
 def _mean(scores: Floats) -> Figures:
@@ -129,15 +131,13 @@ _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13.ORDERS)}
 
 
 def _cider_metric(name: str, what: str, *, stem: str = "porter", **fixed: object) -> Metric:
-    unseen = str(fixed.get("unseen", "dropped"))
-    shown = (f"stem:{stem}", f"unseen:{unseen}")
     return Metric(
         name,
         what,
         _cider(**fixed),
-        options=_ORDERS_OF_NGRAM,
-        change=stem,
-        shown=shown,
+        options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
+        change="@stem",
+        shown=(f"unseen:{fixed.get('unseen', 'dropped')}",),
         uses_documents=True,
     )
 
@@ -169,7 +169,10 @@ METRICS = {
         ),
         _cider_metric("cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)"),
         _cider_metric(
-            "cider-logn", "CIDEr of the authors' later code: n-grams of no document weigh log N", unseen="logn"
+            "cider-logn",
+            "CIDEr of the authors' later code: n-grams of no document weigh log N",
+            stem="porter-1980",
+            unseen="logn",
         ),
         _cider_metric("cider-max", "CIDEr with the best reference instead of the mean (V15 App. VIII)", over="max"),
         _cider_metric("cider-exp", "CIDEr with weights that grow as e^n (V15 App. VIII)", weights="exp"),

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from judgments.errors import QuorumError
 
-class ImportProblem(Exception):
+
+class ImportProblem(QuorumError):
     """A file cannot be imported: where, what was found, and what was expected.
 
     `file` is the path as it was given, `line` the 1-based line on which the record starts (None where
     the format has no lines, as inside a JSON document), `column` the name of the field or its path in
     the document. `str()` is one sentence for the person who made the file.
     """
+
+    title = "The file cannot be imported"
 
     def __init__(
         self, file: str | Path, line: int | None, column: str | None, found: str, expected: str

@@ -14,7 +14,11 @@ from pathlib import Path
 from judgments.importers.errors import ImportProblem
 from judgments.importers.notes import ImportNotes
 
-NAME_LIMIT = 255
+# What Quorum stores; a longer name would fail in the database without a word about where it stands.
+NAME_LIMIT = 200
+SHORT_NAME_LIMIT = 80
+WORKER_LIMIT = 100
+ADDRESS_LIMIT = 500
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
@@ -62,17 +66,17 @@ class Fields:
     def optional_text(self, column: str) -> str | None:
         return self.text(column) if self.has(column) else None
 
-    def name(self, column: str, expected: str = "a name") -> str:
+    def name(self, column: str, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
         """An identifier in one line; whole numbers become their digits, as MS COCO's image ids do."""
         value = self.raw(column)
         if type(value) is int:
-            return str(value)
+            value = str(value)
         if not isinstance(value, str):
             raise self.problem(column, shown(value), expected)
-        return check_name(value, self.file, self.line, self.where(column), expected)
+        return check_name(value, self.file, self.line, self.where(column), expected, limit)
 
-    def optional_name(self, column: str) -> str | None:
-        return self.name(column) if self.has(column) else None
+    def optional_name(self, column: str, limit: int = NAME_LIMIT) -> str | None:
+        return self.name(column, limit=limit) if self.has(column) else None
 
     def image(self, column: str = "image") -> str:
         """An image's name; it may be looked for under a folder, so it must not lead out of it."""
@@ -80,6 +84,9 @@ class Fields:
 
     def address(self, column: str) -> str | None:
         value = self.optional_text(column)
+        if value is not None and len(value) > ADDRESS_LIMIT:
+            found = f"an address of {len(value):,} characters"
+            raise self.problem(column, found, f"at most {ADDRESS_LIMIT} characters")
         if value is not None and not re.match(r"https?://[^\s/]+\S*\Z", value):
             raise self.problem(column, shown(value), "an address that begins with http:// or https://")
         return value
@@ -141,14 +148,21 @@ def check_text(value: str, file: Path, line: int | None, column: str | None, exp
     return value
 
 
-def check_name(value: str, file: Path, line: int | None, column: str | None, expected: str = "a name") -> str:
+def check_name(
+    value: str,
+    file: Path,
+    line: int | None,
+    column: str | None,
+    expected: str = "a name",
+    limit: int = NAME_LIMIT,
+) -> str:
     """`value` without blanks at its edges, or ImportProblem when it is no identifier."""
     name = value.strip()
     if not name:
         raise ImportProblem(file, line, column, "an empty text", expected)
-    if len(name) > NAME_LIMIT:
+    if len(name) > limit:
         found = f"a name of {len(name):,} characters"
-        raise ImportProblem(file, line, column, found, f"at most {NAME_LIMIT} characters")
+        raise ImportProblem(file, line, column, found, f"at most {limit} characters")
     if _CONTROL.search(name) or _UNSTORABLE.search(name):
         raise ImportProblem(file, line, column, f"control characters in {shown(name)}", expected)
     return name

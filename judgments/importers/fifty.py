@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Columns, Fields, shown
+from judgments.importers.fields import SHORT_NAME_LIMIT, Columns, Fields, counted, shown
 from judgments.importers.flickr8k import inside
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import (
@@ -86,7 +86,7 @@ class _Folder:
         references = {image: texts for _, image, texts in self.images()}
         seen: set[str] = set()
         for fields in read_json_lines(self.pairs_file, _PAIRS[self.name], self.notes, self.encoding):
-            pair = fields.name("pair")
+            pair = fields.name("pair", limit=SHORT_NAME_LIMIT)
             if pair in seen:
                 raise fields.problem("pair", f"{shown(pair)} a second time", "every pair once")
             seen.add(pair)
@@ -225,7 +225,7 @@ class FiftyTriplets:
             texts = references[row.image]
             if len(votes) != len(texts):
                 expected = f"{len(texts)}, one for each reference of the image"
-                raise pair.fields.problem("triplet_votes", f"{len(votes)} votes", expected)
+                raise pair.fields.problem("triplet_votes", counted(len(votes), "vote"), expected)
             self.notes.count("aggregated-votes", len(votes))
             for position, (vote, text) in enumerate(zip(votes, texts, strict=True)):
                 reference = f"{row.image}#{position}"

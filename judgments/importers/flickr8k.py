@@ -6,12 +6,21 @@ tells which person answered what: both become judgments of anonymous raters.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Container, Iterator
 from pathlib import Path
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Fields, check_image, check_text, counted, shown
+from judgments.importers.fields import (
+    SHORT_NAME_LIMIT,
+    Fields,
+    check_image,
+    check_name,
+    check_text,
+    counted,
+    shown,
+)
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import JudgmentRow, PairRow, ReferenceRow, WinnerRow
 from judgments.importers.tables import CaptionRegister
@@ -76,7 +85,7 @@ class Flickr8kDataset:
             for number, line in read_lines(path, encoding=self._encoding):
                 if line.isspace():
                     continue
-                image = check_image(line.strip(), path, number, "image")
+                image = check_image(check_name(line, path, number, "image"), path, number, "image")
                 if splits.setdefault(image, split) != split:
                     found = f"image {shown(image)}, which the list of {splits[image]!r} holds too"
                     raise ImportProblem(path, number, "image", found, "every image in one split")
@@ -185,7 +194,7 @@ class _JudgedPairs:
 
     def add(self, number: int, image: str, caption: str) -> tuple[str, str, str]:
         """(unit, image, caption id) of a line, with stray numbers in the caption's key repaired."""
-        image = check_image(image, self._path, number, "image")
+        image = check_image(check_name(image, self._path, number, "image"), self._path, number, "image")
         own, position, stray = caption_key(caption, self._path, number)
         caption = f"{own}#{position}"
         if stray:
@@ -194,7 +203,7 @@ class _JudgedPairs:
             raise ImportProblem(self._path, number, "image", shown(image), "an image of the data set")
         if self._captions is not None and caption not in self._captions:
             raise ImportProblem(self._path, number, "caption id", shown(caption), "a caption of the data set")
-        unit = f"{image}|{caption}"
+        unit = _unit(image, caption)
         first = self._lines.setdefault(hash(unit), number)
         if first != number:
             found = f"a pair that line {first} has already"
@@ -224,7 +233,7 @@ def caption_key(key: str, file: Path, line: int) -> tuple[str, int, str]:
 
     One key of the released file reads `2258277193_586949ec62.jpg.1#0`: the `.1` is no part of the name.
     """
-    match = _CAPTION_ID.fullmatch(key.strip())
+    match = _CAPTION_ID.fullmatch(check_name(key, file, line, "caption id"))
     if match is None:
         raise ImportProblem(file, line, "caption id", shown(key), "image.jpg#number")
     image = check_image(match["image"], file, line, "caption id")
@@ -236,6 +245,11 @@ def _cells(path: Path, number: int, line: str, width: int, shape: str) -> list[s
     if len(cells) != width:
         raise ImportProblem(path, number, None, counted(len(cells), "cell"), shape)
     return cells
+
+
+def _unit(image: str, caption: str) -> str:
+    unit = f"{image}|{caption}"
+    return unit if len(unit) <= SHORT_NAME_LIMIT else hashlib.sha256(unit.encode()).hexdigest()
 
 
 def _anonymous(

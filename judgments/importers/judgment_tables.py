@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Columns, Fields, shown
+from judgments.importers.fields import SHORT_NAME_LIMIT, WORKER_LIMIT, Columns, Fields, shown
 from judgments.importers.formulas import unguard_formula
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import JUDGMENT_COLUMNS, PAIR_KINDS, JudgmentRow, WinnerRow
@@ -92,14 +92,9 @@ class TableJudgments:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
     def _row(self, fields: Fields) -> JudgmentRow:
-        if fields.textual:
-            values = {
-                column: unguard_formula(value) if isinstance(value, str) else value
-                for column, value in fields.values.items()
-            }
-            fields = Fields(fields.file, fields.line, values, textual=True)
+        fields = _unguarded(fields)
         protocol = self._protocol(fields)
-        worker = fields.name("worker")
+        worker = fields.name("worker", limit=WORKER_LIMIT)
         accepted, submitted = fields.time("accepted_at"), fields.time("submitted_at")
         if accepted is not None and submitted is not None and submitted < accepted:
             raise fields.problem("submitted_at", "a time before accepted_at", "one after it")
@@ -108,7 +103,7 @@ class TableJudgments:
             raise fields.problem("seconds", shown(seconds), "a number of seconds from 0")
         value, answer = _answered(fields, protocol)
         return JudgmentRow(
-            unit=fields.name("unit"),
+            unit=fields.name("unit", limit=SHORT_NAME_LIMIT),
             worker=worker,
             value=value,
             answer=answer,
@@ -121,10 +116,10 @@ class TableJudgments:
             reference_text=fields.optional_text("reference_text"),
             first_text=fields.optional_text("first_text"),
             second_text=fields.optional_text("second_text"),
-            kind=_kind(fields, protocol),
-            pair=fields.optional_name("pair"),
-            assignment=fields.optional_name("assignment"),
-            hit=fields.optional_name("hit"),
+            kind=_kind(fields),
+            pair=fields.optional_name("pair", SHORT_NAME_LIMIT),
+            assignment=fields.optional_name("assignment", SHORT_NAME_LIMIT),
+            hit=fields.optional_name("hit", SHORT_NAME_LIMIT),
             control=fields.flag("control", False),
             expected=_expected(fields),
             used=fields.flag("used", True),
@@ -145,6 +140,16 @@ class TableJudgments:
         if self.protocol is not None and protocol != self.protocol:
             raise fields.problem("protocol", shown(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
+
+
+def _unguarded(fields: Fields) -> Fields:
+    """The fields without the apostrophes of a CSV export; most rows have none and stay as they are."""
+    cells = {
+        column: unguard_formula(cell)
+        for column, cell in fields.values.items()
+        if fields.textual and isinstance(cell, str) and cell.startswith("'")
+    }
+    return Fields(fields.file, fields.line, {**fields.values, **cells}, textual=True) if cells else fields
 
 
 def _known_protocols() -> str:
@@ -182,9 +187,9 @@ def _answered(fields: Fields, protocol: str | None) -> tuple[int | float | None,
     return value, answer
 
 
-def _kind(fields: Fields, protocol: str | None) -> str | None:
+def _kind(fields: Fields) -> str | None:
     kind = fields.optional_name("kind")
-    if kind is not None and protocol in _TWO_SIDED and kind not in PAIR_KINDS:
+    if kind is not None and kind not in PAIR_KINDS:
         raise fields.problem("kind", shown(kind), f"one of {', '.join(PAIR_KINDS)}, or nothing")
     return kind
 

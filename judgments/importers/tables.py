@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Columns, Fields, counted, shown
+from judgments.importers.fields import SHORT_NAME_LIMIT, Columns, Fields, counted, shown
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import CandidateRow, PairRow, ReferenceRow
 from judgments.importers.textio import read_lines
@@ -19,7 +19,7 @@ from judgments.importers.textio import read_lines
 DATASET_COLUMNS = Columns(("image", "caption"), ("caption_id", "split", "url"))
 CANDIDATE_COLUMNS = Columns(("image", "caption"), ("rank", "score", "system"))
 _SEPARATORS = ",;\t|"
-_SPLIT = re.compile(r"[^\s/\\]{1,40}")
+_SPLIT = re.compile(r"[^\s/\\]{1,20}")
 
 RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Fields]]
 
@@ -40,13 +40,21 @@ def read_json_lines(
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
-    """The JSON value in a text. NaN and Infinity, which JSON does not have, are refused."""
+    """The JSON value in a text. NaN and Infinity, which JSON does not have, and repeated keys are refused."""
 
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
 
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            names = Counter(name for name, _ in pairs)
+            twice = next(name for name in names if names[name] > 1)
+            raise ImportProblem(path, line, twice, "this key twice in one object", "every key once")
+        return values
+
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         at = line if line is not None else error.lineno
         found = f"text that is not JSON ({error.msg.lower()} at character {error.colno})"
@@ -213,7 +221,7 @@ class TableCandidates:
         register = CandidateRegister(self.notes, images)
         system: str | None = None
         for fields in self._records(self.path, CANDIDATE_COLUMNS, self.notes, self._encoding):
-            if name := fields.optional_name("system"):
+            if name := fields.optional_name("system", SHORT_NAME_LIMIT):
                 if system is None:
                     self.notes.count("file-names-system", detail=name)
                 elif name != system:
@@ -265,5 +273,5 @@ class CandidateRegister:
 def _split(fields: Fields) -> str | None:
     split = fields.optional_name("split")
     if split is not None and not _SPLIT.fullmatch(split):
-        raise fields.problem("split", shown(split), "a word such as train, dev or test")
+        raise fields.problem("split", shown(split), "a word such as train, dev or test (at most 20 letters)")
     return split

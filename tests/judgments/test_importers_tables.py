@@ -126,7 +126,8 @@ def test_old_mac_line_ends_are_read(tmp_path):
         ),
         (
             "image,caption,split\na.jpg,A dog,the test part\n",
-            'd.csv, line 2, split: found "the test part", expected a word such as train, dev or test.',
+            'd.csv, line 2, split: found "the test part", expected a word such as train, dev or test (at most '
+            "20 letters).",
         ),
         (
             "image,caption,url\na.jpg,A dog,javascript:alert(1)\n",
@@ -139,7 +140,7 @@ def test_old_mac_line_ends_are_read(tmp_path):
         ),
         (
             f"image,caption\n{'a' * 300}.jpg,A dog\n",
-            "d.csv, line 2, image: found a name of 304 characters, expected at most 255 characters.",
+            "d.csv, line 2, image: found a name of 304 characters, expected at most 200 characters.",
         ),
     ],
 )
@@ -152,8 +153,8 @@ def test_bad_csv_is_refused_in_one_sentence(tmp_path, text, said):
     [
         (
             '{"image": "a.jpg", "caption": "A dog"',
-            "d.jsonl, line 2: found text that is not JSON (expecting ',' delimiter at character 38), expected "
-            "one JSON object a line.",
+            "d.jsonl, line 2: found text that is not JSON (expecting ',' delimiter at character 38), "
+            "expected one JSON object a line.",
         ),
         ('[{"image": 1}]', "d.jsonl, line 2: found a JSON array, expected one JSON object a line."),
         ('"a.jpg"', 'd.jsonl, line 2: found "a.jpg", expected one JSON object a line.'),
@@ -178,6 +179,10 @@ def test_bad_csv_is_refused_in_one_sentence(tmp_path, text, said):
         (
             '{"image": "a.jpg", "captions": "A dog"}',
             "d.jsonl, line 2: found the unknown column \"captions\", expected 'caption' perhaps.",
+        ),
+        (
+            '{"image": "a.jpg", "caption": "A dog", "image": "b.jpg"}',
+            "d.jsonl, line 2, image: found this key twice in one object, expected every key once.",
         ),
         ("[" * 100_000, "d.jsonl, line 2: found JSON nested too deeply, expected flat records."),
         (
