@@ -260,3 +260,10 @@ def test_the_same_seed_gives_the_same_interval_and_a_running_stream_has_no_seed_
 def test_bad_options_are_refused_in_one_sentence(option: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadOption, match=sentence):
         alpha_interval([[1, 2, 3], [1, 2, 2]], **option)
+
+
+def test_values_so_large_that_one_is_lost_beside_them_still_count() -> None:
+    assert krippendorff_alpha([[2.0**60, 2.0**60, 0.0], [2.0**60, 0.0, 0.0]]) == pytest.approx(
+        krippendorff_alpha([[1, 1, 0], [1, 0, 0]])
+    )
+    assert alpha_interval([[2.0**60] * 2, [2.0**60] * 2]).judgments == 4
