@@ -189,6 +189,19 @@ def test_units_judged_once_change_nothing(matrix: Any, level: str) -> None:
 
 
 @settings(deadline=None, max_examples=60)
+@given(answers, st.integers(2, 5), st.sampled_from(LEVELS))
+def test_the_same_units_several_times_over_change_alpha_by_the_known_factor(
+    matrix: Any, times: int, level: str
+) -> None:
+    # Only n - 1 in the definition notices that the units are copies.
+    alpha = krippendorff_alpha(matrix, level)
+    n = int(matrix.size - np.isnan(matrix).sum() - ((~np.isnan(matrix)).sum(axis=0) == 1).sum())
+    factor = (times * n - 1) / (times * (n - 1)) if n > 1 else math.nan
+    copies = krippendorff_alpha(np.tile(matrix, times), level)
+    assert 1 - copies == pytest.approx((1 - alpha) * factor, abs=1e-9, nan_ok=True)
+
+
+@settings(deadline=None, max_examples=60)
 @given(answers, st.integers(1, 50), st.integers(1, 9))
 def test_interval_alpha_ignores_shift_and_scale(matrix: Any, shift: int, scale: int) -> None:
     assert krippendorff_alpha(matrix * scale + shift, "interval") == pytest.approx(
