@@ -84,7 +84,11 @@ def _lcs_of_block(words: Words, short: Ints, long: Ints) -> Ints:
 
 
 def _lcs_of_long(short: list[int], long: list[int]) -> int:
-    """The same with Python's integers of any length."""
+    """The same with Python's integers of any length; what the texts begin or end with alike is set aside."""
+    ahead = _common_prefix(short, long)
+    short, long = short[ahead:][::-1], long[ahead:][::-1]
+    behind = _common_prefix(short, long)
+    short, long = short[behind:], long[behind:]
     places: dict[int, int] = {}
     for place, word in enumerate(short):
         places[word] = places.get(word, 0) | 1 << place
@@ -93,4 +97,8 @@ def _lcs_of_long(short: list[int], long: list[int]) -> int:
     for word in long:
         shared = state & places.get(word, 0)
         state = (state + shared | state - shared) & full
-    return len(short) - state.bit_count()
+    return ahead + behind + len(short) - state.bit_count()
+
+
+def _common_prefix(short: list[int], long: list[int]) -> int:
+    return next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
