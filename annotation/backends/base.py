@@ -1,0 +1,22 @@
+"""What a crowd does for a study. The services know only this; a crowd is one module."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from judgments.models import Study
+
+
+class CrowdBackend(ABC):
+    """Where a study's workers come from."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def publish(self, study: Study) -> str:
+        """Let workers in; returns one sentence that says where they go. Publishing twice changes nothing."""
+
+    @abstractmethod
+    def expire(self, study: Study) -> None:
+        """Offer no more work. Who holds a HIT may finish it. Expiring twice changes nothing."""

@@ -1,0 +1,67 @@
+"""Named errors of answering. Each sentence says first what happened to the worker's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from judgments.errors import NotThere, QuorumError
+
+
+class JoinRefused(QuorumError):
+    """The worker may not join: closed study, wrong code, missing consent."""
+
+    status = 403
+    title = "You cannot join"
+
+
+class NameProblem(QuorumError):
+    """The name a worker gave cannot be used."""
+
+    title = "The name is not valid"
+
+
+class NotJoined(NotThere):
+    """The worker asks for work in a study they did not join."""
+
+    status = 403
+    title = "Not joined"
+
+
+class NameTaken(QuorumError):
+    """The name belongs to somebody who did not prove to be this person."""
+
+    status = 409
+    title = "The name is taken"
+
+
+class AnswerProblem(QuorumError):
+    """An answer that is none of the allowed ones, or for a position that does not exist."""
+
+    title = "An answer is not valid"
+
+
+class AnswersMissing(QuorumError):
+    """The submission leaves units out; what it held is saved. ``missing`` are their positions."""
+
+    title = "Answers are missing"
+
+    def __init__(self, missing: Sequence[int]) -> None:
+        listed = ", ".join(str(position) for position in missing[:10]) + (
+            ", ..." if len(missing) > 10 else ""
+        )
+        super().__init__(f"Your answers are saved; still without an answer: {listed}.")
+        self.missing = list(missing)
+
+
+class TooLate(QuorumError):
+    """The lease ended before the submission came."""
+
+    status = 409
+    title = "Too late"
+
+
+class AlreadyEnded(QuorumError):
+    """The assignment was submitted with other answers, or returned."""
+
+    status = 409
+    title = "Already ended"

@@ -1,0 +1,188 @@
+"""One worker's copy of one HIT, and the judgments that came of it."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+from typing import Any, NoReturn
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from annotation.models.workers import Worker
+from judgments.models import HIT, Study, Unit
+
+LIVE = ("accepted", "submitted", "approved", "rejected")
+
+
+class AssignmentQuerySet(models.QuerySet["Assignment"]):
+    """Questions about assignments."""
+
+    def holding(self, moment: datetime) -> AssignmentQuerySet:
+        """Accepted and within their lease at ``moment``."""
+        return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=moment)
+
+    def overdue(self, moment: datetime) -> AssignmentQuerySet:
+        """Accepted, but the lease ended by ``moment``."""
+        return self.filter(state=Assignment.State.ACCEPTED, expires_at__lte=moment)
+
+    def finished(self) -> AssignmentQuerySet:
+        """Submitted, whatever was decided about them since."""
+        return self.filter(state__in=["submitted", "approved", "rejected"])
+
+
+class Assignment(models.Model):
+    """Its id is the name of its submission: a repeat under the same id is harmless."""
+
+    class State(models.TextChoices):
+        ACCEPTED = "accepted", "accepted"
+        SUBMITTED = "submitted", "submitted"
+        RETURNED = "returned", "returned"
+        EXPIRED = "expired", "expired"
+        APPROVED = "approved", "approved"
+        REJECTED = "rejected", "rejected"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments")
+    hit = models.ForeignKey(
+        HIT, on_delete=models.CASCADE, related_name="assignments", null=True, blank=True,
+        help_text="Empty only for imported judgments whose HIT is not known.",
+    )  # fmt: skip
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
+    state = models.CharField(max_length=10, choices=State, default=State.ACCEPTED)
+    seat = models.PositiveSmallIntegerField(
+        default=0, help_text="Which of the HIT's seats it takes; the database lets nobody share one."
+    )
+    external_id = models.CharField(max_length=80, blank=True, help_text="Its id where it was collected.")
+    accepted_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    submitted_at = models.DateTimeField(null=True, blank=True)
+    flips = models.JSONField(
+        default=list, help_text="Per position, whether the unit's second candidate is shown first."
+    )
+    answers = models.JSONField(
+        default=dict,
+        help_text="Position -> {value, seconds} as the worker saw it: the draft, then what was sent.",
+    )
+    simulated = models.BooleanField(default=False)
+
+    objects = AssignmentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["accepted_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["hit", "worker"], condition=Q(state__in=LIVE), name="a_worker_holds_a_hit_once"
+            ),
+            models.UniqueConstraint(
+                fields=["hit", "seat"], condition=Q(state__in=LIVE), name="a_seat_is_taken_once"
+            ),
+            models.UniqueConstraint(
+                fields=["study", "worker"],
+                condition=Q(state="accepted"),
+                name="a_worker_holds_one_hit_at_a_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(submitted_at__isnull=True) | Q(submitted_at__gte=F("accepted_at")),
+                name="submitted_after_accepted",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state__in=["submitted", "approved", "rejected"]) | Q(submitted_at__isnull=False),
+                name="finished_work_has_a_time",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["study", "expires_at"], condition=Q(state="accepted"), name="leases_by_expiry"
+            ),
+            models.Index(fields=["worker", "hit"], name="work_of_a_worker"),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class AppendOnly(Exception):
+    """A judgment was about to be changed or deleted; a correction is a new row."""
+
+
+class JudgmentQuerySet(models.QuerySet["Judgment"]):
+    """Questions about judgments. They are only ever added."""
+
+    def of_study(self, study: Study) -> JudgmentQuerySet:
+        """All judgments of a study, in the order they were made."""
+        return self.filter(assignment__study=study).order_by("pk")
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        """Refused."""
+        raise AppendOnly("judgments are never edited")
+
+    def delete(self) -> NoReturn:
+        """Refused; only a study as a whole can go."""
+        raise AppendOnly("judgments are never deleted")
+
+
+class Judgment(models.Model):
+    """One worker's answer on one unit, in the unit's order whatever side it was shown on."""
+
+    class Presented(models.TextChoices):
+        FIRST_LEFT = "first-left", "first on the left"
+        SECOND_LEFT = "second-left", "second on the left"
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="judgments")
+    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="judgments")
+    value = models.SmallIntegerField(null=True, blank=True)
+    answer = models.JSONField(null=True, blank=True, help_text="Open answers: text, keywords, links.")
+    presented = models.CharField(max_length=11, choices=Presented, blank=True)
+    seconds = models.FloatField(null=True, blank=True)
+    set_aside = models.BooleanField(
+        default=False, help_text="Imported as not used by the study it comes from."
+    )
+
+    objects = JudgmentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment", "unit"], name="one_judgment_per_assignment_and_unit"
+            ),
+            models.CheckConstraint(
+                condition=Q(value__isnull=False) | Q(answer__isnull=False), name="a_judgment_has_an_answer"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.unit_id}: {self.value}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Refused for a stored row."""
+        if self.pk is not None and not self._state.adding:
+            raise AppendOnly("judgments are never edited")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused."""
+        raise AppendOnly("judgments are never deleted")
+
+
+class ProblemReport(models.Model):
+    """A worker says that something is wrong with an item."""
+
+    class What(models.TextChoices):
+        PICTURE = "picture", "The picture cannot be seen"
+        TEXT = "text", "A sentence is broken or offensive"
+        OTHER = "other", "Something else"
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="reports")
+    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="reports")
+    what = models.CharField(max_length=10, choices=What, default=What.OTHER)
+    comment = models.TextField(max_length=2000, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.get_what_display()}: {self.unit_id}"

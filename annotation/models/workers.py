@@ -1,0 +1,122 @@
+"""People who judge, and their part in a study."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from judgments.models import Study
+
+
+def hash_secret(secret: str) -> str:
+    """What is stored of a random token. The tokens hold 256 bits, so a fast hash is enough (joining is < 10 ms)."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def new_secret() -> str:
+    """A random token of 256 bits."""
+    return secrets.token_urlsafe(32)
+
+
+class Worker(models.Model):
+    """A person who judges, under one name at one crowd.
+
+    ``source`` tells people of this platform from the rehearsal crowd and from raters that came with imported
+    judgments. An anonymous worker stands for a seat in a published total, not for a person: figures per worker
+    refuse it.
+    """
+
+    class Source(models.TextChoices):
+        LOCAL = "local", "joined here"
+        REHEARSAL = "rehearsal", "rehearsal crowd (simulated)"
+        IMPORTED = "imported", "imported judgments"
+
+    name = models.CharField(max_length=100)
+    source = models.CharField(max_length=20, choices=Source, default=Source.LOCAL)
+    study = models.ForeignKey(
+        Study, on_delete=models.CASCADE, related_name="+", null=True, blank=True,
+        help_text="The study whose rehearsal or import made this worker; names repeat between them.",
+    )  # fmt: skip
+    anonymous = models.BooleanField(default=False)
+    token_hash = models.CharField(max_length=64, blank=True)
+    resume_hash = models.CharField(max_length=64, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    token = ""  # the token this worker was found by, for the length of a request; never stored
+    is_staff = False
+    is_active = True
+    is_anonymous = False
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["name"], condition=Q(source="local"), name="local_worker_name_once"
+            ),
+            models.UniqueConstraint(
+                fields=["study", "name"],
+                condition=~Q(source="local"),
+                name="worker_name_once_per_rehearsal_or_import",
+            ),
+            models.UniqueConstraint(
+                fields=["token_hash"], condition=~Q(token_hash=""), name="worker_token_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(source="local", study__isnull=True)
+                | (~Q(source="local") & Q(study__isnull=False)),
+                name="only_local_workers_belong_to_no_study",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_authenticated(self) -> bool:
+        """A worker found by a token is who the token says."""
+        return True
+
+
+class Participation(models.Model):
+    """A worker's part in a study: when they joined, what they agreed to, how far they are."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participations")
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="participations")
+    joined_at = models.DateTimeField(default=timezone.now)
+    consent_version = models.CharField(
+        max_length=16, blank=True, help_text="Hash of the consent text that the worker agreed to."
+    )
+    consented_at = models.DateTimeField(null=True, blank=True)
+    cursor = models.PositiveIntegerField(
+        default=0, help_text="HITs before this position were done or passed; the search for work starts here."
+    )
+    completion_code = models.CharField(max_length=12)
+
+    class Meta:
+        ordering = ["study_id", "joined_at"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "worker"], name="a_worker_joins_a_study_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker} in {self.study}"
+
+
+class Invitation(models.Model):
+    """A personal code for a study that only invited people may join."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="invitations")
+    code = models.CharField(max_length=40, unique=True)
+    note = models.CharField(max_length=200, blank=True, help_text="Who it is for; workers never see it.")
+    worker = models.ForeignKey(Worker, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return self.note or self.code

@@ -1,0 +1,49 @@
+"""Opening a study to its crowd, and closing it."""
+
+from __future__ import annotations
+
+from django.db import transaction
+
+from annotation.backends import BACKENDS, CrowdBackend
+from judgments.errors import WrongState
+from judgments.models import Study
+from judgments.services.studies import design_of, mark_closed, mark_open
+
+
+@transaction.atomic
+def open_study(*, study: Study) -> str:
+    """Let workers in; returns one sentence that says where they go. Opening an open study changes nothing.
+
+    Raises:
+        WrongState: there are no HITs yet, the answers are simulated or imported, or this version cannot publish to
+            the study's crowd.
+    """
+    backend = _backend_of(study)
+    if study.simulated:
+        raise WrongState(
+            f"Study {study.slug!r} holds the rehearsal crowd's answers; duplicate it and open the copy to people."
+        )
+    mark_open(study=study)
+    return backend.publish(study)
+
+
+@transaction.atomic
+def close_study(*, study: Study) -> None:
+    """Offer no more work; who holds a HIT may still submit it within the lease.
+
+    Raises:
+        WrongState: the study was never opened.
+    """
+    backend = _backend_of(study)
+    mark_closed(study=study)
+    backend.expire(study)
+
+
+def _backend_of(study: Study) -> CrowdBackend:
+    name = design_of(study).crowd.backend
+    if name not in BACKENDS:
+        raise WrongState(
+            f"Study {study.slug!r} is for the crowd {name!r}, which this version cannot publish to; it can: "
+            f"{', '.join(BACKENDS)}."
+        )
+    return BACKENDS[name]

@@ -1,0 +1,194 @@
+"""Joining a study without a password: a name, and a token that only its holder knows."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+from dataclasses import dataclass
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from annotation.errors import JoinRefused, NameProblem, NameTaken
+from annotation.models import Invitation, Participation, Worker
+from annotation.models.workers import hash_secret, new_secret
+from judgments.design import StudyDesign
+from judgments.draws import content_key
+from judgments.models import Study
+from judgments.services.studies import design_of
+
+NAME_LENGTH = 100
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that are read as another
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A worker's way in. ``resume`` is shown once, when the worker is new; ``token`` is the one the worker came with,
+    which stays valid, or a new one."""
+
+    worker: Worker
+    participation: Participation
+    token: str
+    resume: str | None
+
+
+def consent_version(design: StudyDesign) -> str:
+    """Which consent text this is: a hash of it, '' where the study has none."""
+    return content_key(design.consent)[:16] if design.consent else ""
+
+
+def suggest_name() -> str:
+    """A name for a worker who gives none."""
+    return "w-" + "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(8))
+
+
+def worker_for_token(token: str) -> Worker | None:
+    """Whose token this is."""
+    worker = Worker.objects.filter(token_hash=hash_secret(token)).first() if token else None
+    if worker is not None:
+        worker.token = token
+    return worker
+
+
+@transaction.atomic
+def join_study(
+    *, study: Study, name: str, code: str = "", consent: bool = False, known: Worker | None = None
+) -> Joined:
+    """Let a worker into an open study.
+
+    Args:
+        name: as the worker gives it; a name that is taken is refused unless ``known`` is its worker.
+        code: the study's code or the invitation's, where the study asks for one.
+        consent: whether the worker agreed to the consent text, where there is one.
+        known: the worker whose token came with the request.
+
+    Raises:
+        NameProblem: the name cannot be used.
+        JoinRefused: the study is not open, the code is wrong, or the consent is missing.
+        NameTaken: the name belongs to somebody else.
+    """
+    name, code = checked_name(name), _typed_code(code)
+    if known is not None and known.name != name:
+        known = None
+    joined_before = _participation(study, known)
+    if joined_before is None:
+        _refuse_strangers(study, design_of(study), code, consent)
+    worker, token, resume = _worker_named(name, known)
+    participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
+    return Joined(worker=worker, participation=participation, token=token, resume=resume)
+
+
+@transaction.atomic
+def resume_worker(*, study: Study, name: str, resume: str, code: str = "", consent: bool = False) -> Joined:
+    """A new token for a worker who kept the resume code; the old token stops working.
+
+    A worker who is new to this study joins it, on its terms.
+
+    Raises:
+        NameTaken: no such worker has this resume code.
+        JoinRefused: as for ``join_study``, where the worker is new to the study.
+    """
+    code = _typed_code(code)
+    worker = Worker.objects.filter(
+        name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_typed_code(resume))
+    ).first()
+    if worker is None:
+        raise NameTaken("Name and resume code do not belong together.")
+    participation = _participation(study, worker)
+    if participation is None:
+        _refuse_strangers(study, design_of(study), code, consent)
+        participation = _participate(study, worker, code, consent, new=False)
+    return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
+
+
+def checked_name(name: str) -> str:
+    """The name as it is stored: composed, with single spaces.
+
+    Raises:
+        NameProblem: nothing is left of it, it is too long, or it holds characters that cannot be seen.
+    """
+    name = unicodedata.normalize("NFC", " ".join(name.split()))
+    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
+        raise NameProblem(f"A worker's name is 1 to {NAME_LENGTH} visible characters.")
+    if re.fullmatch(r"anon-\d+", name):
+        raise NameProblem(
+            f"The name {name!r} is kept for raters of published totals; please choose another one."
+        )
+    return name
+
+
+def _typed_code(code: str) -> str:
+    """A code without the blanks around it; '' for what nobody can have been given (and no database takes)."""
+    code = code.strip()
+    return code if code.isprintable() else ""
+
+
+def _participation(study: Study, worker: Worker | None) -> Participation | None:
+    return Participation.objects.filter(study=study, worker=worker).first() if worker is not None else None
+
+
+def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
+    if study.state != Study.State.OPEN:
+        raise JoinRefused("This study is not open for answers.")
+    if study.simulated:
+        raise JoinRefused("This study is a rehearsal with simulated answers; nobody can join it.")
+    access = design.access
+    if access.join == "code" and not secrets.compare_digest(code.encode(), access.code.strip().encode()):
+        raise JoinRefused("The code is not the one of this study.")
+    if access.join == "invited":
+        invitation = Invitation.objects.filter(study=study, code=code).first() if code else None
+        if invitation is None or invitation.used_at is not None:
+            raise JoinRefused("This study is for invited people; the invitation code is unknown or was used.")
+    if design.consent and not consent:
+        raise JoinRefused("Please read the consent text and agree to it before you join.")
+
+
+def _worker_named(name: str, known: Worker | None) -> tuple[Worker, str, str | None]:
+    if known is not None:
+        # a token that came with the request stays: its holder may be at work in another window
+        return known, known.token or _new_token(known), None
+    token, resume = new_secret(), secrets.token_urlsafe(12)
+    try:
+        with transaction.atomic():
+            worker = Worker.objects.create(
+                name=name, token_hash=hash_secret(token), resume_hash=hash_secret(resume)
+            )
+    except IntegrityError:
+        raise NameTaken(
+            f"The name {name!r} is taken. Choose another one, or come back with the resume code you were shown."
+        ) from None
+    return worker, token, resume
+
+
+def _new_token(worker: Worker) -> str:
+    token = new_secret()
+    worker.token_hash = hash_secret(token)
+    worker.save(update_fields=["token_hash"])
+    return token
+
+
+def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new: bool) -> Participation:
+    design = design_of(study)
+    version = consent_version(design)
+    terms = {
+        "consent_version": version,
+        "consented_at": timezone.now() if version and consent else None,
+        "completion_code": "".join(secrets.choice(CODE_LETTERS) for _ in range(8)),
+    }
+    if new:
+        participation, created = Participation.objects.create(study=study, worker=worker, **terms), True
+    else:  # whose other window may join at the same moment
+        participation, created = Participation.objects.get_or_create(
+            study=study, worker=worker, defaults=terms
+        )
+    if created and design.access.join == "invited":
+        _use_invitation(study, worker, code)
+    return participation
+
+
+def _use_invitation(study: Study, worker: Worker, code: str) -> None:
+    """An invitation is used once, by a guarded update: two people with one code cannot both get in."""
+    free = Invitation.objects.filter(study=study, code=code, used_at=None)
+    if not free.update(used_at=timezone.now(), worker=worker):
+        raise JoinRefused("This invitation was used by somebody else.")

@@ -1,0 +1,266 @@
+"""The rehearsal crowd: a design tried out before it costs money.
+
+Simulated workers join, take HITs, answer, return and submit through the services that people use. Each unit has a
+truth, drawn with the seed (for control items it is the expected answer), and each worker gets it right with a chance
+of their own. Afterwards the truth is compared with what the answers say together. Nothing here is a judgment of a
+person: study, workers and assignments are marked as simulated, and a study that holds people's judgments is refused.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Assignment, Judgment, Participation, Worker
+from annotation.models.assignments import LIVE
+from annotation.presentation import Place, places_of
+from annotation.services.claims import claim_assignment, return_assignment
+from annotation.services.submissions import submit_assignment
+from judgments.draws import rng_for
+from judgments.errors import WrongState
+from judgments.kinds import KINDS, Kind
+from judgments.models import HIT, Study, Unit
+from judgments.services.generation import Progress, no_progress
+from judgments.services.studies import design_of
+
+ACCURACY = (0.75, 0.95)  # range of the careful workers' chances to be right
+DROP_OUT = 0.05  # chance that a worker returns a HIT instead of answering it
+SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
+SPAMMER_SPEED = 0.2  # a spammer's seconds as a share of a careful worker's
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalReport:
+    """How a rehearsal went, and how it was made.
+
+    Attributes:
+        workers, spammers: how many took part.
+        hits: HITs filled.
+        judgments: answers stored, controls included.
+        returned: assignments that drop-outs gave back.
+        hours: simulated working time of all workers.
+        units: judged units with at least one answer.
+        recovered: share of them whose consensus (of all answers) is the truth; graded: nearest grade.
+        undecided: share of them that ended in a tie.
+        controls_careful, controls_spammers: share of control items got right; None where none was seen.
+        seed: of the crowd.
+    """
+
+    workers: int
+    spammers: int
+    hits: int
+    judgments: int
+    returned: int
+    hours: float
+    units: int
+    recovered: float
+    undecided: float
+    controls_careful: float | None
+    controls_spammers: float | None
+    seed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A simulated worker. ``accuracy`` is None for a spammer, who answers without looking."""
+
+    worker: Worker
+    accuracy: float | None
+    seconds: float
+
+
+def rehearse(
+    *,
+    study: Study,
+    workers: int = 20,
+    spammers: float = 0.1,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> RehearsalReport:
+    """Fill every HIT of the study with simulated answers; going on where an earlier run was stopped.
+
+    Args:
+        workers: size of the crowd; more are brought in where a HIT needs more different people.
+        spammers: share of them who answer at random, from 0 to 1.
+
+    Raises:
+        WrongState: no HITs, or people's judgments are there.
+    """
+    if workers < 1 or not 0 <= spammers <= 1:
+        raise WrongState(
+            f"A rehearsal needs at least one worker and a share of spammers from 0 to 1; "
+            f"found {workers} and {spammers:g}."
+        )
+    _begin(study)
+    people = _crowd(study, workers, spammers, seed)
+    truth = _truths(study, seed)
+    _answer_all(study, people, truth, seed, progress)
+    Study.objects.filter(pk=study.pk).update(state=Study.State.CLOSED, closed_at=timezone.now())
+    study.refresh_from_db()
+    return _report(study, people, truth, seed)
+
+
+@transaction.atomic
+def _begin(study: Study) -> None:
+    """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers."""
+    locked = Study.objects.select_for_update().get(pk=study.pk)
+    if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
+        raise WrongState(f"Study {study.slug!r} has no HITs to rehearse; generate them first.")
+    people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
+    if people.filter(state__in=LIVE).exists():
+        raise WrongState(
+            f"Study {study.slug!r} holds judgments of people or waits for some; duplicate it and rehearse the copy."
+        )
+    Study.objects.filter(pk=study.pk).update(
+        simulated=True, state=Study.State.OPEN, opened_at=locked.opened_at or timezone.now()
+    )
+    study.refresh_from_db()
+
+
+def _crowd(study: Study, count: int, spammers: float, seed: int) -> list[Person]:
+    """The workers, enough of them that each HIT finds as many different ones as it needs (and a drop-out's
+    replacement)."""
+    most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
+    total = max(count, most + 2)
+    rng = rng_for(seed, "rehearsal crowd")
+    careless = set(rng.permutation(total)[: round(spammers * total)].tolist())
+    base = design_of(study).seconds_per_unit
+    people = []
+    for number in range(total):
+        accuracy, speed = float(rng.uniform(*ACCURACY)), float(rng.lognormal(0.0, SPREAD))
+        spams = number in careless
+        worker, _ = Worker.objects.get_or_create(
+            study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
+        )
+        Participation.objects.get_or_create(
+            study=study, worker=worker, defaults={"completion_code": "REHEARSE"}
+        )
+        people.append(
+            Person(
+                worker=worker,
+                accuracy=None if spams else accuracy,
+                seconds=base * (SPAMMER_SPEED if spams else speed),
+            )
+        )
+    return people
+
+
+def _truths(study: Study, seed: int) -> dict[int, Any]:
+    """Unit id -> the right answer: for a control item what is expected, for triplets of one pair the same
+    winner, else drawn."""
+    kind = KINDS[study.protocol]
+    by_pair: dict[str, int] = {}
+    truths: dict[int, Any] = {}
+    rows = Unit.objects.filter(study=study).order_by("position").values_list(
+        "pk", "key", "pair__key", "control", "expected"
+    )  # fmt: skip
+    for pk, key, pair, control, expected in rows.iterator(2000):
+        if control:
+            truths[pk] = expected
+            continue
+        drawn = int(rng_for(seed, f"truth {pair or key}").choice(kind.values))
+        truths[pk] = by_pair.setdefault(pair, drawn) if pair else drawn
+    return truths
+
+
+def _answer_all(
+    study: Study, people: list[Person], truth: dict[int, Any], seed: int, progress: Progress
+) -> None:
+    """Workers take turns until nobody finds work any more."""
+    total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
+    rng = rng_for(seed, "rehearsal turns")
+    waiting = list(people)
+    done = Assignment.objects.filter(study=study).finished().count()
+    while waiting:
+        person = waiting[int(rng.integers(len(waiting)))]
+        claim = claim_assignment(study=study, worker=person.worker)
+        if claim is None:
+            waiting.remove(person)
+            continue
+        if rng.random() < DROP_OUT:
+            return_assignment(assignment=claim.assignment)
+            continue
+        _answer(claim.assignment, person, truth, seed)
+        done += 1
+        progress(done / total, f"{done:,} of {total:,} pages of work")
+
+
+def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
+    """Submit one HIT, with the time it would have taken."""
+    hit = assignment.hit
+    rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
+    kind = KINDS[assignment.study.protocol]
+    answers = []
+    for place in places_of(assignment):
+        value = _value(kind, place, person, truth[place.unit.pk], rng)
+        seconds = max(0.3, float(rng.lognormal(np.log(person.seconds), SPREAD)))
+        answers.append({"position": place.position, "value": value, "seconds": round(seconds, 1)})
+    submit_assignment(assignment=assignment, answers=answers)
+
+
+def _value(kind: Kind, place: Place, person: Person, truth: Any, rng: np.random.Generator) -> int:
+    """What the worker ticks, as seen on the page."""
+    right = [value for value in kind.values if kind.is_right(value, truth)]
+    if person.accuracy is None:
+        return int(rng.choice(kind.values))
+    wrong = [value for value in kind.values if value not in right]
+    pool = right if rng.random() < person.accuracy or not wrong else wrong
+    if len(kind.values) > 2 and pool is wrong:
+        # on a scale, mistakes are near misses
+        nearest = min(abs(value - one) for value in wrong for one in right)
+        pool = [value for value in wrong if min(abs(value - one) for one in right) == nearest]
+    return kind.canonical(int(rng.choice(pool)), flipped=place.flipped)
+
+
+def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int) -> RehearsalReport:
+    kind = KINDS[study.protocol]
+    people = list(people)
+    careless = {person.worker.pk for person in people if person.accuracy is None}
+    units: list[int] = []
+    values: list[int] = []
+    seen: Counter[bool] = Counter()
+    right: Counter[bool] = Counter()
+    seconds = 0.0
+    count = 0
+    rows = Judgment.objects.of_study(study).values_list(
+        "unit_id", "unit__control", "value", "seconds", "assignment__worker_id"
+    )
+    for unit, control, value, took, worker in rows.iterator(2000):
+        count += 1
+        seconds += took or 0.0
+        if value is None:
+            continue
+        if control:
+            seen[worker in careless] += 1
+            right[worker in careless] += kind.is_right(value, truth[unit])
+        else:
+            units.append(unit)
+            values.append(value)
+    found = kind.consensus(units, values) if units else {}
+    recovered = sum(
+        one.value is not None and kind.is_right(round(one.value), truth[unit]) for unit, one in found.items()
+    )
+    return RehearsalReport(
+        workers=len(people),
+        spammers=len(careless),
+        hits=HIT.objects.filter(study=study, open_slots=0).count(),
+        judgments=count,
+        returned=Assignment.objects.filter(study=study, state=Assignment.State.RETURNED).count(),
+        hours=seconds / 3600,
+        units=len(found),
+        recovered=recovered / len(found) if found else float("nan"),
+        undecided=sum(one.tie for one in found.values()) / len(found) if found else float("nan"),
+        controls_careful=right[False] / seen[False] if seen[False] else None,
+        controls_spammers=right[True] / seen[True] if seen[True] else None,
+        seed=seed,
+    )

@@ -1,0 +1,217 @@
+"""Saving and submitting answers. All judgments of an assignment are stored, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
+from annotation.models import Assignment, Judgment, ProblemReport, Worker
+from annotation.presentation import Place, places_of
+from judgments.errors import NotThere
+from judgments.kinds import KINDS, Kind
+
+MOST_SECONDS = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submitted assignment; ``repeated`` where the same submission had come before."""
+
+    assignment: Assignment
+    repeated: bool
+
+
+def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
+    """The worker's assignment.
+
+    Raises:
+        NotThere: there is none of this id for this worker; a foreign one looks the same.
+    """
+    try:
+        key = UUID(str(assignment_id))
+    except ValueError:
+        raise NotThere("There is no such assignment.") from None
+    found = Assignment.objects.select_related("study", "hit").filter(pk=key, worker=worker).first()
+    if found is None:
+        raise NotThere("There is no such assignment.")
+    return found
+
+
+@transaction.atomic
+def save_answers(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Assignment:
+    """Lay ``answers`` over the draft; saying the same again changes nothing.
+
+    Raises:
+        AnswerProblem: an answer is not valid; nothing of the call is saved.
+        TooLate, AlreadyEnded: the assignment takes no answers any more.
+    """
+    locked = _lock(assignment)
+    _refuse_ended(locked)
+    given = checked_answers(answers, kind=KINDS[locked.study.protocol], count=_count(locked))
+    _store_draft(locked, given)
+    return locked
+
+
+def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
+    """Submit: ``answers`` are laid over the saved ones, and every unit becomes a judgment.
+
+    Repeating the same submission is harmless. One that leaves units out saves what it held.
+
+    Raises:
+        AnswersMissing: units are left out; ``missing`` are their positions, and what came is saved.
+        AnswerProblem: an answer is not valid; nothing of the call is saved.
+        TooLate: the lease ended; nothing changes.
+        AlreadyEnded: it was submitted with other answers, or returned; nothing changes.
+    """
+    with transaction.atomic():
+        locked = _lock(assignment)
+        kind = KINDS[locked.study.protocol]
+        places = places_of(locked)
+        given = checked_answers(answers, kind=kind, count=len(places))
+        if locked.state in (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED):
+            _refuse_other_answers(locked, given)
+            return Submission(assignment=locked, repeated=True)
+        _refuse_ended(locked)
+        merged = _laid_over(locked.answers, given)
+        missing = [place.position for place in places if str(place.position) not in merged]
+        if missing:
+            _store_draft(locked, given)  # outside of the error, so that it is committed
+        else:
+            _store_judgments(locked, kind, places, merged)
+    if missing:
+        raise AnswersMissing(missing)
+    return Submission(assignment=locked, repeated=False)
+
+
+def _lock(assignment: Assignment) -> Assignment:
+    """The row as it is now, held against others until the transaction ends (SQLite holds the whole file)."""
+    return Assignment.objects.select_for_update(of=("self",)).select_related("study").get(pk=assignment.pk)
+
+
+def _count(assignment: Assignment) -> int:
+    return assignment.hit.places.count() if assignment.hit else 0
+
+
+def _refuse_ended(assignment: Assignment) -> None:
+    if assignment.state == Assignment.State.RETURNED:
+        raise AlreadyEnded("Nothing was changed: you returned this page of work.")
+    if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
+        raise AlreadyEnded("Your answers were submitted and stay as they are.")
+    ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
+    if assignment.state == Assignment.State.EXPIRED or ended:
+        raise TooLate(
+            "The time for this page of work is over and its place may be taken; what you had saved is kept."
+        )
+
+
+def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
+    same = all(
+        assignment.answers.get(key, {}).get("value") == answer["value"] for key, answer in given.items()
+    )
+    if not same:
+        raise AlreadyEnded("Your answers were submitted before and stay as they were then.")
+
+
+def checked_answers(
+    answers: Sequence[Mapping[str, Any]], *, kind: Kind, count: int
+) -> dict[str, dict[str, Any]]:
+    """``[{"position", "value", "seconds"?}]`` as position -> {value, seconds}.
+
+    Raises:
+        AnswerProblem: not a list of such objects, an unknown position or value, or a position twice.
+    """
+    if not isinstance(answers, Sequence) or isinstance(answers, str):
+        raise AnswerProblem("Nothing was saved: answers must be a list of objects with position and value.")
+    allowed = sorted(kind.values)
+    given: dict[str, dict[str, Any]] = {}
+    for answer in answers:
+        if not isinstance(answer, Mapping) or "position" not in answer or "value" not in answer:
+            raise AnswerProblem("Nothing was saved: each answer needs position and value.")
+        position, value, seconds = answer["position"], answer["value"], answer.get("seconds")
+        if type(position) is not int or not 1 <= position <= count:
+            raise AnswerProblem(f"Nothing was saved: position is {position!r}; expected 1 to {count}.")
+        if type(value) is not int or value not in kind.values:
+            listed = " or ".join(str(one) for one in allowed)
+            raise AnswerProblem(
+                f"Nothing was saved: the value at position {position} is {value!r}; expected {listed}."
+            )
+        if seconds is not None and (type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS):
+            raise AnswerProblem(
+                f"Nothing was saved: seconds at position {position} is {seconds!r}; expected 0 to {MOST_SECONDS:.0f}."
+            )
+        if str(position) in given and given[str(position)]["value"] != value:
+            raise AnswerProblem(f"Nothing was saved: position {position} is answered twice.")
+        given[str(position)] = {"value": value} | ({"seconds": float(seconds)} if seconds is not None else {})
+    return given
+
+
+def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
+    assignment.answers = _laid_over(assignment.answers, given)
+    assignment.save(update_fields=["answers"])
+
+
+def _laid_over(
+    saved: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    return {**saved, **{key: {**saved.get(key, {}), **answer} for key, answer in given.items()}}
+
+
+def _store_judgments(
+    assignment: Assignment, kind: Kind, places: Sequence[Place], answers: Mapping[str, dict[str, Any]]
+) -> None:
+    now = timezone.now()
+    moved = (
+        Assignment.objects.holding(now)
+        .filter(pk=assignment.pk)
+        .update(state=Assignment.State.SUBMITTED, submitted_at=now, answers=dict(answers))
+    )
+    if not moved:
+        raise TooLate(
+            "The time for this page of work ended while it was submitted; what you had saved is kept."
+        )
+    assignment.state, assignment.submitted_at, assignment.answers = (
+        Assignment.State.SUBMITTED,
+        now,
+        dict(answers),
+    )
+    Judgment.objects.bulk_create(
+        Judgment(
+            assignment=assignment,
+            unit=place.unit,
+            value=kind.canonical(answers[str(place.position)]["value"], flipped=place.flipped),
+            presented=_presented(kind, place),
+            seconds=answers[str(place.position)].get("seconds"),
+        )
+        for place in places
+    )
+
+
+def _presented(kind: Kind, place: Place) -> str:
+    if not kind.two_sided:
+        return ""
+    return Judgment.Presented.SECOND_LEFT if place.flipped else Judgment.Presented.FIRST_LEFT
+
+
+@transaction.atomic
+def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
+    """Keep a worker's report about the item at ``position``.
+
+    Raises:
+        AnswerProblem: no such position, or an unknown kind of problem.
+    """
+    place = next((one for one in places_of(assignment) if one.position == position), None)
+    if place is None:
+        raise AnswerProblem(f"The report was not saved: there is no position {position}.")
+    if what not in ProblemReport.What.values:
+        raise AnswerProblem(
+            f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.What.values)}."
+        )
+    return ProblemReport.objects.create(
+        assignment=assignment, unit=place.unit, what=what, comment=comment.strip()[:2000]
+    )

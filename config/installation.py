@@ -1,0 +1,55 @@
+"""What an installation keeps for itself: its data folder, and a signing key made once."""
+
+import os
+import secrets
+from pathlib import Path
+
+from django.core.exceptions import ImproperlyConfigured
+
+
+def data_folder(name: str) -> Path:
+    """The folder `name`, made when it is not there; raises ImproperlyConfigured when it cannot be."""
+    path = Path(name).expanduser().resolve()
+    try:
+        path.mkdir(mode=0o750, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data folder {path} cannot be made ({error.strerror}): set DATA_DIR to a folder that can be "
+            f"written to."
+        ) from error
+    return path
+
+
+def load_secret_key(path: Path) -> str:
+    """The key in `path`, made at the first call; raises ImproperlyConfigured when it cannot be kept."""
+    try:
+        if not path.exists():
+            _make(path)
+        key = path.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ImproperlyConfigured(
+            f"The secret key cannot be kept in {path} ({error}): make the folder writable, or set SECRET_KEY "
+            f"or DATA_DIR."
+        ) from error
+    if len(key) < 50:
+        raise ImproperlyConfigured(
+            f"The secret key in {path} is cut short: expected 50 characters or more; put the whole key back, "
+            f"or delete the file to have a new one made (everybody has to sign in again)."
+        )
+    return key
+
+
+def _make(path: Path) -> None:
+    # Server and worker start together: each writes a file of its own, and the first to link it wins.
+    mine = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
+    descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+            stream.write(secrets.token_urlsafe(64) + "\n")
+        if not path.exists():
+            try:
+                os.link(mine, path)
+            except FileExistsError:
+                return
+    finally:
+        mine.unlink()

@@ -1,0 +1,1 @@
+"""The demo: photographs that may be passed on, two systems, and the studies that `make run` loads."""

@@ -1,0 +1,130 @@
+"""Makes the demo's data set and its two systems from `captions.jsonl`, the same bytes every time.
+
+    python -m demo.make_systems [FOLDER]
+
+writes `dataset.jsonl`, `systems/nearest.jsonl` and `systems/random.jsonl` below FOLDER (default: `demo/`).
+
+`nearest` retrieves by words, as the nearest-neighbour baseline of H13 §3 compares captions: a photograph is the
+bag of words of its five captions; two bags are compared by F1 with every word weighted by its inverse document
+frequency over the photographs; the caption is the first one of the nearest other photograph. It reads captions
+of the photograph that it describes, as no system could that only sees the picture: a stand-in, not a model.
+
+`random` gives the first caption of a photograph drawn at random among the others.
+
+Neither ever gives a photograph a text that is one of its own captions.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from judgments.importers import open_dataset
+
+HERE = Path(__file__).parent
+SEED = 2015
+# Six photographs that look like no other one, so that a wrong caption for them is plainly wrong.
+DEVELOPMENT = ("bakery.jpg", "burrito.jpg", "coral.jpg", "jockey.jpg", "pagoda.jpg", "shorebirds.jpg")
+
+Captions = Mapping[str, list[str]]
+Bag = Counter[str]
+
+
+def read_captions(path: Path) -> dict[str, list[str]]:
+    """Photograph -> captions, both in the file's order."""
+    captions: dict[str, list[str]] = {}
+    for row in open_dataset("jsonl", path).references():
+        captions.setdefault(row.image, []).append(row.text)
+    return captions
+
+
+def bag_of_words(captions: Iterable[str]) -> Bag:
+    """How often each word occurs; a word is a run of letters and digits, in lower case."""
+    return Counter(word for text in captions for word in re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def inverse_document_frequency(bags: Iterable[Bag]) -> dict[str, float]:
+    """word -> log(number of bags / number of bags with the word)."""
+    listed = list(bags)
+    having = Counter(word for bag in listed for word in bag)
+    return {word: math.log(len(listed) / n) for word, n in having.items()}
+
+
+def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
+    """2 * shared / (first + second), each a sum of word weights times counts; 0 when nothing weighs."""
+
+    def weight(bag: Bag) -> float:
+        # Summed exactly, so that the order of the words cannot decide between equal neighbours.
+        return math.fsum(weights[word] * n for word, n in bag.items())
+
+    total = weight(first) + weight(second)
+    return 2 * weight(first & second) / total if total else 0.0
+
+
+def usable(captions: Captions, image: str) -> dict[str, str]:
+    """Other photograph -> its first caption, without those whose caption `image` has too."""
+    own = set(captions[image])
+    return {other: texts[0] for other, texts in captions.items() if other != image and texts[0] not in own}
+
+
+def nearest(captions: Captions) -> dict[str, str]:
+    """Photograph -> first caption of the nearest other one; among equally near ones the first by name."""
+    bags = {image: bag_of_words(texts) for image, texts in captions.items()}
+    weights = inverse_document_frequency(bags.values())
+    chosen = {}
+    for image in captions:
+        texts = usable(captions, image)
+        best = max(sorted(texts), key=lambda other: weighted_f1(bags[image], bags[other], weights))
+        chosen[image] = texts[best]
+    return chosen
+
+
+def at_random(captions: Captions, seed: int) -> dict[str, str]:
+    """Photograph -> first caption of another one, drawn with `seed`."""
+    draws = random.Random(seed)
+    chosen = {}
+    for image in captions:
+        texts = list(usable(captions, image).values())
+        # random() is the one draw whose sequence Python promises to keep between versions.
+        chosen[image] = texts[int(draws.random() * len(texts))]
+    return chosen
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """JSON lines in UTF-8, with the same bytes on every machine."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def make_demo(folder: Path) -> None:
+    """Write the data set and the systems below `folder`."""
+    captions = read_captions(HERE / "captions.jsonl")
+    write_lines(
+        folder / "dataset.jsonl",
+        (
+            {
+                "image": image,
+                "caption": text,
+                "caption_id": f"{image}#{number}",
+                "split": "dev" if image in DEVELOPMENT else "test",
+            }
+            for image, texts in captions.items()
+            for number, text in enumerate(texts)
+        ),
+    )
+    for name, chosen in (("nearest", nearest(captions)), ("random", at_random(captions, SEED))):
+        write_lines(
+            folder / "systems" / f"{name}.jsonl",
+            ({"image": image, "caption": text} for image, text in chosen.items()),
+        )
+
+
+if __name__ == "__main__":
+    make_demo(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)

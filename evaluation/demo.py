@@ -1,0 +1,77 @@
+"""The demo: a small dataset with pictures, two systems, four open studies and a finished, simulated one.
+
+Loading it again changes nothing; a load that was interrupted goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from django.conf import settings
+
+from annotation.services.crowd import open_study
+from annotation.services.rehearsal import rehearse
+from evaluation.models import Analysis
+from evaluation.services import aggregate_study, evaluate_study
+from judgments.design import read_toml
+from judgments.models import Study
+from judgments.services.generation import Progress, generate_hits, no_progress
+from judgments.services.importing import import_candidates, import_dataset
+from judgments.services.studies import create_study
+
+FOLDER = Path(settings.BASE_DIR) / "demo"
+DATASET = "demo"
+OPENED = ("triplet", "pairwise", "relevance", "graded")
+FINISHED = "triplet-finished"
+
+
+def load_demo(*, progress: Progress = no_progress) -> list[Study]:
+    """Import the demo's data and set up its studies; returns them, the open ones first."""
+    progress(0.05, "photographs and captions")
+    import_dataset(
+        format="jsonl",
+        path=FOLDER / "dataset.jsonl",
+        name=DATASET,
+        images=str(FOLDER / "photos"),
+        attribution=attribution(),
+    )
+    for path in sorted((FOLDER / "systems").glob("*.jsonl")):
+        import_candidates(format="jsonl", path=path, dataset=DATASET, system=path.stem)
+    studies = []
+    for number, name in enumerate(OPENED):
+        progress(0.2 + 0.1 * number, f"study {name}")
+        study = _generated(name)
+        if study.state == Study.State.GENERATED:
+            open_study(study=study)
+        studies.append(study)
+    progress(0.6, "a finished study, answered by the rehearsal crowd")
+    finished = _generated(FINISHED)
+    if finished.state != Study.State.CLOSED:
+        rehearse(study=finished, workers=12, spammers=0.15, seed=7)
+    progress(0.8, "its consensus, agreement and metrics")
+    done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
+    if Analysis.What.AGGREGATION not in done:
+        aggregate_study(study=finished)
+    if Analysis.What.META_EVALUATION not in done:
+        evaluate_study(study=finished)
+    return [*studies, finished]
+
+
+def _generated(name: str) -> Study:
+    """The study of a demo design, with its HITs."""
+    path = FOLDER / "studies" / f"{name}.toml"
+    design = read_toml(path.read_text(encoding="utf-8"), source=str(path))
+    study = Study.objects.filter(slug=design.slug).first() or create_study(design=design)
+    if study.state == Study.State.DRAFT:
+        generate_hits(study=study)
+    return study
+
+
+def attribution() -> str:
+    """A line for each photograph: title, author, licence, source."""
+    with (FOLDER / "ATTRIBUTION.csv").open(encoding="utf-8", newline="") as file:
+        return "\n".join(
+            f"{row['file']}: {row['title']}, {row['author']}, {row['licence']} ({row['source']})"
+            for row in csv.DictReader(file)
+        )

@@ -1,0 +1,21 @@
+"""Load the demo."""
+
+from typing import Any
+
+from evaluation.demo import load_demo
+from judgments.management.base import QuorumCommand, progress_bar
+
+
+class Command(QuorumCommand):
+    """Loading it again changes nothing."""
+
+    help = "Load the demo: 35 photographs, two systems, four open studies and a finished, simulated one."
+    example = "manage.py load_demo"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Load it and list its studies."""
+        with progress_bar() as progress:
+            studies = load_demo(progress=progress)
+        for study in studies:
+            note = " (simulated)" if study.simulated else ""
+            self.say(f"{study.slug}: {study.state}{note}")

@@ -1,0 +1,43 @@
+"""From judgments to a consensus: the one place to import aggregation from.
+
+Each algorithm lives in a module of its own: `voting` (majority, relevance, mean grade), `pairs`
+(triplets to a pair's winner), `dawid_skene`, `bradley_terry` and `borda`.
+"""
+
+from evaluation.statistics.borda import BordaResult, borda_count, borda_of_ranks
+from evaluation.statistics.bradley_terry import BradleyTerryResult, bradley_terry, wins_table
+from evaluation.statistics.dawid_skene import DawidSkeneResult, dawid_skene
+from evaluation.statistics.pairs import PairResult, pair_winners
+from evaluation.statistics.voting import (
+    GRADE_THRESHOLDS,
+    MajorityResult,
+    MeanResult,
+    RelevanceResult,
+    cumulative_shares,
+    is_relevant,
+    majority_vote,
+    mean_grade,
+    relevance_vote,
+)
+
+__all__ = [
+    "GRADE_THRESHOLDS",
+    "BordaResult",
+    "BradleyTerryResult",
+    "DawidSkeneResult",
+    "MajorityResult",
+    "MeanResult",
+    "PairResult",
+    "RelevanceResult",
+    "borda_count",
+    "borda_of_ranks",
+    "bradley_terry",
+    "cumulative_shares",
+    "dawid_skene",
+    "is_relevant",
+    "majority_vote",
+    "mean_grade",
+    "pair_winners",
+    "relevance_vote",
+    "wins_table",
+]

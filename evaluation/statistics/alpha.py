@@ -1,0 +1,288 @@
+"""Krippendorff's alpha = 1 - D_o / D_e (PROTOCOLS 3; H13 section 4.2.1 reports it), with an interval.
+
+Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011). With n_uv the count of value v in
+unit u and m_u its judgments, units with m_u < 2 are dropped together with their values, and
+
+    alpha = 1 - (n - 1) sum_u sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w)
+
+where d is the squared distance of the level. The ordinal distance is the interval distance of the
+values' mid-ranks, and sums of squared differences follow from moments, so that no table of values by
+values is needed but for the ratio level.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.statistics.errors import BadValue, DuplicateJudgment
+from evaluation.statistics.patterns import Patterns, patterns_of_matrix, patterns_of_rows
+from evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Seed,
+    bootstrap,
+    check_confidence,
+    generator_of,
+    percentile_interval,
+)
+from evaluation.statistics.tables import Floats, encode, one_of, same_length
+
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
+
+# Distances of the ratio level are made for this many pairs of values at once.
+_PAIRS = 1 << 22
+
+NO_PAIRS = "no unit has two judgments"
+NO_VARIATION = "every judgment that can be compared has the same value"
+NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementResult:
+    """An agreement figure, its percentile bootstrap interval over units, and how it was made.
+
+    `units`, `raters` and `judgments` count what was given; `pairable` the units with two judgments or
+    more, which alone enter the figure and the resamples. `undefined_resamples` were left out of the
+    interval (for instance resamples without any variation). `reason` says why `value` is nan, and is
+    empty otherwise; `note` warns of a value that is defined but should not be trusted. `seed` is None
+    where a running random stream was handed in.
+    """
+
+    statistic: str
+    value: float
+    low: float
+    high: float
+    confidence: float
+    units: int
+    pairable: int
+    raters: int
+    judgments: int
+    level: str
+    resamples: int
+    undefined_resamples: int
+    seed: int | None
+    reason: str
+    note: str = ""
+
+
+def krippendorff_alpha(reliability_data: ArrayLike, level: str = "nominal") -> float:
+    """Krippendorff's alpha of a (raters, units) array in which nan (or None) is a missing judgment.
+
+    `level` is nominal, ordinal, interval or ratio. nan where alpha is undefined; `alpha_interval` says
+    why. Raises BadShape, BadValue, BadOption.
+    """
+    one_of(level, LEVELS, "level")
+    patterns = patterns_of_matrix(reliability_data, numeric=level != "nominal")
+    return _point(patterns, level)
+
+
+def alpha_interval(
+    reliability_data: ArrayLike,
+    level: str = "nominal",
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> AgreementResult:
+    """`krippendorff_alpha` with a bootstrap interval over units and the reason where it is undefined."""
+    one_of(level, LEVELS, "level")
+    patterns = patterns_of_matrix(reliability_data, numeric=level != "nominal")
+    return _result(patterns, level, confidence, resamples, seed)
+
+
+def alpha_of_judgments(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    level: str = "nominal",
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> AgreementResult:
+    """Alpha of one judgment a row: three (N,) columns, no table of workers by units in between.
+
+    Units and workers are any hashable names; values are numbers, or anything for the nominal level.
+    Raises DuplicateJudgment where a worker judged a unit twice, BadShape, BadValue, BadOption.
+    """
+    one_of(level, LEVELS, "level")
+    unit_names, unit_codes = encode(units, "units")
+    worker_names, worker_codes = encode(workers, "workers")
+    labels, codes = encode(values, "values")
+    same_length(units=unit_codes, workers=worker_codes, values=codes)
+    _refuse_duplicates(unit_names, unit_codes, worker_names, worker_codes)
+    if level != "nominal" and labels.dtype.kind not in "biuf" and len(labels):
+        raise BadValue(f"values hold {labels[0]!r}, expected numbers at the {level} level")
+    patterns = patterns_of_rows(unit_codes, codes, labels, raters=len(worker_names))
+    return _result(patterns, level, confidence, resamples, seed)
+
+
+def _refuse_duplicates(
+    unit_names: NDArray[Any],
+    unit_codes: NDArray[np.int64],
+    worker_names: NDArray[Any],
+    worker_codes: NDArray[np.int64],
+) -> None:
+    keys = np.sort(unit_codes * max(len(worker_names), 1) + worker_codes)
+    repeated = np.flatnonzero(keys[1:] == keys[:-1])
+    if repeated.size:
+        unit, worker = divmod(int(keys[repeated[0]]), len(worker_names))
+        raise DuplicateJudgment(
+            f"worker {worker_names[worker]} judged unit {unit_names[unit]} more than once, "
+            "expected one judgment per worker and unit"
+        )
+
+
+def _point(patterns: Patterns, level: str) -> float:
+    if not len(patterns.frequency):
+        return math.nan
+    return float(_Alpha(patterns, level)(patterns.frequency[np.newaxis].astype(np.float64))[0])
+
+
+def _result(patterns: Patterns, level: str, confidence: float, resamples: int, seed: Seed) -> AgreementResult:
+    check_confidence(confidence)
+    generator, reported = generator_of(seed)
+    value = low = high = math.nan
+    undefined = 0
+    reason = ""
+    if not len(patterns.frequency):
+        reason = NO_PAIRS
+    else:
+        statistic = _Alpha(patterns, level)
+        value = float(statistic(patterns.frequency[np.newaxis].astype(np.float64))[0])
+        if math.isnan(value):
+            reason = NO_VARIATION
+        else:
+            draws = bootstrap(
+                statistic,
+                patterns.frequency,
+                resamples=resamples,
+                generator=generator,
+                width=statistic.width,
+            )
+            low, high, undefined = percentile_interval(draws, confidence)
+    return AgreementResult(
+        statistic="krippendorff-alpha",
+        value=value,
+        low=low,
+        high=high,
+        confidence=confidence,
+        units=patterns.units,
+        pairable=int(patterns.frequency.sum()),
+        raters=patterns.raters,
+        judgments=patterns.judgments,
+        level=level,
+        resamples=resamples,
+        undefined_resamples=undefined,
+        seed=reported,
+        reason=reason,
+        note=NEGATIVE_RATIO if level == "ratio" and _any_negative(patterns) else "",
+    )
+
+
+def _any_negative(patterns: Patterns) -> bool:
+    return bool(len(patterns.labels)) and float(patterns.labels[0]) < 0
+
+
+class _Alpha:
+    """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values."""
+
+    def __init__(self, patterns: Patterns, level: str) -> None:
+        self._counts = patterns.counts
+        self._size = np.asarray(patterns.counts.sum(axis=1), dtype=np.float64)
+        self._level = level
+        # Numbers made per resample: the values' totals, and mid-ranks per pattern at the ordinal level.
+        self.width = max(patterns.counts.shape)
+        if level == "interval" or level == "ratio":
+            self._values = patterns.labels.astype(np.float64)
+        if level == "nominal":
+            squares = np.asarray(patterns.counts.power(2).sum(axis=1))
+            self._observed = (self._size**2 - squares) / (self._size - 1)
+        elif level == "interval":
+            # Centred values keep the moments small where the values lie far from zero.
+            self._values = self._values - self._values.mean()
+            mean = self._counts @ self._values / self._size
+            self._observed = 2 * self._size * self._within(mean) / (self._size - 1)
+        elif level == "ratio":
+            self._observed = _ratio_within(patterns, self._values) / (self._size - 1)
+
+    def __call__(self, weights: Floats) -> Floats:
+        if self._level == "ordinal":
+            observed, expected, n = self._ordinal(weights)
+        else:
+            observed = weights @ self._observed
+            n = weights @ self._size
+            expected = self._expected(weights, n)
+        alpha = np.full(len(weights), np.nan)
+        np.divide((n - 1) * observed, expected, out=alpha, where=expected > 0)
+        return 1 - alpha
+
+    def _within(self, mean: Floats) -> Floats:
+        """Sum of squared deviations from the unit's mean, per pattern."""
+        counts = self._counts
+        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
+        return np.bincount(rows, weights=deviations, minlength=counts.shape[0]).astype(np.float64)
+
+    def _expected(self, weights: Floats, n: Floats) -> Floats:
+        if self._level == "interval":
+            first = weights @ (self._counts @ self._values)
+            second = weights @ (self._counts @ self._values**2)
+            spread = 2 * (n * second - first**2)
+            # What is left of equal values after rounding is no variation.
+            return np.where(spread > 1e-12 * n * second, spread, 0.0)
+        totals = weights @ self._counts
+        if self._level == "nominal":
+            return n**2 - (totals**2).sum(axis=1)
+        return _ratio_between(totals, self._values)
+
+    def _ordinal(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        totals = weights @ self._counts
+        n = totals.sum(axis=1)
+        ranks = np.cumsum(totals, axis=1) - totals / 2 - n[:, np.newaxis] / 2
+        first = self._counts @ ranks.T
+        second = self._counts @ (ranks**2).T
+        size = self._size[:, np.newaxis]
+        within = 2 * (size * second - first**2) / (size - 1)
+        observed = np.einsum("bp,pb->b", weights, within)
+        # Mid-ranks weighted by their totals sum to zero around n / 2, so the second moment is enough.
+        expected = 2 * n * (totals * ranks**2).sum(axis=1)
+        return observed, expected, n
+
+
+def _ratio_distance(first: Floats, second: Floats) -> Floats:
+    """((v - w) / (v + w))^2, and 0 where v + w = 0: right for two zeros, a convention for -1 and 1."""
+    total = first + second
+    ratio = np.zeros(np.broadcast(first, second).shape)
+    np.divide(first - second, total, out=ratio, where=total != 0)
+    return ratio**2
+
+
+def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
+    """Sum of n_v n_w d(v, w) over the ordered pairs of values inside each pattern."""
+    counts = patterns.counts
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    total = np.zeros(counts.shape[0])
+    for step in range(1, int(np.diff(counts.indptr).max(initial=0))):
+        left = np.flatnonzero(rows[:-step] == rows[step:])
+        right = left + step
+        distance = _ratio_distance(values[counts.indices[left]], values[counts.indices[right]])
+        total += np.bincount(
+            rows[left], weights=2 * distance * counts.data[left] * counts.data[right], minlength=len(total)
+        )
+    return total
+
+
+def _ratio_between(totals: Floats, values: Floats) -> Floats:
+    """Sum of n_v n_w d(v, w) over all ordered pairs of values, for each row of totals."""
+    expected = np.zeros(len(totals))
+    step = max(1, _PAIRS // max(len(values), 1))
+    for start in range(0, len(values), step):
+        block = slice(start, start + step)
+        distance = _ratio_distance(values[block, np.newaxis], values[np.newaxis, :])
+        expected += ((totals[:, block] @ distance) * totals).sum(axis=1)
+    return expected

@@ -1,0 +1,275 @@
+"""Cohen's kappa for two raters (weighted too) and Fleiss' kappa for a fixed number of raters.
+
+Cohen 1960 and 1968, Fleiss 1971 (PROTOCOLS 3; H13 Tables 8 to 10 use Cohen's). All are one minus the
+disagreement seen over the disagreement expected from the raters' own shares of each label.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from evaluation.statistics.alpha import AgreementResult
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.patterns import count_rows
+from evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Seed,
+    bootstrap,
+    check_confidence,
+    generator_of,
+    percentile_interval,
+)
+from evaluation.statistics.tables import Codes, Floats, encode, encode_with, same_length
+
+WEIGHTS = (None, "linear", "quadratic")
+
+NOTHING = "there is nothing to compare"
+ONE_LABEL = "both raters used one and the same label only"
+ONE_CATEGORY = "every judgment names the same category"
+
+
+def cohen_kappa(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    weights: str | None = None,
+    *,
+    labels: Sequence[Any] | None = None,
+) -> float:
+    """Cohen's kappa of two raters' labels, (N,) each; nan where it is undefined.
+
+    `weights` None counts every disagreement alike, linear by the distance of the labels' positions and
+    quadratic by its square. Positions are those in `labels` or, without it, among the labels that occur
+    in ascending order, so that a scale point nobody used does not count. Raises BadShape, BadValue
+    (missing answers: leave such units out first), BadOption.
+    """
+    cells = _Cells(first, second, weights, labels)
+    return cells.point()
+
+
+def kappa_interval(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    weights: str | None = None,
+    *,
+    labels: Sequence[Any] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> AgreementResult:
+    """`cohen_kappa` with a bootstrap interval over units and the reason where it is undefined."""
+    check_confidence(confidence)
+    generator, reported = generator_of(seed)
+    cells = _Cells(first, second, weights, labels)
+    value = cells.point()
+    low = high = math.nan
+    undefined = 0
+    if not math.isnan(value):
+        draws = bootstrap(
+            cells, cells.frequency, resamples=resamples, generator=generator, width=2 * cells.labels
+        )
+        low, high, undefined = percentile_interval(draws, confidence)
+    return AgreementResult(
+        statistic="cohen-kappa",
+        value=value,
+        low=low,
+        high=high,
+        confidence=confidence,
+        units=cells.n,
+        pairable=cells.n,
+        raters=2,
+        judgments=2 * cells.n,
+        level=weights or "nominal",
+        resamples=resamples,
+        undefined_resamples=undefined,
+        seed=reported,
+        reason=_reason(value, NOTHING if not cells.n else ONE_LABEL),
+    )
+
+
+def fleiss_kappa(counts: ArrayLike) -> float:
+    """Fleiss' kappa of a (units, categories) table of counts; nan where it is undefined.
+
+    Every unit has the same number of judgments, two or more. Raises BadShape, BadValue.
+    """
+    rows, frequency, raters = _fleiss_table(counts)
+    return _fleiss_point(rows, frequency, raters)
+
+
+def fleiss_interval(
+    counts: ArrayLike,
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> AgreementResult:
+    """`fleiss_kappa` with a bootstrap interval over units and the reason where it is undefined."""
+    check_confidence(confidence)
+    generator, reported = generator_of(seed)
+    rows, frequency, raters = _fleiss_table(counts)
+    value = _fleiss_point(rows, frequency, raters)
+    units = int(frequency.sum())
+    low = high = math.nan
+    undefined = 0
+    if not math.isnan(value):
+        draws = bootstrap(
+            lambda weights: _fleiss(rows, raters, weights),
+            frequency,
+            resamples=resamples,
+            generator=generator,
+            width=rows.shape[1],
+        )
+        low, high, undefined = percentile_interval(draws, confidence)
+    return AgreementResult(
+        statistic="fleiss-kappa",
+        value=value,
+        low=low,
+        high=high,
+        confidence=confidence,
+        units=units,
+        pairable=units,
+        raters=raters,
+        judgments=units * raters,
+        level="nominal",
+        resamples=resamples,
+        undefined_resamples=undefined,
+        seed=reported,
+        reason=_reason(value, NOTHING if not units else ONE_CATEGORY),
+    )
+
+
+def _reason(value: float, why: str) -> str:
+    return why if math.isnan(value) else ""
+
+
+class _Cells:
+    """The table of two raters, kept as its non-empty cells: (B, C) weights to (B,) kappas."""
+
+    def __init__(
+        self,
+        first: Iterable[Any],
+        second: Iterable[Any],
+        weights: str | None,
+        labels: Sequence[Any] | None,
+    ) -> None:
+        if weights not in WEIGHTS:
+            raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+        self._weights = weights
+        left, right, self.labels = _two_codes(first, second, labels)
+        self.n = len(left)
+        keys = left * self.labels + right
+        if self.labels**2 <= max(1 << 16, 4 * self.n):
+            table = np.bincount(keys, minlength=self.labels**2)
+            occurring = np.flatnonzero(table)
+            self.frequency = table[occurring]
+        else:
+            occurring, self.frequency = np.unique(keys, return_counts=True)
+        rows, columns = np.divmod(occurring, max(self.labels, 1))
+        distance = np.abs(rows - columns).astype(np.float64)
+        if weights is None:
+            distance = (distance > 0).astype(np.float64)
+        elif weights == "quadratic":
+            distance = distance**2
+        self._distance = distance
+        ones = np.ones(len(occurring))
+        shape = (len(occurring), self.labels)
+        self._first = csr_array((ones, (np.arange(len(occurring)), rows)), shape=shape)
+        self._second = csr_array((ones, (np.arange(len(occurring)), columns)), shape=shape)
+
+    def point(self) -> float:
+        if not self.n:
+            return math.nan
+        return float(self(self.frequency[np.newaxis].astype(np.float64))[0])
+
+    def __call__(self, weights: Floats) -> Floats:
+        first = np.asarray(weights @ self._first)
+        second = np.asarray(weights @ self._second)
+        observed = weights @ self._distance * weights.sum(axis=1)
+        expected = self._expected(first, second)
+        ratio = np.full(len(weights), np.nan)
+        np.divide(observed, expected, out=ratio, where=expected > 0)
+        return 1 - ratio
+
+    def _expected(self, first: Floats, second: Floats) -> Floats:
+        """Sum over all cells of the first's total times the second's times the distance."""
+        n = first.sum(axis=1)
+        if self._weights is None:
+            return n**2 - (first * second).sum(axis=1)
+        if self._weights == "linear":
+            # |i - j| counts the steps between the two positions; sum over the steps instead of the cells.
+            below_first = np.cumsum(first, axis=1)[:, :-1]
+            below_second = np.cumsum(second, axis=1)[:, :-1]
+            total = n[:, np.newaxis]
+            return (below_first * (total - below_second) + below_second * (total - below_first)).sum(axis=1)
+        position = np.arange(self.labels, dtype=np.float64)
+        return (
+            n * (first @ position**2)
+            + n * (second @ position**2)
+            - 2 * (first @ position) * (second @ position)
+        )
+
+
+def _two_codes(
+    first: Iterable[Any], second: Iterable[Any], labels: Sequence[Any] | None
+) -> tuple[Codes, Codes, int]:
+    left = first if isinstance(first, np.ndarray) else list(first)
+    right = second if isinstance(second, np.ndarray) else list(second)
+    n = same_length(first=left, second=right)
+    if labels is not None:
+        return encode_with(left, labels, "first"), encode_with(right, labels, "second"), len(labels)
+    left_labels, left_codes = encode(left, "first")
+    right_labels, right_codes = encode(right, "second")
+    together, positions = encode(np.concatenate([left_labels, right_labels]), "labels")
+    if n == 0:
+        return left_codes, right_codes, 0
+    return (
+        positions[: len(left_labels)][left_codes],
+        positions[len(left_labels) :][right_codes],
+        len(together),
+    )
+
+
+def _fleiss_table(counts: ArrayLike) -> tuple[Floats, NDArray[np.int64], int]:
+    table = np.asarray(counts)
+    if table.ndim != 2:
+        raise BadShape(f"counts has {table.ndim} dimensions, expected two: units by categories")
+    if table.dtype.kind not in "biuf":
+        raise BadValue("counts holds something that is no number, expected whole numbers from zero on")
+    if table.size and (not np.array_equal(table, np.floor(table)) or table.min() < 0):
+        raise BadValue("counts holds a negative or broken number, expected whole numbers from zero on")
+    table = table.astype(np.int64)
+    sums = table.sum(axis=1)
+    raters = int(sums[0]) if len(sums) else 0
+    odd = np.flatnonzero(sums != raters)
+    if odd.size:
+        raise BadValue(
+            f"unit {odd[0]} has {sums[odd[0]]} judgments and unit 0 has {raters}, expected equally many "
+            "(Krippendorff's alpha takes unequal numbers)"
+        )
+    if len(sums) and raters < 2:
+        raise BadValue(f"units have {raters} judgments each, expected two or more")
+    rows, frequency = count_rows(table)
+    return rows.astype(np.float64), frequency, raters
+
+
+def _fleiss_point(rows: Floats, frequency: NDArray[np.int64], raters: int) -> float:
+    if not len(frequency):
+        return math.nan
+    return float(_fleiss(rows, raters, frequency[np.newaxis].astype(np.float64))[0])
+
+
+def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
+    units = weights.sum(axis=1)
+    agreeing = ((rows**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    observed = 1 - weights @ agreeing / units
+    totals = weights @ rows
+    judgments = units * raters
+    # Whole numbers up to here, so that a table of one category gives exactly zero.
+    expected = (judgments**2 - (totals**2).sum(axis=1)) / judgments**2
+    ratio = np.full(len(weights), np.nan)
+    np.divide(observed, expected, out=ratio, where=expected > 0)
+    return 1 - ratio

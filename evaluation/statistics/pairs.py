@@ -1,0 +1,64 @@
+"""The winner of a candidate pair from the winners of its triplets (V15 section 3).
+
+The first candidate wins the pair if it wins the majority of the pair's triplets. Winners are 1 (first),
+2 (second) and 0 where a triplet, or a pair, has none.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.statistics.errors import BadValue
+from evaluation.statistics.tables import Floats, encode, finite_vector, one_of, same_length
+
+TRIPLET_TIES = ("set-aside", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """Triplets that the first candidate won, lost and tied, and the winner, of each of P pairs.
+
+    winner: (P,) 1, 2 or 0. tie: (P,) whether there is none. share: (P,) the winner's part of all the
+    pair's triplets (of a tie: the larger part). margin: (P,) |wins - losses| over all triplets.
+    """
+
+    pairs: NDArray[Any]
+    wins: NDArray[np.int64]
+    losses: NDArray[np.int64]
+    ties: NDArray[np.int64]
+    winner: NDArray[np.int64]
+    tie: NDArray[np.bool_]
+    share: Floats
+    margin: Floats
+    triplet_ties: str
+
+
+def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
+    """Winner per pair from one row a triplet: (N,) pair names and (N,) triplet winners 1, 2 or 0.
+
+    Tied triplets are set aside (the majority of the decided ones wins) or count (a winner needs more than
+    half of all). With an odd number of judgments per triplet there are none. Raises BadShape, BadValue,
+    BadOption.
+    """
+    one_of(triplet_ties, TRIPLET_TIES, "triplet_ties")
+    names, codes = encode(pairs, "pairs")
+    outcome = finite_vector(winners, "winners")
+    same_length(pairs=codes, winners=outcome)
+    wrong = np.flatnonzero(~np.isin(outcome, (0, 1, 2)))
+    if wrong.size:
+        raise BadValue(f"winners[{wrong[0]}] is {outcome[wrong[0]]:g}, expected 1, 2, or 0 for a tie")
+    table = np.bincount(codes * 3 + outcome.astype(np.int64), minlength=3 * len(names)).reshape(-1, 3)
+    ties, wins, losses = table.T
+    n = table.sum(axis=1)
+    if triplet_ties == "set-aside":
+        first, second = wins > losses, losses > wins
+    else:
+        first, second = 2 * wins > n, 2 * losses > n
+    winner = first.astype(np.int64) + 2 * second
+    share = np.maximum(wins, losses) / n
+    return PairResult(
+        names, wins, losses, ties, winner, winner == 0, share, np.abs(wins - losses) / n, triplet_ties
+    )

@@ -1,0 +1,147 @@
+"""Turn answers into small whole numbers and counts; every statistic starts here."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+
+Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+# Integers that span at most this many values are coded by subtraction instead of sorting.
+_SMALL_RANGE = 1 << 16
+
+
+def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Codes]:
+    """Number the distinct values: (K,) labels in ascending order and (N,) codes 0..K-1.
+
+    `values` is one-dimensional; numbers, text and other hashable things may come. Things of several
+    kinds that cannot be compared are ordered by kind first. Raises BadShape, BadValue (nan, unhashable).
+    """
+    array = _numeric(values, name)
+    if array is None:
+        return _encode_hashable(values, name)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        where = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise BadValue(f"{name}[{where}] is {array[where]}, expected a finite number")
+    small = _encode_small_integers(array)
+    if small is not None:
+        return small
+    labels, codes = np.unique(array, return_inverse=True)
+    return labels, codes.astype(np.int64, copy=False)
+
+
+def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
+    if isinstance(values, np.ndarray):
+        array = values
+    else:
+        # A list that mixes numbers and text becomes text in numpy, so only a numeric outcome is trusted.
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged: the elements are themselves sequences
+            return None
+    if array.dtype.kind not in "biuf":
+        return None
+    if array.ndim != 1:
+        raise BadShape(f"{name} has {array.ndim} dimensions, expected one")
+    return array
+
+
+def _encode_small_integers(array: NDArray[Any]) -> tuple[NDArray[Any], Codes] | None:
+    if array.size == 0 or array.dtype.kind == "f":
+        return None
+    low, high = int(array.min()), int(array.max())
+    if high - low >= _SMALL_RANGE or high > np.iinfo(np.int64).max:
+        return None
+    shifted = array.astype(np.int64) - low
+    present = np.bincount(shifted, minlength=high - low + 1) > 0
+    codes = (np.cumsum(present) - 1)[shifted]
+    labels = (np.flatnonzero(present) + low).astype(array.dtype)
+    return labels, codes
+
+
+def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Codes]:
+    items = values.ravel().tolist() if isinstance(values, np.ndarray) else list(values)
+    index: dict[Hashable, int] = {}
+    try:
+        first_seen = np.fromiter(
+            (index.setdefault(item, len(index)) for item in items), dtype=np.int64, count=len(items)
+        )
+    except TypeError as error:
+        raise BadValue(f"{name} holds an answer that is no single value, expected text or numbers") from error
+    for item in index:
+        if item is None or item != item:
+            raise BadValue(f"{name}[{items.index(item)}] is missing, expected a value")
+    keys = list(index)
+    try:
+        ordered = sorted(keys)  # type: ignore[type-var]
+    except TypeError:
+        ordered = sorted(keys, key=lambda key: (type(key).__name__, str(key)))
+    labels = np.empty(len(ordered), dtype=object)
+    labels[:] = ordered
+    position = np.empty(len(ordered), dtype=np.int64)
+    for rank, key in enumerate(ordered):
+        position[index[key]] = rank
+    return labels, position[first_seen] if len(items) else first_seen
+
+
+def encode_with(values: Sequence[Any] | NDArray[Any], scale: Sequence[Any], name: str = "values") -> Codes:
+    """(N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
+    labels, codes = encode(values, name)
+    places = {label: place for place, label in enumerate(scale)}
+    if len(places) != len(scale):
+        raise BadOption(f"the scale {list(scale)} names a value twice, expected distinct values")
+    positions = np.empty(len(labels), dtype=np.int64)
+    for rank, label in enumerate(labels.tolist()):
+        if label not in places:
+            raise BadValue(f"{name} holds {label!r}, expected one of {list(scale)}")
+        positions[rank] = places[label]
+    return positions[codes] if len(codes) else codes
+
+
+def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
+    """The common length of the columns. Raises BadShape naming the two that differ."""
+    (first, reference), *others = columns.items()
+    for name, column in others:
+        if len(column) != len(reference):
+            raise BadShape(
+                f"{name} has {len(column)} entries and {first} {len(reference)}, expected equally many"
+            )
+    return len(reference)
+
+
+def finite_vector(values: ArrayLike, name: str) -> Floats:
+    """(N,) float64 without nan or infinity. Raises BadShape, BadValue."""
+    vector = float_vector(values, name)
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if bad.size:
+        raise BadValue(f"{name}[{bad[0]}] is {vector[bad[0]]}, expected a finite number")
+    return vector
+
+
+def float_vector(values: ArrayLike, name: str) -> Floats:
+    """(N,) float64 where nan means missing. Raises BadShape, BadValue."""
+    try:
+        vector = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadValue(f"{name} holds something that is no number, expected numbers") from error
+    if vector.ndim != 1:
+        raise BadShape(f"{name} has {vector.ndim} dimensions, expected one")
+    return vector
+
+
+def one_of(value: str, known: Sequence[str], name: str) -> str:
+    """`value` if it is known. Raises BadOption listing what is."""
+    if value not in known:
+        raise BadOption(f"{name} is {value!r}, expected one of {', '.join(known)}")
+    return value
+
+
+def positive(value: int, name: str) -> int:
+    """`value` if it is a whole number above zero. Raises BadOption."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise BadOption(f"{name} is {value!r}, expected a whole number above zero")
+    return int(value)

@@ -1,0 +1,54 @@
+"""What the admin's lists have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import display
+from django.http import HttpRequest
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.admin import ModelAdmin
+
+from judgments.admin.addresses import picture_address
+from judgments.models import Item
+
+
+class QuorumAdmin(ModelAdmin):
+    """Lists of 50 that cost the same for any number of rows."""
+
+    list_per_page = 50
+    show_full_result_count = False
+    list_fullwidth = True
+
+
+class ReadOnlyAdmin(QuorumAdmin):
+    """To look at, never to change: these rows come from services alone."""
+
+    actions = None
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nobody adds a row by hand."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody changes a row by hand."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Nobody deletes a row by hand."""
+        return False
+
+
+def thumbnail(item: Item) -> SafeString | str:
+    """The image, small."""
+    address = picture_address(item)
+    if not address:
+        return "no picture"
+    return format_html('<img class="q-thumb" src="{}" alt="{}" loading="lazy">', address, item.name)
+
+
+@display(description="image")
+def item_thumbnail(row: Any) -> SafeString | str:
+    """The picture of a row's image, for lists."""
+    return thumbnail(row.item)

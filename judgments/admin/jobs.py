@@ -1,0 +1,150 @@
+"""Long work: what waits, runs, was done, or failed and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import Http404, HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from judgments.admin.base import ReadOnlyAdmin
+from judgments.admin.study_pages import page_address
+from judgments.models import Dataset, Job, Study
+
+STATE_COLOURS = {
+    Job.State.QUEUED: "",
+    Job.State.RUNNING: "info",
+    Job.State.DONE: "success",
+    Job.State.FAILED: "danger",
+}
+WORDS = {
+    "import_dataset": "Import of a dataset",
+    "import_candidates": "Import of candidates",
+    "import_judgments": "Import of judgments",
+    "generate_hits": "Generating HITs",
+    "rehearse": "Rehearsal",
+    "aggregate": "Consensus and agreement",
+    "evaluate": "Metrics against the consensus",
+    "export": "Export",
+}
+
+
+def work_in_words(job: Job) -> str:
+    """What the job does."""
+    return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
+
+
+def about(job: Job) -> tuple[str, str] | None:
+    """Name and address of the study or dataset that the job is about."""
+    study = Study.objects.filter(slug=job.args.get("study", "")).first()
+    if study is not None:
+        return study.name, page_address(study, "change" if study.state == Study.State.DRAFT else "results")
+    name = job.args.get("dataset") or job.args.get("name", "")
+    dataset = Dataset.objects.filter(name=name).first()
+    if dataset is not None:
+        return dataset.name, reverse("admin:judgments_dataset_change", args=[dataset.pk])
+    return None
+
+
+@admin.register(Job)
+class JobAdmin(ReadOnlyAdmin):
+    """The rows that long work is kept in."""
+
+    list_display = (
+        "work",
+        "state_label",
+        "subject",
+        "progress_bar",
+        "created_by",
+        "created_at",
+        "finished_at",
+    )
+    list_display_links = None
+    list_filter = ("state", "kind")
+    list_select_related = ("created_by",)
+    search_fields = ("kind", "error", "words")
+
+    @display(description="work", ordering="kind")
+    def work(self, job: Job) -> SafeString:
+        """What is done, leading to its page."""
+        address = reverse("admin:judgments_job_change", args=[job.pk])
+        return format_html('<a class="q-name" href="{}">{}</a>', address, work_in_words(job))
+
+    @display(description="state", label=STATE_COLOURS, ordering="state")
+    def state_label(self, job: Job) -> tuple[str, str]:
+        """The state in a word."""
+        return job.state, job.get_state_display()
+
+    @display(description="about")
+    def subject(self, job: Job) -> str:
+        """The study or dataset, by the name the job was given."""
+        return str(job.args.get("study") or job.args.get("dataset") or job.args.get("name") or "–")
+
+    @display(description="progress")
+    def progress_bar(self, job: Job) -> SafeString:
+        """How far it is, in a bar and in words; a failed one says why."""
+        words = job.error or job.words
+        return format_html(
+            '<span class="q-bar"><progress max="1" value="{}"></progress> {}</span>', job.progress, words
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        """The part of a page that follows a job."""
+        follow = path(
+            "<int:pk>/progress/",
+            self.admin_site.admin_view(self.progress_view),
+            name="judgments_job_progress",
+        )
+        return [follow, *super().get_urls()]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """A job on a page of its own."""
+        job = self._job(request, object_id)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": Job._meta,
+            "title": work_in_words(job),
+            "job": job,
+            "about": about(job),
+            "result": _readable(job.result),
+        }
+        return TemplateResponse(request, "judgments/job.html", context)
+
+    def progress_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """A job's progress; once it has ended, the page around it is asked to load again."""
+        job = self._job(request, pk)
+        response = TemplateResponse(request, "judgments/parts/job.html", {"job": job})
+        if job.state in (Job.State.DONE, Job.State.FAILED):
+            response.headers["HX-Refresh"] = "true"
+        return response
+
+    def _job(self, request: HttpRequest, pk: int | str) -> Job:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        job = Job.objects.select_related("created_by").filter(pk=pk).first() if str(pk).isdecimal() else None
+        if job is None:
+            raise Http404
+        return job
+
+
+def _readable(result: Any) -> list[tuple[str, Any]]:
+    """A job's result as labelled values; what is nested further is left to the pages that know it."""
+    if not isinstance(result, dict):
+        return []
+    return [
+        (key.replace("_", " "), value)
+        for key, value in result.items()
+        if value not in (None, "") and not isinstance(value, dict | list)
+    ]

@@ -1,0 +1,86 @@
+"""The HITs page of a study: what a design comes to, generating it, and what it came to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from judgments.admin.study_design import signed_in
+from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.errors import QuorumError, WrongState
+from judgments.jobs import enqueue
+from judgments.models import HIT, Job, Study, Unit
+from judgments.services.generation import plan_study
+from judgments.services.studies import design_of
+
+
+def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The plan of a draft; the counts of what was generated."""
+    context["design"] = design_of(study)
+    if study.state == Study.State.DRAFT:
+        return TemplateResponse(request, "judgments/study/hits_draft.html", context)
+    context |= counts_of(study)
+    return TemplateResponse(request, "judgments/study/hits.html", context)
+
+
+def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The figures of a draft, counted on a real draw; a part of a page."""
+    design = design_of(study)
+    try:
+        context["plan"] = plan_study(design, study.dataset)
+    except QuorumError as error:
+        context["problem"] = str(error)
+    context["design"] = design
+    return TemplateResponse(request, "judgments/study/plan.html", context)
+
+
+def counts_of(study: Study) -> dict[str, Any]:
+    """What a generated study holds, in three queries."""
+    units = Unit.objects.filter(study=study).aggregate(
+        judged=Count("pk", filter=Q(control=False)),
+        controls=Count("pk", filter=Q(control=True, struck=False)),
+        struck=Count("pk", filter=Q(struck=True)),
+        filtered=Count("pk", filter=Q(filtered=True)),
+    )
+    hits = HIT.objects.filter(study=study).aggregate(
+        n=Count("pk"), wanted=Sum("required"), free=Sum("open_slots")
+    )
+    kinds = Unit.objects.filter(study=study, control=False).exclude(kind="").order_by("kind")
+    overlap = design_of(study).judgments_per_unit
+    return {
+        "units": units,
+        "hits": hits,
+        "wanted_judgments": (units["judged"] + units["controls"]) * overlap,
+        "hours": (units["judged"] + units["controls"]) * overlap * design_of(study).seconds_per_unit / 3600,
+        "pair_kinds": list(
+            kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
+        ),
+    }
+
+
+def _generate(request: HttpRequest, study: Study) -> None:
+    """Ask for the HITs; the work itself is a job, whatever its size."""
+    if study.state != Study.State.DRAFT:
+        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+    under_way = Job.objects.filter(
+        kind="generate_hits", args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
+    )
+    if under_way.exists():
+        raise WrongState(f"The HITs of study {study.slug!r} are being generated already.")
+    enqueue(kind="generate_hits", args={"study": study.slug}, user=signed_in(request))
+
+
+add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits))
+add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
+add_step(
+    StudyStep(
+        name="generate",
+        label="Generate HITs",
+        run=_generate,
+        states=frozenset({Study.State.DRAFT.value}),
+        primary=True,
+    )
+)

@@ -1,0 +1,120 @@
+"""What a study's pages in the admin are made of.
+
+A study is designed in this app, answered in the next one and evaluated in the last, and its pages stand side by
+side as tabs. Each app's admin module adds its own pages and steps here, so that no app needs to know those above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+
+from judgments.kinds import KINDS
+from judgments.models import Job, Study
+
+Context = dict[str, Any]
+EVERY_STATE = frozenset(Study.State.values)
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """A page about a study.
+
+    Attributes:
+        name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
+        label: the tab; '' for a page without one.
+        order: tabs stand in this order.
+        view: answers the request; the context holds what every page of the study shows.
+        permission: what of the study a person must be allowed to do: view or change.
+    """
+
+    name: str
+    label: str
+    order: int
+    view: Callable[[HttpRequest, Study, Context], HttpResponse]
+    permission: str = "view"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStep:
+    """Something that is done to a study by a post.
+
+    Attributes:
+        name: last part of its address ``do/<name>/``.
+        label: the button.
+        run: does it; an answer of None leads back to the page the post came from.
+        done: said afterwards; '' says nothing.
+        states: the states in which the button stands at the top of the study's pages; empty: never there.
+        primary: the filled button, the next thing to do.
+        permission: view or change.
+    """
+
+    name: str
+    label: str
+    run: Callable[[HttpRequest, Study], HttpResponse | None]
+    done: str = ""
+    states: frozenset[str] = frozenset()
+    primary: bool = False
+    permission: str = "change"
+
+
+PAGES: dict[str, StudyPage] = {}
+STEPS: dict[str, StudyStep] = {}
+
+
+def add_page(page: StudyPage) -> None:
+    """Give every study this page."""
+    PAGES[page.name] = page
+
+
+def add_step(step: StudyStep) -> None:
+    """Let this be done to a study."""
+    STEPS[step.name] = step
+
+
+def page_address(study: Study, name: str) -> str:
+    """Where a study's page stands."""
+    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
+
+
+def study_context(
+    site: AdminSite, request: HttpRequest, study: Study, *, active: str, may_change: bool
+) -> Context:
+    """What every page of a study shows: its name and state, tabs, steps, and work under way."""
+    tabs = [
+        {"label": page.label, "link": page_address(study, page.name), "active": page.name == active}
+        for page in sorted(PAGES.values(), key=lambda page: page.order)
+        if page.label
+    ]
+    steps = [
+        step
+        for step in STEPS.values()
+        if study.state in step.states
+        and (may_change or step.permission == "view")
+        # published judgments have no HITs of their own to let workers into
+        and (study.source == Study.Source.DESIGNED or step.permission == "view")
+    ]
+    return {
+        **site.each_context(request),
+        "opts": Study._meta,
+        "title": study.name,
+        "study": study,
+        "kind": KINDS[study.protocol],
+        "study_tabs": tabs,
+        "study_steps": steps,
+        "may_change": may_change,
+        "jobs": jobs_to_show(study),
+    }
+
+
+def jobs_to_show(study: Study) -> list[Job]:
+    """Work on the study that waits or runs, and what failed last, until something of its kind succeeds."""
+    shown: dict[str, Job] = {}
+    for job in Job.objects.filter(args__study=study.slug)[:20]:
+        shown.setdefault(job.kind, job)
+    return [job for job in shown.values() if job.state != Job.State.DONE]

@@ -1,0 +1,243 @@
+"""The design of a study: one frozen, validated value, read from and written to TOML (docs/study-files.md).
+
+The models below are the study file key for key. A preset's values are defaults under the file's own; what is
+stored on the study is always the complete design, so a preset that changes later changes no existing study.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from judgments.errors import DesignError
+from judgments.kinds import KINDS
+from judgments.presets import PRESETS
+
+PAIR_KINDS = ("HC", "HI", "HM", "MM")
+Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]+$", min_length=1, max_length=80)]
+Count = Annotated[int, Field(ge=0, le=10_000_000)]
+AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
+
+
+class Part(BaseModel):
+    """A table of the study file."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)
+
+
+class Sampling(Part):
+    """What is drawn from the dataset. ``split`` is ignored where no image of the dataset has one."""
+
+    pairs: dict[Literal["HC", "HI", "HM", "MM"], Count] = Field(
+        default_factory=dict,
+        description="Candidate pairs of each kind (V15 §3); empty: 100 of each, or as many as there are.",
+    )
+    references: AllOrCount = Field("all", description="References per pair, drawn with the seed.")
+    images: AllOrCount = Field("all", description="Images judged, drawn with the seed.")
+    split: str = Field("test", max_length=20, description="The split that is judged.")
+    source: Literal["auto", "published", "references"] = Field(
+        "auto",
+        description="Where pairs come from: the dataset's published pairs, or drawn from references and systems; "
+        "auto takes published ones where the dataset has them.",
+    )
+
+
+class Controls(Part):
+    """Items whose right answer is known."""
+
+    per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="Control items (relevance: images) a HIT."
+    )
+    threshold: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.7, description="Share of control items a worker must get right for the answers to be used."
+    )
+    split: str = Field("dev", max_length=20, description="The split control items come from.")
+
+
+class Filter(Part):
+    """H13's Bleu-pre filter: a pair below the threshold is not judged, or only to fill the last ten."""
+
+    bleu_pre: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="Judged from this score on; 0 is off."
+    )
+    fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="Fill an image's last group up to this many with filtered pairs."
+    )
+    order: Literal["stop-first", "stem-first"] = Field(
+        "stop-first",
+        description="stop-first: as the ROUGE script; stem-first: fits H13's printed figures better.",
+    )
+
+
+class Access(Part):
+    """Who may join."""
+
+    join: Literal["open", "code", "invited"] = "open"
+    code: str = Field("", max_length=100, description="What a worker must type when join = code.")
+
+    @model_validator(mode="after")
+    def _a_code_is_needed(self) -> Access:
+        if self.join == "code" and not self.code:
+            raise ValueError('a code is needed where join = "code"')
+        return self
+
+
+class Crowd(Part):
+    """Where the workers come from and what they are paid."""
+
+    backend: Literal["local", "external", "mturk"] = "local"
+    reward_cents: Count = Field(0, description="Paid for a HIT, in cents.")
+    budget_cents: Count = Field(0, description="Fees included; nothing is published beyond it.")
+    live: bool = Field(False, description="mturk: the sandbox unless true here and in the settings.")
+    question: Literal["external", "html"] = "external"
+    lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
+        60, description="How long a worker may hold a HIT before its place is given to another."
+    )
+
+
+class StudyDesign(Part):
+    """Everything that decides which HITs a study gets and how their answers are used."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    slug: Slug
+    dataset: Slug
+    protocol: str
+    preset: str = ""
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    judgments_per_unit: Annotated[int, Field(ge=1, le=1000)] = 3
+    units_per_hit: Annotated[int, Field(ge=1, le=200)] = 20
+    images_per_hit: Annotated[int, Field(ge=1, le=50)] = 6
+    captions_per_image: Annotated[int, Field(ge=1, le=50)] = 10
+    seconds_per_unit: Annotated[float, Field(gt=0, le=3600)] = 6.0
+    question: Annotated[str, Field(max_length=500)] = ""
+    instructions: Annotated[str, Field(max_length=20_000)] = ""
+    consent: Annotated[str, Field(max_length=20_000)] = ""
+    contact: Annotated[str, Field(max_length=300)] = ""
+    sampling: Sampling = Sampling()
+    controls: Controls = Controls()
+    filter: Filter = Filter()
+    access: Access = Access()
+    crowd: Crowd = Crowd()
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> StudyDesign:
+        kind = KINDS.get(self.protocol)
+        if kind is None:
+            raise ValueError(f"protocol is {self.protocol!r}; this version knows {', '.join(KINDS)}")
+        size = self.images_per_hit if kind.grouped else self.units_per_hit
+        if self.controls.per_hit >= size:
+            raise ValueError(
+                f"controls.per_hit is {self.controls.per_hit}, which leaves no place in a HIT of {size}"
+            )
+        return self
+
+
+def slugify_name(name: str) -> str:
+    """The slug of a study that names none: lower case, words joined by hyphens."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "study"
+
+
+def make_design(values: dict[str, Any]) -> StudyDesign:
+    """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
+
+    Raises:
+        DesignError: with the dotted key it is about in ``field``.
+    """
+    preset_name = values.get("preset", "")
+    preset: dict[str, Any] = {}
+    if preset_name:
+        if preset_name not in PRESETS:
+            raise DesignError(f"preset is {preset_name!r}; there are {', '.join(PRESETS)}.", field="preset")
+        preset = PRESETS[preset_name].values
+        stated = values.get("protocol", preset["protocol"])
+        if stated != preset["protocol"]:
+            raise DesignError(
+                f"preset {preset_name!r} is for protocol {preset['protocol']!r}, the file says {stated!r}.",
+                field="protocol",
+            )
+    merged = _merge(preset, values)
+    kind = KINDS.get(str(merged.get("protocol", "")))
+    if kind is not None:
+        merged = _merge(kind.defaults, merged)
+    if isinstance(merged.get("name"), str):
+        merged.setdefault("slug", slugify_name(merged["name"]))
+    try:
+        return StudyDesign.model_validate(merged)
+    except ValidationError as error:
+        raise _as_design_error(error) from None
+
+
+def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+    """``above`` laid over ``below``, table by table; ``sampling.pairs`` is one value, not a table."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = below.get(key)
+        merged[key] = (
+            _merge(under, value)
+            if isinstance(under, dict) and isinstance(value, dict) and key != "pairs"
+            else value
+        )
+    return merged
+
+
+def _as_design_error(error: ValidationError) -> DesignError:
+    """The first problem in one sentence; an unknown key names the nearest known one."""
+    problems = error.errors(include_url=False)
+    problem = problems[0]
+    path = _path(problem["loc"])
+    key = ".".join(path)
+    said = problem["msg"].removeprefix("Value error, ")
+    if problem["type"] == "extra_forbidden":
+        near = difflib.get_close_matches(path[-1], _keys_beside(path), n=1, cutoff=0.0)
+        return DesignError(f"{key} is not a key of a study file; the nearest one is {near[0]!r}.", field=key)
+    if problem["type"] == "missing":
+        return DesignError(f"{key} is missing; name, dataset and protocol have no default.", field=key)
+    if problem["type"] == "value_error":
+        named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
+        field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
+        return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
+    # a key that takes 'all' or a number fails once for each
+    wanted = [
+        re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
+        for one in problems
+        if _path(one["loc"]) == path
+    ]
+    return DesignError(f"{key} is {problem['input']!r}; expected {' or '.join(wanted)}.", field=key)
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """Where a problem is, without pydantic's own marks for unions and keys of a table."""
+    return [str(part) for part in location if not re.search(r"[\[\]]|^constrained-|^int$", str(part))]
+
+
+def _keys_beside(path: list[str]) -> list[str]:
+    """The known keys of the table that ``path`` ends in."""
+    model: type[BaseModel] = StudyDesign
+    for part in path[:-1]:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            model = annotation
+    return list(model.model_fields)
+
+
+def read_toml(text: str, *, source: str = "study file") -> StudyDesign:
+    """A design from TOML text.
+
+    Raises:
+        DesignError: not TOML (with line and column), or not a design.
+    """
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise DesignError(f"{source} is not TOML: {error}.") from None
+    return make_design(values)
+
+
+def write_toml(design: StudyDesign) -> str:
+    """The complete design as TOML; ``read_toml`` gives the same design back."""
+    return tomli_w.dumps(design.model_dump(mode="json"), multiline_strings=True)

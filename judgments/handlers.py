@@ -1,0 +1,58 @@
+"""What the jobs of this app do: find what the ids mean, call one service, tell how far it is."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from typing import Any
+
+from judgments import uploads
+from judgments.jobs import Run
+from judgments.services import importing
+from judgments.services.generation import generate_hits
+from judgments.services.studies import find_study
+
+
+def import_dataset(run: Run, *, upload: str, format: str, name: str, images: str = "") -> None:
+    """Import an uploaded dataset; the upload goes once the rows are stored."""
+    with uploads.opened(upload, format=format) as files:
+        pictures = files.pictures or images or None
+        with run.commit() as result:
+            summary = importing.import_dataset(
+                format=format, path=files.path, name=name, images=pictures, progress=run.progress
+            )
+            result |= _told(summary)
+    uploads.discard(upload)
+
+
+def import_candidates(run: Run, *, upload: str, format: str, dataset: str, system: str) -> None:
+    """Import a system's uploaded captions."""
+    with uploads.opened(upload, format=format) as files, run.commit() as result:
+        summary = importing.import_candidates(
+            format=format, path=files.path, dataset=dataset, system=system, progress=run.progress
+        )
+        result |= _told(summary)
+    uploads.discard(upload)
+
+
+def import_judgments(run: Run, *, upload: str, format: str, dataset: str, study: str) -> None:
+    """Import judgments that were collected elsewhere."""
+    with uploads.opened(upload, format=format) as files, run.commit() as result:
+        summary = importing.import_judgments(
+            format=format, path=files.path, dataset=dataset, study=study, progress=run.progress
+        )
+        result |= _told(summary)
+    uploads.discard(upload)
+
+
+def generate(run: Run, *, study: str) -> None:
+    """Draw and store a study's HITs."""
+    with run.commit() as result:
+        batch = generate_hits(study=find_study(study), progress=run.progress)
+        result |= {"HITs": len(batch.hits), "units": batch.unit_count, "control items": batch.control_count}
+
+
+def _told(summary: Any) -> dict[str, Any]:
+    """What a service says about its work, as JSON values."""
+    if is_dataclass(summary) and not isinstance(summary, type):
+        return asdict(summary)
+    return dict(summary or {})

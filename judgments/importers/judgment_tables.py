@@ -1,0 +1,223 @@
+"""Judgments from JSON lines or CSV, with exactly the columns in which they are exported."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Container, Iterator
+from pathlib import Path
+from typing import Literal
+
+from judgments.importers.errors import ImportProblem
+from judgments.importers.fields import SHORT_NAME_LIMIT, WORKER_LIMIT, Columns, Fields, shown
+from judgments.importers.formulas import unguard_formula
+from judgments.importers.notes import ImportNotes
+from judgments.importers.records import JUDGMENT_COLUMNS, PAIR_KINDS, JudgmentRow, WinnerRow
+from judgments.importers.tables import RecordReader, parse_json
+
+_REQUIRED = ("unit", "worker")
+_COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
+_ANONYMOUS = re.compile(r"anon-[1-9]\d*")
+
+# What a protocol lets `value` be; protocols that are not named here answer in `answer` instead.
+_VALUES: dict[str, tuple[float, float]] = {
+    "triplet": (1, 2),
+    "pairwise": (1, 2),
+    "relevance": (0, 1),
+    "graded": (1, 4),
+    "slider": (0, 100),
+}
+_OPEN = ("caption", "keywords", "grounding", "best-worst")
+_TWO_SIDED = ("triplet", "pairwise")
+
+
+class TableJudgments:
+    """Exported judgments, or others in the same columns; `unit`, `worker` and an answer are required.
+
+    A worker named `anon-1`, `anon-2`, ... is anonymous, as it is when published totals are imported.
+    Streams: besides the row in hand it holds a 64-bit digest a unit and worker, and one a unit. Read it once.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        records: RecordReader,
+        *,
+        protocol: str | None = None,
+        encoding: str | None = None,
+    ) -> None:
+        self.path = path
+        self.notes = ImportNotes()
+        self.protocol = protocol
+        self.anonymous = False
+        self._records = records
+        self._encoding = encoding
+        if protocol is not None and protocol not in _VALUES and protocol not in _OPEN:
+            raise ImportProblem(path, None, None, f"the unknown protocol {protocol!r}", _known_protocols())
+
+    def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
+        """None: every row is a judgment."""
+        return iter(())
+
+    def judgments(
+        self, images: Container[str] | None = None, captions: Container[str] | None = None
+    ) -> Iterator[JudgmentRow]:
+        """The rows; with `images` and `captions`, unknown names are problems."""
+        lines: dict[int, int | None] = {}
+        contents: dict[int, int] = {}
+        for fields in self._records(self.path, _COLUMNS, self.notes, self._encoding):
+            row = self._row(fields)
+            content = hash((row.protocol, row.image, row.reference, row.first, row.second, row.pair))
+            if contents.setdefault(hash(row.unit), content) != content:
+                expected = "the same protocol, image, captions and pair in all of its rows"
+                raise fields.problem("unit", f"{shown(row.unit)} with other content than before", expected)
+            answered = hash((row.unit, row.worker))
+            if answered in lines:
+                found = f"a second answer of {shown(row.worker)} on unit {shown(row.unit)}"
+                raise fields.problem(
+                    "worker",
+                    f"{found} (the first is on line {lines[answered]})",
+                    "one answer a worker and unit",
+                )
+            lines[answered] = fields.line
+            if images is not None and row.image is not None and row.image not in images:
+                raise fields.problem("image", shown(row.image), "an image of the data set")
+            if captions is not None:
+                for column in ("reference", "first", "second"):
+                    name = getattr(row, column)
+                    if name is not None and name not in captions:
+                        raise fields.problem(column, shown(name), "a caption of the data set")
+            yield row
+        if not lines:
+            raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
+
+    def _row(self, fields: Fields) -> JudgmentRow:
+        fields = _unguarded(fields)
+        protocol = self._protocol(fields)
+        worker = fields.name("worker", limit=WORKER_LIMIT)
+        accepted, submitted = fields.time("accepted_at"), fields.time("submitted_at")
+        if accepted is not None and submitted is not None and submitted < accepted:
+            raise fields.problem("submitted_at", "a time before accepted_at", "one after it")
+        seconds = fields.number("seconds", "a number of seconds")
+        if seconds is not None and seconds < 0:
+            raise fields.problem("seconds", shown(seconds), "a number of seconds from 0")
+        value, answer = _answered(fields, protocol)
+        return JudgmentRow(
+            unit=fields.name("unit", limit=SHORT_NAME_LIMIT),
+            worker=worker,
+            value=value,
+            answer=answer,
+            study=fields.optional_name("study"),
+            protocol=protocol,
+            image=fields.image() if fields.has("image") else None,
+            reference=fields.optional_name("reference"),
+            first=fields.optional_name("first"),
+            second=fields.optional_name("second"),
+            reference_text=fields.optional_text("reference_text"),
+            first_text=fields.optional_text("first_text"),
+            second_text=fields.optional_text("second_text"),
+            kind=_kind(fields),
+            pair=fields.optional_name("pair", SHORT_NAME_LIMIT),
+            assignment=fields.optional_name("assignment", SHORT_NAME_LIMIT),
+            hit=fields.optional_name("hit", SHORT_NAME_LIMIT),
+            control=fields.flag("control", False),
+            expected=_expected(fields),
+            used=fields.flag("used", True),
+            presented=_presented(fields, protocol),
+            simulated=fields.flag("simulated", False),
+            accepted_at=accepted,
+            submitted_at=submitted,
+            seconds=seconds,
+            anonymous=_ANONYMOUS.fullmatch(worker) is not None,
+        )
+
+    def _protocol(self, fields: Fields) -> str | None:
+        protocol = fields.optional_name("protocol")
+        if protocol is None:
+            return self.protocol
+        if protocol not in _VALUES and protocol not in _OPEN:
+            raise fields.problem("protocol", shown(protocol), _known_protocols())
+        if self.protocol is not None and protocol != self.protocol:
+            raise fields.problem("protocol", shown(protocol), f"{self.protocol!r}, the study's protocol")
+        return protocol
+
+
+def _unguarded(fields: Fields) -> Fields:
+    """The fields without the apostrophes of a CSV export; most rows have none and stay as they are."""
+    cells = {
+        column: unguard_formula(cell)
+        for column, cell in fields.values.items()
+        if fields.textual and isinstance(cell, str) and cell.startswith("'")
+    }
+    return Fields(fields.file, fields.line, {**fields.values, **cells}, textual=True) if cells else fields
+
+
+def _known_protocols() -> str:
+    return f"one of {', '.join((*_VALUES, *_OPEN))}"
+
+
+def _answered(fields: Fields, protocol: str | None) -> tuple[int | float | None, object | None]:
+    """(value, answer) of a row, one of which is there."""
+    answer = fields.raw("answer")
+    if fields.textual and isinstance(answer, str) and answer[0] in '[{"':
+        answer = parse_json(answer, fields.file, fields.line)
+    if isinstance(answer, str):
+        answer = fields.check_text(answer, "answer")
+    elif answer is not None and not isinstance(answer, (list, dict)):
+        raise fields.problem("answer", shown(answer), "a text, a list or an object")
+    if protocol in _OPEN:
+        if answer is None:
+            raise fields.problem("answer", "nothing", f"the answer of a {protocol} unit")
+        return fields.number("value"), answer
+    if protocol is None:
+        value = fields.number("value")
+        if value is None and answer is None:
+            raise fields.problem("value", "nothing", "a number, or an answer")
+        return value, answer
+    low, high = _VALUES[protocol]
+    expected = (
+        f"a number from {low} to {high} ({protocol})"
+        if protocol in ("graded", "slider")
+        else (f"{low} or {high} ({protocol})")
+    )
+    value = fields.number("value", expected)
+    whole = protocol == "slider" or isinstance(value, int)
+    if value is None or not whole or not low <= value <= high:
+        raise fields.problem("value", shown(value), expected)
+    return value, answer
+
+
+def _kind(fields: Fields) -> str | None:
+    kind = fields.optional_name("kind")
+    if kind is not None and kind not in PAIR_KINDS:
+        raise fields.problem("kind", shown(kind), f"one of {', '.join(PAIR_KINDS)}, or nothing")
+    return kind
+
+
+def _expected(fields: Fields) -> int | str | None:
+    """The right answer of a control item: 0, 1 or 2, or a range of grades such as "3-4"."""
+    value = fields.raw("expected")
+    if value is None:
+        return None
+    text = str(value).strip() if type(value) in (int, str) else ""
+    if re.fullmatch(r"\d", text):
+        return int(text)
+    if re.fullmatch(r"\d-\d", text):
+        return text
+    raise fields.problem("expected", shown(value), 'a value, or a range of grades such as "3-4"')
+
+
+def _presented(fields: Fields, protocol: str | None) -> Literal["first-left", "second-left"] | None:
+    value = fields.raw("presented")
+    if value is None:
+        return None
+    if value != "first-left" and value != "second-left":
+        raise fields.problem("presented", shown(value), "first-left, second-left or nothing")
+    if protocol is not None and protocol not in _TWO_SIDED:
+        raise fields.problem("presented", shown(value), f"nothing: {protocol} has no sides")
+    return value
+
+
+def answer_cell(answer: object) -> str:
+    """An open answer as one CSV cell: JSON, so that texts, lists and objects come back as they were."""
+    return "" if answer is None else json.dumps(answer, ensure_ascii=False)

@@ -1,0 +1,150 @@
+"""What every reader yields: typed, frozen records with nothing of the file's format left in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from judgments.importers.notes import ImportNotes, Note
+
+__all__ = [
+    "HUMAN",
+    "HUMAN_OTHER",
+    "JUDGMENT_COLUMNS",
+    "PAIR_KINDS",
+    "CandidateRow",
+    "ImportNotes",
+    "JudgmentRow",
+    "Note",
+    "PairRow",
+    "ReferenceRow",
+    "WinnerRow",
+]
+
+PAIR_KINDS = ("HC", "HI", "HM", "MM")
+HUMAN = "human"
+HUMAN_OTHER = "human-other"
+
+# The columns of an exported judgments file, in the order in which a CSV has them.
+JUDGMENT_COLUMNS = (
+    "study",
+    "unit",
+    "protocol",
+    "image",
+    "reference",
+    "first",
+    "second",
+    "reference_text",
+    "first_text",
+    "second_text",
+    "kind",
+    "pair",
+    "worker",
+    "assignment",
+    "hit",
+    "value",
+    "answer",
+    "control",
+    "expected",
+    "used",
+    "presented",
+    "simulated",
+    "accepted_at",
+    "submitted_at",
+    "seconds",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceRow:
+    """A caption that a person wrote for an image.
+
+    `image` is the image's name in Quorum, `file` the picture's file name where that differs.
+    `caption_id` is unique in the data set; `position` counts the captions of the image from 0.
+    """
+
+    image: str
+    text: str
+    caption_id: str
+    position: int
+    split: str | None = None
+    url: str | None = None
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """Two candidates for one image, as a data set brings them (V15 §3).
+
+    `references` says how many leading references of the image belong to the pair; None means all.
+    """
+
+    pair: str
+    image: str
+    kind: str
+    first_text: str
+    second_text: str
+    first_system: str
+    second_system: str
+    references: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateRow:
+    """A system's caption for an image; `rank` 0 is its best one."""
+
+    image: str
+    text: str
+    rank: int = 0
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentRow:
+    """One answer on one unit, with the columns of an exported judgments file.
+
+    `unit` groups the rows of one unit within the file. `anonymous` marks a rater who is not a person
+    but a place in published totals (`anon-1`, ...): nothing may be said about such a worker.
+    `aggregated` marks a value that is itself a majority of answers which were not published.
+    """
+
+    unit: str
+    worker: str
+    value: int | float | None
+    answer: object | None = None
+    study: str | None = None
+    protocol: str | None = None
+    image: str | None = None
+    reference: str | None = None
+    first: str | None = None
+    second: str | None = None
+    reference_text: str | None = None
+    first_text: str | None = None
+    second_text: str | None = None
+    kind: str | None = None
+    pair: str | None = None
+    assignment: str | None = None
+    hit: str | None = None
+    control: bool = False
+    expected: int | str | None = None
+    used: bool = True
+    presented: Literal["first-left", "second-left"] | None = None
+    simulated: bool = False
+    accepted_at: datetime | None = None
+    submitted_at: datetime | None = None
+    seconds: float | None = None
+    anonymous: bool = False
+    aggregated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WinnerRow:
+    """A published winner of a candidate pair without the votes behind it; `winner` is 1 or 2."""
+
+    pair: str
+    image: str
+    kind: str
+    first_text: str
+    second_text: str
+    winner: int

@@ -1,0 +1,126 @@
+"""The formats by name, and the three doors: data sets, candidates, judgments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Container, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from judgments.importers.coco import CocoCandidates, CocoDataset
+from judgments.importers.errors import ImportProblem
+from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
+from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.judgment_tables import TableJudgments
+from judgments.importers.notes import ImportNotes
+from judgments.importers.records import CandidateRow, JudgmentRow, PairRow, ReferenceRow, WinnerRow
+from judgments.importers.tables import TableCandidates, TableDataset, read_csv, read_json_lines
+
+
+class DatasetSource(Protocol):
+    """Images' references, and the candidate pairs that some data sets bring. Read each once."""
+
+    notes: ImportNotes
+
+    def references(self) -> Iterator[ReferenceRow]: ...
+
+    def pairs(self) -> Iterator[PairRow]: ...
+
+
+class CandidateSource(Protocol):
+    """One system's captions. With `images`, an image outside them is an ImportProblem."""
+
+    notes: ImportNotes
+
+    def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]: ...
+
+
+class JudgmentSource(Protocol):
+    """Judgments collected elsewhere. With `images` or `captions`, unknown names are ImportProblems.
+
+    `protocol` is the protocol of every row, or None where the rows say it themselves; `anonymous` is
+    true when no rater is a person. `winners` yields what was published without votes.
+    """
+
+    notes: ImportNotes
+    protocol: str | None
+    anonymous: bool
+
+    def judgments(
+        self, images: Container[str] | None = None, captions: Container[str] | None = None
+    ) -> Iterator[JudgmentRow]: ...
+
+    def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]: ...
+
+
+DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
+    "flickr8k": Flickr8kDataset,
+    "coco": CocoDataset,
+    "pascal-50s": partial(FiftyDataset, "pascal-50s"),
+    "abstract-50s": partial(FiftyDataset, "abstract-50s"),
+    "jsonl": lambda path, encoding: TableDataset(path, read_json_lines, encoding),
+    "csv": lambda path, encoding: TableDataset(path, read_csv, encoding),
+}
+
+CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
+    "coco": CocoCandidates,
+    "jsonl": lambda path, encoding: TableCandidates(path, read_json_lines, encoding),
+    "csv": lambda path, encoding: TableCandidates(path, read_csv, encoding),
+}
+
+# Published data: the protocols whose judgments a format holds, the usual one first.
+JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSource]]] = {
+    "flickr8k-expert": {"graded": Flickr8kExpert},
+    "flickr8k-crowd": {"relevance": Flickr8kCrowd},
+    "pascal-50s": {
+        "triplet": partial(FiftyTriplets, "pascal-50s"),
+        "pairwise": partial(FiftyPairwise, "pascal-50s"),
+    },
+    "abstract-50s": {"triplet": partial(FiftyTriplets, "abstract-50s")},
+}
+TABLE_FORMATS = {"jsonl": read_json_lines, "csv": read_csv}
+
+
+def open_dataset(format: str, path: Path | str, *, encoding: str | None = None) -> DatasetSource:
+    """The references and pairs of a data set in one of DATASET_FORMATS; reads nothing yet.
+
+    Every reader raises ImportProblem, here for an unknown format or a path that is not there, later
+    for what the files hold. `encoding` is for files that are neither UTF-8 nor marked (see docs/formats.md).
+    """
+    path = _checked(format, DATASET_FORMATS, path)
+    return DATASET_FORMATS[format](path, encoding)
+
+
+def open_candidates(format: str, path: Path | str, *, encoding: str | None = None) -> CandidateSource:
+    """One system's captions in one of CANDIDATE_FORMATS; errors as for `open_dataset`."""
+    path = _checked(format, CANDIDATE_FORMATS, path)
+    return CANDIDATE_FORMATS[format](path, encoding)
+
+
+def open_judgments(
+    format: str, path: Path | str, *, protocol: str | None = None, encoding: str | None = None
+) -> JudgmentSource:
+    """Judgments in one of JUDGMENT_FORMATS or TABLE_FORMATS; errors as for `open_dataset`.
+
+    `protocol` chooses among the judgments that a published set holds (pascal-50s: triplet, which is
+    the default, or pairwise). For jsonl and csv it stands in for rows without a protocol, and a row
+    with another one is an ImportProblem.
+    """
+    path = _checked(format, JUDGMENT_FORMATS | TABLE_FORMATS, path)
+    if format in TABLE_FORMATS:
+        return TableJudgments(path, TABLE_FORMATS[format], protocol=protocol, encoding=encoding)
+    readers = JUDGMENT_FORMATS[format]
+    chosen = protocol or next(iter(readers))
+    if chosen not in readers:
+        raise ImportProblem(path, None, None, f"no {chosen} judgments in {format}", " or ".join(readers))
+    return readers[chosen](path, encoding)
+
+
+def _checked(format: str, formats: Collection[str], path: Path | str) -> Path:
+    if format not in formats:
+        raise ImportProblem(
+            path, None, None, f"the unknown format {format!r}", f"one of {', '.join(formats)}"
+        )
+    if not Path(path).exists():
+        raise ImportProblem(path, None, None, "nothing there", "a file or a folder")
+    return Path(path)

@@ -1,0 +1,114 @@
+"""Graded relevance (H13 §4.2.1): how well does the caption describe the image, from 4 to 1?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evaluation.statistics.aggregation import majority_vote, mean_grade
+from judgments.controls import control_dealer, foreign_captions
+from judgments.draws import rng_for, shuffled
+from judgments.errors import DesignError
+from judgments.kinds.base import Choice, Consensus
+from judgments.kinds.crossing import CrossedKind
+from judgments.material import Batch, Group, Image, Material
+from judgments.packing import make_hits, pack_groups
+
+if TYPE_CHECKING:
+    from judgments.design import StudyDesign
+
+GOOD, BAD = "3-4", "1-2"  # what a control item expects: an own caption, another image's caption
+
+
+class Graded(CrossedKind):
+    """One grade per image-caption pair; the consensus is the mean."""
+
+    name = "graded"
+    title = "Graded: how well does the caption describe the image?"
+    values = (1, 2, 3, 4)
+    level = "interval"
+    choices = (
+        Choice(4, "Describes the image without any errors", "4"),
+        Choice(3, "Describes the image with minor errors", "3"),
+        Choice(2, "Is somewhat related to the image", "2"),
+        Choice(1, "Is unrelated to the image", "1"),
+    )
+    defaults = {
+        "question": "How well does the caption describe the image?",
+        "seconds_per_unit": 12.0,
+    }
+    template = "annotation/kinds/graded.html"
+
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        """Every pair (or those that pass the filter) -> HITs that hold no image twice."""
+        crossing = self.cross(design, material)
+        groups = [
+            Group(image.name, (self.unit(design, image, crossing.texts[column]),))
+            for row, image in enumerate(crossing.images)
+            for column in shuffled(
+                np.flatnonzero(crossing.passed[row]).tolist(), rng_for(design.seed, f"captions {image.name}")
+            )
+        ]
+        if not groups:
+            raise DesignError(
+                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
+                field="filter.bleu_pre",
+            )
+        per_hit = design.controls.per_hit
+        pages = pack_groups(
+            groups,
+            per_hit=design.units_per_hit - per_hit,
+            rng=rng_for(design.seed, "packing"),
+            repeat_images=False,
+        )
+        rng = rng_for(design.seed, "controls")
+        deal = control_dealer(
+            crossing.division.controls,
+            split=design.controls.split,
+            per_hit=per_hit,
+            least_references=1,
+            rng=rng,
+            make=lambda place, image, images: self._control(design, place, image, images, rng),
+        )
+        hits = make_hits(
+            pages,
+            seed=design.seed,
+            protocol=self.name,
+            controls=deal,
+            rng=rng_for(design.seed, "control places"),
+        )
+        return Batch(hits=tuple(hits), notes=crossing.notes)
+
+    def _control(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """An own caption, expected 3-4, or another image's, expected 1-2; drawn."""
+        if rng.integers(2):
+            text, expected = image.references[int(rng.integers(len(image.references)))], GOOD
+        else:
+            text, expected = foreign_captions(image, images, 1, rng)[0], BAD
+        return Group(image.name, (self.control(design, place, image, text, expected),))
+
+    def is_right(self, value: int, expected: Any) -> bool:
+        """A control item expects a range: 3-4 for an own caption, 1-2 for another image's; a truth is one grade."""
+        grades = [int(grade) for grade in str(expected).split("-")]
+        return grades[0] <= value <= grades[-1]
+
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+        """The mean grade (H13); a mean has no winner, so share, margin and tie say nothing."""
+        votes = majority_vote(units, values, labels=self.values)
+        means = mean_grade(units, values)
+        rows = zip(means.units.tolist(), means.mean.tolist(), votes.counts.tolist(), strict=True)
+        return {
+            unit: Consensus(
+                n=sum(counts),
+                value=mean,
+                share=None,
+                margin=None,
+                tie=False,
+                votes={str(value): count for value, count in zip(self.values, counts, strict=True)},
+            )
+            for unit, mean, counts in rows
+        }

@@ -1,0 +1,128 @@
+"""What triplet and pairwise have in common: two candidates, a forced choice, majority."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from evaluation.statistics.aggregation import majority_vote
+from judgments.controls import control_dealer, foreign_captions
+from judgments.draws import content_key, rng_for
+from judgments.kinds.base import Choice, Consensus, Kind
+from judgments.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
+from judgments.packing import make_hits, pack_groups
+from judgments.pairing import draw_pairs
+
+if TYPE_CHECKING:
+    from judgments.design import StudyDesign
+
+
+class PairKind(Kind):
+    """Forced choice between two candidates; ``value`` 1 is the first and 2 the second."""
+
+    values = (1, 2)
+    level = "nominal"
+    two_sided = True
+    compares_pairs = True
+    choices = (Choice(1, "B", "1"), Choice(2, "C", "2"))
+    control_references: ClassVar[int] = 1
+
+    def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
+        """The units that judge one candidate pair."""
+        raise NotImplementedError
+
+    def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
+        """The sentence A of a control item, where the kind shows one."""
+        return None
+
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        """Pairs -> units -> HITs, with control items from the control split."""
+        per_hit = design.controls.per_hit
+        division = material.divided(
+            judged=design.sampling.split,
+            controls=design.controls.split,
+            seed=design.seed,
+            control_needed=per_hit > 0,
+        )
+        pairs = draw_pairs(
+            material,
+            division.judged,
+            wanted={str(kind): count for kind, count in design.sampling.pairs.items()},
+            references=design.sampling.references,
+            source=design.sampling.source,
+            seed=design.seed,
+        )
+        texts = {text.key: text for image in division.judged for text in image.references}
+        groups = [
+            Group(pair.image, (unit,)) for pair in pairs for unit in self.units_of(pair, design.seed, texts)
+        ]
+        pages = pack_groups(
+            groups,
+            per_hit=design.units_per_hit - per_hit,
+            rng=rng_for(design.seed, "packing"),
+            repeat_images=True,
+        )
+        rng = rng_for(design.seed, "controls")
+        deal = control_dealer(
+            division.controls,
+            split=design.controls.split,
+            per_hit=per_hit,
+            least_references=self.control_references,
+            rng=rng,
+            make=lambda place, image, images: self._control(design.seed, place, image, images, rng),
+        )
+        hits = make_hits(
+            pages,
+            seed=design.seed,
+            protocol=self.name,
+            controls=deal,
+            rng=rng_for(design.seed, "control places"),
+        )
+        return Batch(hits=tuple(hits), pairs=tuple(pairs))
+
+    def _control(
+        self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """A right and a wrong option; which is first is drawn."""
+        own = image.references[int(rng.integers(len(image.references)))]
+        reference = self.control_reference(image, own, rng)
+        foreign = foreign_captions(image, images, 1, rng)[0]
+        expected = int(rng.integers(1, 3))
+        first, second = (own, foreign) if expected == 1 else (foreign, own)
+        shown = reference.key if reference else None
+        unit = UnitSpec(
+            key=content_key("control", self.name, seed, place, image.name, shown, first.key, second.key),
+            image=image.name,
+            reference=reference,
+            first=first,
+            second=second,
+            control=True,
+            expected=expected,
+        )
+        return Group(image.name, (unit,))
+
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+        """Majority with explicit ties (V15 §3)."""
+        votes = majority_vote(units, values, labels=self.values)
+        rows = zip(
+            votes.units.tolist(),
+            votes.values(),
+            votes.counts.tolist(),
+            votes.share.tolist(),
+            votes.margin.tolist(),
+            votes.tie.tolist(),
+            strict=True,
+        )
+        return {
+            unit: Consensus(
+                n=sum(counts),
+                value=value,
+                share=share,
+                margin=margin,
+                tie=tie,
+                votes=dict(zip(("1", "2"), counts, strict=True)),
+            )
+            for unit, value, counts, share, margin, tie in rows
+        }

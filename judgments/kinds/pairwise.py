@@ -1,0 +1,42 @@
+"""Pairwise (V15 App. I): an image and two candidates; which is the better description?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from judgments.draws import content_key
+from judgments.kinds.base import Choice
+from judgments.kinds.pairs import PairKind
+from judgments.material import Pair, Text, UnitSpec
+
+
+class Pairwise(PairKind):
+    """One unit per candidate pair."""
+
+    name = "pairwise"
+    title = "Pairwise: which description is better?"
+    choices = (Choice(1, "Description B", "1"), Choice(2, "Description C", "2"))
+    defaults = {"question": "Which is the better description?", "seconds_per_unit": 8.0}
+    template = "annotation/kinds/pairwise.html"
+
+    def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
+        """The pair itself."""
+        return [
+            UnitSpec(
+                key=content_key("unit", self.name, seed, pair.key),
+                image=pair.image,
+                first=pair.first,
+                second=pair.second,
+                kind=pair.kind,
+                pair=pair.key,
+            )
+        ]
+
+    def shown(self, unit: Any, *, flipped: bool, picture_url: str) -> dict[str, Any]:
+        """The image and two sentences."""
+        left, right = (unit.second, unit.first) if flipped else (unit.first, unit.second)
+        return {
+            "image": {"url": picture_url, "alt": "The image to be described"},
+            "b": {"text": left.text},
+            "c": {"text": right.text},
+        }

@@ -1,0 +1,124 @@
+"""Binary relevance (H13 §4.3.2): an image with ten captions; which of them describe it?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evaluation.statistics.aggregation import relevance_vote
+from judgments.controls import control_dealer, foreign_captions, right_caption_count
+from judgments.draws import rng_for, shuffled
+from judgments.errors import DesignError
+from judgments.kinds.base import Choice, Consensus
+from judgments.kinds.crossing import CrossedKind, Crossing, chunked
+from judgments.material import Batch, Group, Image, Material, UnitSpec
+from judgments.packing import make_hits, pack_groups
+
+if TYPE_CHECKING:
+    from judgments.design import StudyDesign
+
+
+class Relevance(CrossedKind):
+    """Groups of captions under one image; ``value`` 1 says that the caption describes it."""
+
+    name = "relevance"
+    title = "Relevance: which captions describe the image?"
+    values = (0, 1)
+    level = "nominal"
+    grouped = True
+    choices = (Choice(0, "Does not describe it"), Choice(1, "Describes it"))
+    defaults = {
+        "question": "Which of these captions describe the image?",
+        "seconds_per_unit": 3.0,
+    }
+    template = "annotation/kinds/relevance.html"
+
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        """Filter -> groups of ten, the last filled up -> HITs of images with one control image."""
+        crossing = self.cross(design, material)
+        groups = [
+            Group(image.name, units)
+            for index, image in enumerate(crossing.images)
+            for units in self._groups(design, crossing, index, image)
+        ]
+        if not groups:
+            raise DesignError(
+                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
+                field="filter.bleu_pre",
+            )
+        per_hit = design.controls.per_hit
+        pages = pack_groups(
+            groups,
+            per_hit=design.images_per_hit - per_hit,
+            rng=rng_for(design.seed, "packing"),
+            repeat_images=False,
+        )
+        rng = rng_for(design.seed, "controls")
+        deal = control_dealer(
+            crossing.division.controls,
+            split=design.controls.split,
+            per_hit=per_hit,
+            least_references=1,
+            rng=rng,
+            make=lambda place, image, images: self._control_group(design, place, image, images, rng),
+        )
+        hits = make_hits(
+            pages,
+            seed=design.seed,
+            protocol=self.name,
+            controls=deal,
+            rng=rng_for(design.seed, "control places"),
+        )
+        return Batch(hits=tuple(hits), notes=crossing.notes)
+
+    def _groups(
+        self, design: StudyDesign, crossing: Crossing, index: int, image: Image
+    ) -> list[tuple[UnitSpec, ...]]:
+        """The image's captions that passed, in tens; the last ten filled up with filtered ones (H13)."""
+        rng = rng_for(design.seed, f"captions {image.name}")
+        passed = np.flatnonzero(crossing.passed[index])
+        units = [
+            self.unit(design, image, crossing.texts[column]) for column in shuffled(passed.tolist(), rng)
+        ]
+        size = design.captions_per_image
+        fill_to = min(design.filter.fill_to, size)
+        short = (fill_to - len(units) % size) if len(units) % size else 0
+        if short > 0:
+            filtered = shuffled(np.flatnonzero(~crossing.passed[index]).tolist(), rng)[:short]
+            units += [self.unit(design, image, crossing.texts[column], filtered=True) for column in filtered]
+            tail = len(units) % size or size
+            units[-tail:] = shuffled(units[-tail:], rng)
+        return chunked(units, size)
+
+    def _control_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """One to three own captions as right answers, the rest captions of other images."""
+        size = design.captions_per_image
+        right = right_caption_count(image, size, rng)
+        own = shuffled(list({text.text: text for text in image.references}.values()), rng)[:right]
+        wrong = foreign_captions(image, images, size - right, rng)
+        units = [self.control(design, place, image, text, 1) for text in own]
+        units += [self.control(design, place, image, text, 0) for text in wrong]
+        return Group(image.name, tuple(shuffled(units, rng)))
+
+    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+        """Relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
+        votes = relevance_vote(units, values)
+        rows = zip(
+            votes.units.tolist(), votes.yes.tolist(), votes.n.tolist(), votes.share.tolist(), votes.relevant.tolist(),
+            strict=True,
+        )  # fmt: skip
+        return {
+            unit: Consensus(
+                n=n,
+                value=int(relevant),
+                share=share,
+                margin=abs(2 * yes - n) / n,
+                tie=False,
+                votes={"0": n - yes, "1": yes},
+            )
+            for unit, yes, n, share, relevant in rows
+        }

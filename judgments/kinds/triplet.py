@@ -1,0 +1,51 @@
+"""Triplet (V15 §3): which of B and C is more similar to A? No image is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from judgments.draws import content_key
+from judgments.kinds.base import Choice
+from judgments.kinds.pairs import PairKind
+from judgments.material import Image, Pair, Text, UnitSpec
+
+
+class Triplet(PairKind):
+    """One unit per reference of a candidate pair; the reference is sentence A."""
+
+    name = "triplet"
+    title = "Triplet: which sentence is more similar?"
+    choices = (Choice(1, "Sentence B", "1"), Choice(2, "Sentence C", "2"))
+    defaults = {
+        "question": "Which of the two sentences, B or C, is more similar to A?",
+        "seconds_per_unit": 6.0,
+    }
+    template = "annotation/kinds/triplet.html"
+    control_references = 2
+
+    def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
+        """One triplet per reference."""
+        return [
+            UnitSpec(
+                key=content_key("unit", self.name, seed, pair.key, key),
+                image=pair.image,
+                reference=texts[key],
+                first=pair.first,
+                second=pair.second,
+                kind=pair.kind,
+                pair=pair.key,
+            )
+            for key in pair.references
+        ]
+
+    def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
+        """Another caption of the image, of another text where it has one."""
+        others = [text for text in image.references if text.text != own.text] or list(image.references)
+        return others[int(rng.integers(len(others)))]
+
+    def shown(self, unit: Any, *, flipped: bool, picture_url: str) -> dict[str, Any]:
+        """Three sentences."""
+        left, right = (unit.second, unit.first) if flipped else (unit.first, unit.second)
+        return {"a": {"text": unit.reference.text}, "b": {"text": left.text}, "c": {"text": right.text}}

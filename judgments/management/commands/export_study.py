@@ -1,0 +1,30 @@
+"""Write a study's design back as a study file."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from judgments.design import write_toml
+from judgments.management.base import QuorumCommand, folder_of
+from judgments.services.generation import write_lines
+from judgments.services.studies import design_of, find_study
+
+
+class Command(QuorumCommand):
+    """The complete design; `create_study` reads it back."""
+
+    help = "Write a study's design as TOML, to a file or to standard output."
+    example = "manage.py export_study demo-triplet --output triplet.toml"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """CONTRACT 1."""
+        parser.add_argument("study")
+        parser.add_argument("--output", type=Path)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Write it."""
+        text = write_toml(design_of(find_study(options["study"]))).rstrip("\n")
+        if options["output"] is None:
+            self.say(text)
+        else:
+            write_lines(folder_of(options["output"]), text.split("\n"))

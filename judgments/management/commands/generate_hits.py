@@ -1,0 +1,53 @@
+"""Draw and store a study's units, controls and HITs."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from judgments.errors import WrongState
+from judgments.management.base import QuorumCommand, folder_of, progress_bar
+from judgments.models import Study
+from judgments.services.generation import batch_lines, build_batch, generate_hits, write_lines
+from judgments.services.studies import design_of, find_study
+
+
+class Command(QuorumCommand):
+    """Freezes the design. The same dataset, design and seed give the same HITs on every database."""
+
+    help = "Generate a study's units, controls and HITs."
+    example = "manage.py generate_hits triplets-50 --output hits.jsonl"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """CONTRACT 1."""
+        parser.add_argument("study")
+        parser.add_argument("--output", type=Path, help="also write them as canonical JSON lines")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Generate; for a study that has its HITs already, only write them again."""
+        study = find_study(options["study"])
+        output: Path | None = options["output"]
+        if output is not None:
+            folder_of(output)
+        design = design_of(study)
+        if study.state != Study.State.DRAFT and output is not None and study.source == Study.Source.DESIGNED:
+            batch = build_batch(design, study.dataset)
+            if not _same_hits(study, [hit.key for hit in batch.hits]):
+                raise WrongState(
+                    f"Study {study.slug!r} was generated before its dataset changed; its HITs cannot be drawn again."
+                )
+            self.say(
+                f"Study {study.slug} has its HITs already; they are written again, nothing was generated."
+            )
+        else:
+            with progress_bar() as progress:
+                batch = generate_hits(study=study, progress=progress)
+        if output is not None:
+            write_lines(output, batch_lines(batch, design))
+        self.say(
+            f"Study {study.slug}: {len(batch.hits):,} HITs, {batch.unit_count:,} units, "
+            f"{batch.control_count:,} control items."
+        )
+
+
+def _same_hits(study: Study, keys: list[str]) -> bool:
+    return list(study.hits.order_by("position").values_list("key", flat=True)) == keys

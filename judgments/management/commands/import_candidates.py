@@ -1,0 +1,37 @@
+"""Import one system's captions."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from judgments.importers import CANDIDATE_FORMATS
+from judgments.management.base import QuorumCommand, progress_bar
+from judgments.services.importing import import_candidates
+
+
+class Command(QuorumCommand):
+    """All or nothing; the same file again changes nothing."""
+
+    help = "Import one system's captions (docs/formats.md)."
+    example = "manage.py import_candidates coco results.json --dataset coco --system my-model"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """CONTRACT 1."""
+        parser.add_argument("format", choices=list(CANDIDATE_FORMATS))
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--system", required=True)
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import and say what was found."""
+        with progress_bar() as progress:
+            summary = import_candidates(
+                format=options["format"],
+                path=options["path"],
+                dataset=options["dataset"],
+                system=options["system"],
+                encoding=options["encoding"],
+                progress=progress,
+            )
+        self.say_import("System", summary)

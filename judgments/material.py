@@ -1,0 +1,161 @@
+"""What a study is generated from and generates: plain values, no database.
+
+``services`` reads a ``Material`` from the rows of a dataset, a kind turns it into a ``Batch``, and ``services``
+stores that. Everything in between is pure, so the same material, design and seed give the same batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from judgments.draws import rng_for, shuffled
+from judgments.errors import DesignError
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A caption by its id in the dataset."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """An image with its references in order and what each machine said about it."""
+
+    name: str
+    split: str
+    references: tuple[Text, ...]
+    outputs: tuple[tuple[str, Text], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two candidates for an image, and the keys of the references they are compared on."""
+
+    key: str
+    kind: str
+    image: str
+    first: Text
+    second: Text
+    first_system: str | None
+    second_system: str | None
+    references: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Material:
+    """A dataset as generation sees it.
+
+    Attributes:
+        images: in import order.
+        published: candidate pairs that come with the dataset.
+        people: names of the systems that are people's held-out captions.
+    """
+
+    name: str
+    images: tuple[Image, ...]
+    published: tuple[Pair, ...] = ()
+    people: frozenset[str] = frozenset()
+
+    @property
+    def has_splits(self) -> bool:
+        """Whether any image is in a split."""
+        return any(image.split for image in self.images)
+
+    def divided(self, *, judged: str, controls: str, seed: int, control_needed: bool) -> Division:
+        """The images that are judged and those that control items come from.
+
+        Where the dataset has no splits at all, a tenth of its images (at least two), drawn with the seed, is set
+        aside for control items if the design has any, and the rest is judged.
+        """
+        if self.has_splits:
+            return Division(
+                judged=tuple(image for image in self.images if image.split == judged),
+                controls=tuple(image for image in self.images if image.split == controls),
+            )
+        if not control_needed:
+            return Division(judged=self.images, controls=())
+        count = max(2, len(self.images) // 10)
+        drawn = {image.name for image in shuffled(self.images, rng_for(seed, "control split"))[:count]}
+        return Division(
+            judged=tuple(image for image in self.images if image.name not in drawn),
+            controls=tuple(image for image in self.images if image.name in drawn),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """The judged images and the images of control items; disjoint."""
+
+    judged: tuple[Image, ...]
+    controls: tuple[Image, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSpec:
+    """A unit before it is a row. ``first`` and ``second`` are in the unit's order, not the order shown."""
+
+    key: str
+    image: str
+    reference: Text | None = None
+    first: Text | None = None
+    second: Text | None = None
+    kind: str = ""
+    pair: str = ""
+    control: bool = False
+    expected: Any = None
+    filtered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Units that stay together on a page and concern one image."""
+
+    image: str
+    units: tuple[UnitSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HITSpec:
+    """A page of work: its key and its units in order."""
+
+    key: str
+    units: tuple[UnitSpec, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Everything a study gets at generation."""
+
+    hits: tuple[HITSpec, ...]
+    pairs: tuple[Pair, ...] = ()
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def unit_count(self) -> int:
+        """Units that are no control items."""
+        return sum(not unit.control for hit in self.hits for unit in hit.units)
+
+    @property
+    def control_count(self) -> int:
+        """Control items."""
+        return sum(unit.control for hit in self.hits for unit in hit.units)
+
+
+def drawn_images(images: Sequence[Image], wanted: str | int, rng: np.random.Generator) -> list[Image]:
+    """All images, or ``wanted`` of them drawn with ``rng`` and kept in import order."""
+    if wanted == "all":
+        return list(images)
+    count = int(wanted)
+    if count > len(images):
+        raise DesignError(
+            f"sampling.images is {count}, but the split has {len(images)} images.", field="sampling.images"
+        )
+    chosen = set(rng.permutation(len(images))[:count].tolist())
+    return [image for index, image in enumerate(images) if index in chosen]

@@ -1,0 +1,148 @@
+"""Images, captions, and the systems whose captions are judged."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+
+
+def picture_path(item: Item, filename: str) -> str:
+    """Where an uploaded picture is kept below the media folder."""
+    return f"pictures/{item.dataset.name}/{filename}"
+
+
+class Dataset(models.Model):
+    """A set of images with reference captions, imported from one source."""
+
+    name = models.SlugField(max_length=80, unique=True)
+    source_format = models.CharField(max_length=30)
+    fingerprint = models.CharField(
+        max_length=64,
+        help_text="SHA-256 over the imported rows; the same file imported again changes nothing.",
+    )
+    notes = models.JSONField(
+        default=dict, blank=True, help_text="What the import found and how it was handled."
+    )
+    attribution = models.TextField(
+        blank=True, help_text="Source, licence and authors, shown with the pictures."
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Item(models.Model):
+    """An image of a dataset, known by its name there (a file name, or COCO's image id)."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="items")
+    name = models.CharField(max_length=200)
+    position = models.PositiveIntegerField(help_text="Order in the source; sampling starts from it.")
+    split = models.CharField(max_length=20, blank=True)
+    url = models.URLField(max_length=500, blank=True)
+    picture = models.FileField(upload_to=picture_path, max_length=300, blank=True)
+
+    class Meta:
+        ordering = ["dataset_id", "position"]
+        constraints = [models.UniqueConstraint(fields=["dataset", "name"], name="item_name_once_per_dataset")]
+        verbose_name = "image"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Caption(models.Model):
+    """A sentence. A reference belongs to the image it was written for; a candidate is a text, stored once
+    however many systems produced it for however many images (Output says which)."""
+
+    class Role(models.TextChoices):
+        REFERENCE = "reference", "reference"
+        CANDIDATE = "candidate", "candidate"
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="captions")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="references", null=True, blank=True)
+    key = models.CharField(max_length=220)
+    text = models.TextField()
+    role = models.CharField(max_length=10, choices=Role)
+    position = models.PositiveIntegerField(default=0, help_text="Order among the image's references.")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "key"], name="caption_key_once_per_dataset"),
+            models.CheckConstraint(
+                condition=Q(role="candidate", item__isnull=True) | Q(role="reference", item__isnull=False),
+                name="a_reference_has_an_image_and_a_candidate_has_none",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class System(models.Model):
+    """Whatever produced candidates: a captioning model, a retrieval model, or people."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="systems")
+    name = models.CharField(max_length=80)
+    human = models.BooleanField(default=False, help_text="People's held-out captions, not a machine's.")
+    fingerprint = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        ordering = ["dataset_id", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "name"], name="system_name_once_per_dataset")
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Output(models.Model):
+    """A system proposed this caption for this image."""
+
+    system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="outputs")
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="outputs")
+    caption = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="outputs")
+    rank = models.PositiveIntegerField(default=0)
+    score = models.FloatField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["system", "item", "rank"], name="one_output_per_system_image_and_rank"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.system}: {self.caption}"
+
+
+class PublishedPair(models.Model):
+    """A candidate pair that comes with the dataset (PASCAL-50S, ABSTRACT-50S), as its authors drew it."""
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="published_pairs")
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField()
+    kind = models.CharField(max_length=2)
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+    first = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
+    first_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
+    second_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
+    references = models.PositiveIntegerField(
+        help_text="How many leading references of the image belong to the pair."
+    )
+
+    class Meta:
+        ordering = ["dataset_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "key"], name="published_pair_once_per_dataset")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"

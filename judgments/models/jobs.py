@@ -1,0 +1,77 @@
+"""Long work as a row: what is asked for, how far it is, and what came of it."""
+
+from datetime import datetime
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+
+class JobQuerySet(models.QuerySet["Job"]):
+    """Questions about jobs."""
+
+    def unsent_since(self, moment: datetime) -> "JobQuerySet":
+        """Queued jobs whose message went out before `moment`, or never."""
+        return self.filter(state=Job.State.QUEUED).filter(Q(sent_at=None) | Q(sent_at__lt=moment))
+
+    def silent_since(self, moment: datetime) -> "JobQuerySet":
+        """Running jobs that gave no sign of life after `moment`."""
+        return self.filter(state=Job.State.RUNNING, heartbeat__lt=moment)
+
+
+class Job(models.Model):
+    """A piece of long work; judgments.jobs moves its state and nothing else does."""
+
+    class State(models.TextChoices):
+        """The steps of a job."""
+
+        QUEUED = "queued", "waiting"
+        RUNNING = "running", "running"
+        DONE = "done", "done"
+        FAILED = "failed", "failed"
+
+    kind = models.CharField(max_length=64)
+    args = models.JSONField(default=dict, blank=True)
+    state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
+    progress = models.FloatField(default=0.0)
+    words = models.CharField(max_length=200, blank=True, default="")
+    error = models.TextField(blank=True, default="")
+    result = models.JSONField(null=True, blank=True)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    owner = models.CharField(max_length=160, blank=True, default="")
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+    sent_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    heartbeat = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    objects = JobQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["-pk"]
+        indexes = [models.Index(fields=["state", "sent_at"], name="job_state_sent")]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(progress__gte=0, progress__lte=1), name="job_progress_is_a_share"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="running") | (Q(heartbeat__isnull=False) & ~Q(owner="")),
+                name="job_running_has_an_owner",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["done", "failed"], finished_at__isnull=False)
+                | Q(state__in=["queued", "running"], finished_at__isnull=True),
+                name="job_finished_when_ended",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="failed", error__gt="") | (~Q(state="failed") & Q(error="")),
+                name="job_failed_says_why",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.pk}: {self.state}"

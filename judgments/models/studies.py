@@ -1,0 +1,171 @@
+"""A study, what is judged in it, and the HITs that carry it to workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+
+from judgments.models.datasets import Caption, Dataset, Item, System
+
+
+class Study(models.Model):
+    """One data collection: a dataset, a protocol, its settings and seed."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", "draft"
+        GENERATED = "generated", "generated"
+        OPEN = "open", "open"
+        CLOSED = "closed", "closed"
+
+    class Source(models.TextChoices):
+        DESIGNED = "designed", "designed here"
+        IMPORTED = "imported", "imported judgments"
+
+    slug = models.SlugField(max_length=80, unique=True)
+    name = models.CharField(max_length=200)
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="studies")
+    protocol = models.CharField(max_length=20)
+    design = models.JSONField(help_text="The frozen StudyDesign; read it through design_of(study).")
+    state = models.CharField(max_length=10, choices=State, default=State.DRAFT)
+    source = models.CharField(max_length=10, choices=Source, default=Source.DESIGNED)
+    simulated = models.BooleanField(
+        default=False, help_text="Holds answers of the rehearsal crowd, not of people."
+    )
+    fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported judgments.")
+    notes = models.JSONField(default=dict, blank=True)
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+    generated_at = models.DateTimeField(null=True, blank=True)
+    opened_at = models.DateTimeField(null=True, blank=True)
+    closed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at", "slug"]
+        verbose_name_plural = "studies"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class CandidatePair(models.Model):
+    """Two candidates for one image that a triplet or pairwise study compares (V15 §3)."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="pairs")
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField()
+    kind = models.CharField(
+        max_length=2, blank=True, help_text="HC, HI, HM, MM (V15 §3); blank where unknown."
+    )
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+    first = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
+    second = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+")
+    first_system = models.ForeignKey(
+        System, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    second_system = models.ForeignKey(
+        System, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    references = models.JSONField(
+        default=list, help_text="Keys of the reference captions the pair is judged and scored against."
+    )
+    published_winner = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="1 or 2 where a winner was published without votes."
+    )
+
+    class Meta:
+        ordering = ["study_id", "position"]
+        constraints = [models.UniqueConstraint(fields=["study", "key"], name="pair_key_once_per_study")]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+class Unit(models.Model):
+    """The smallest thing that is judged. ``key`` is derived from content and seed, never from a row id."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="units")
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField()
+    item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="+")
+    reference = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
+    first = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
+    second = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
+    pair = models.ForeignKey(
+        CandidatePair, on_delete=models.CASCADE, related_name="units", null=True, blank=True
+    )
+    kind = models.CharField(max_length=2, blank=True)
+    control = models.BooleanField(default=False)
+    expected = models.JSONField(null=True, blank=True, help_text="The right answer of a control item.")
+    filtered = models.BooleanField(
+        default=False, help_text="Below the Bleu-pre threshold, shown to fill the last ten (H13 §4.3.2)."
+    )
+    struck = models.BooleanField(
+        default=False, help_text="A control item taken out by the designer before opening."
+    )
+
+    class Meta:
+        ordering = ["study_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "key"], name="unit_key_once_per_study"),
+            models.CheckConstraint(
+                condition=Q(struck=False) | Q(control=True), name="only_control_items_can_be_struck"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class HIT(models.Model):
+    """The page of work that one worker accepts at a time (*human intelligence task*)."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits")
+    key = models.CharField(max_length=80)
+    position = models.PositiveIntegerField()
+    required = models.PositiveSmallIntegerField(help_text="How many different workers it goes to.")
+    open_slots = models.PositiveSmallIntegerField(help_text="How many of them are still wanted.")
+    external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the study's crowd.")
+    units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits")
+
+    class Meta:
+        ordering = ["study_id", "position"]
+        verbose_name = "HIT"
+        constraints = [
+            models.UniqueConstraint(fields=["study", "key"], name="hit_key_once_per_study"),
+            models.CheckConstraint(
+                condition=Q(open_slots__gte=0) & Q(open_slots__lte=F("required")),
+                name="open_slots_between_none_and_all",
+            ),
+        ]
+        indexes = [
+            # taking a HIT reads the head of this index: its cost does not grow with the study
+            models.Index(
+                fields=["study", "position"], condition=Q(open_slots__gt=0), name="open_hits_in_order"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class HITUnit(models.Model):
+    """A unit's place in a HIT, numbered from 1."""
+
+    hit = models.ForeignKey(HIT, on_delete=models.CASCADE, related_name="places")
+    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="places")
+    position = models.PositiveSmallIntegerField()
+
+    class Meta:
+        ordering = ["hit_id", "position"]
+        constraints = [
+            models.UniqueConstraint(fields=["hit", "position"], name="one_unit_per_place"),
+            models.UniqueConstraint(fields=["hit", "unit"], name="a_unit_once_per_hit"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.hit_id} {self.position}"

@@ -1,0 +1,232 @@
+"""Candidate pairs of the kinds HC, HI, HM and MM (V15 §6). Pure functions.
+
+HC pairs two people's captions of one image, HI a caption of the image and one of another image, HM a person's
+and a machine's, MM two machines'. Human candidates come from the references and are held out of that pair's
+references, together with any reference of the same text; equal texts are never paired; each machine takes part
+in about equally many pairs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from judgments.draws import content_key, rng_for, shuffled
+from judgments.errors import DesignError
+from judgments.material import Image, Material, Pair, Text
+
+PAIR_KINDS = ("HC", "HI", "HM", "MM")
+DEFAULT_PER_KIND = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A pair that could be drawn for an image."""
+
+    first: Text
+    second: Text
+    first_system: str | None = None
+    second_system: str | None = None
+
+
+def draw_pairs(
+    material: Material,
+    images: Sequence[Image],
+    *,
+    wanted: dict[str, int],
+    references: str | int,
+    source: str,
+    seed: int,
+) -> list[Pair]:
+    """The candidate pairs of a study, ``wanted`` of each kind.
+
+    Args:
+        wanted: kind -> number; empty means ``DEFAULT_PER_KIND`` of each, or as many as there are.
+        references: how many of a pair's references are used, drawn with the seed, or ``"all"``.
+        source: ``published`` takes the pairs that come with the dataset, ``references`` draws new ones, ``auto``
+            takes published ones where there are any.
+
+    Raises:
+        DesignError: the dataset has fewer pairs of a kind than asked for.
+    """
+    use_published = source == "published" or (source == "auto" and bool(material.published))
+    if use_published and not material.published:
+        raise DesignError(
+            f"sampling.source is 'published', but dataset {material.name!r} comes with no candidate pairs.",
+            field="sampling.source",
+        )
+    pairs: list[Pair] = []
+    for kind in PAIR_KINDS:
+        count = wanted.get(kind, 0) if wanted else DEFAULT_PER_KIND
+        if not count:
+            continue
+        rng = rng_for(seed, f"pairs {kind}")
+        drawn = (
+            _draw_published(material, images, kind, count, rng)
+            if use_published
+            else _draw_new(images, kind, count, rng)
+        )
+        if len(drawn) < count and wanted:
+            raise DesignError(
+                f"sampling.pairs asks for {count} {kind} pairs, but dataset {material.name!r} gives {len(drawn)} "
+                f"(from {len(images)} images).",
+                field="sampling.pairs",
+            )
+        pairs.extend(drawn)
+    if not pairs:
+        raise DesignError(
+            f"dataset {material.name!r} gives no candidate pairs for this design ({len(images)} images are judged).",
+            field="sampling.pairs",
+        )
+    return [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs]
+
+
+def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:
+    if wanted == "all":
+        return pair
+    count = int(wanted)
+    if count > len(pair.references):
+        raise DesignError(
+            f"sampling.references is {count}, but the pair {pair.first.text[:40]!r} and {pair.second.text[:40]!r} of "
+            f"image {pair.image!r} has {len(pair.references)} references.",
+            field="sampling.references",
+        )
+    chosen = sorted(rng.permutation(len(pair.references))[:count].tolist())
+    return replace(pair, references=tuple(pair.references[index] for index in chosen))
+
+
+Machines = tuple[str, ...]
+
+
+def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
+    """The choice whose machines took part least so far; among equals the first."""
+    return min(
+        choices,
+        key=lambda names: (max((used[name] for name in names), default=0), sum(used[name] for name in names)),
+    )
+
+
+def _draw_published(
+    material: Material, images: Sequence[Image], kind: str, count: int, rng: np.random.Generator
+) -> list[Pair]:
+    """Published pairs in random order, those of rarely used machines first."""
+    judged = {image.name for image in images}
+    pool: dict[Machines, list[Pair]] = {}
+    usable = [
+        pair
+        for pair in material.published
+        if pair.kind == kind and pair.image in judged and pair.first.text.strip() != pair.second.text.strip()
+    ]
+    for pair in shuffled(usable, rng):
+        names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
+        pool.setdefault(tuple(names), []).append(pair)
+    used: Counter[str] = Counter()
+    drawn: list[Pair] = []
+    while pool and len(drawn) < count:
+        machines = _least_used(pool, used)
+        drawn.append(pool[machines].pop())
+        used.update(machines)
+        if not pool[machines]:
+            del pool[machines]
+    return drawn
+
+
+def _draw_new(images: Sequence[Image], kind: str, count: int, rng: np.random.Generator) -> list[Pair]:
+    """Draw pairs image by image, in rounds over all images in random order, until there are enough."""
+    used: Counter[str] = Counter()
+    seen: set[tuple[str, frozenset[str]]] = set()
+    waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
+    drawn: list[Pair] = []
+    while waiting and len(drawn) < count:
+        left = []
+        for image, options in waiting:
+            if len(drawn) == count:
+                break
+            pair = _next_pair(image, kind, options, used, seen, rng)
+            if pair is not None:
+                drawn.append(pair)
+                left.append((image, options))
+        waiting = left
+    return drawn
+
+
+def _next_pair(
+    image: Image,
+    kind: str,
+    options: dict[Machines, Iterator[_Option]],
+    used: Counter[str],
+    seen: set[tuple[str, frozenset[str]]],
+    rng: np.random.Generator,
+) -> Pair | None:
+    """The image's next pair that was not drawn yet and leaves a reference; None when it has no more."""
+    while options:
+        machines = _least_used(options, used)
+        option = next(options[machines], None)
+        if option is None:
+            del options[machines]
+            continue
+        texts = frozenset((option.first.text, option.second.text))
+        if len(texts) < 2 or (image.name, texts) in seen:
+            continue
+        pair = _as_pair(image, kind, option, rng)
+        if pair.references:
+            seen.add((image.name, texts))
+            used.update(machines)
+            return pair
+    return None
+
+
+def _options(
+    image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
+) -> dict[Machines, Iterator[_Option]]:
+    """What the image offers for this kind, by the machines that take part; each in random order."""
+    own = shuffled(image.references, rng)
+    outputs = shuffled(image.outputs, rng)
+    if kind == "HC":
+        return {(): (_Option(first, second) for first, second in combinations(own, 2))}
+    if kind == "HI":
+        return {(): _with_foreign(image, own, images, rng)}
+    if kind == "HM":
+        return {(name,): iter([_Option(human, text, None, name) for human in own]) for name, text in outputs}
+    return {
+        (one, two): iter([_Option(first, second, one, two)])
+        for (one, first), (two, second) in combinations(outputs, 2)
+        if one != two
+    }
+
+
+def _with_foreign(
+    image: Image, own: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
+) -> Iterator[_Option]:
+    """Each own caption with a caption of an image drawn at random."""
+    texts = {text.text for text in image.references}
+    for first in own:
+        other = images[int(rng.integers(len(images)))]
+        foreign = [text for text in other.references if text.text not in texts]
+        if other.name != image.name and foreign:
+            yield _Option(first, foreign[int(rng.integers(len(foreign)))])
+
+
+def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
+    """Settle which candidate is first (drawn) and hold human candidates out of the references."""
+    flip = bool(rng.integers(2))
+    first, second = (option.second, option.first) if flip else (option.first, option.second)
+    systems = (
+        (option.second_system, option.first_system) if flip else (option.first_system, option.second_system)
+    )
+    human = [text.text for text, system in zip((first, second), systems, strict=True) if system is None]
+    references = tuple(text.key for text in image.references if text.text not in human)
+    return Pair(
+        key=content_key("pair", kind, image.name, first.key, second.key),
+        kind=kind,
+        image=image.name,
+        first=first,
+        second=second,
+        first_system=systems[0],
+        second_system=systems[1],
+        references=references,
+    )

@@ -1,0 +1,321 @@
+"""From a design to the rows of units, controls and HITs, and the figures a designer sees before that."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from judgments.design import StudyDesign
+from judgments.errors import WrongState
+from judgments.kinds import KINDS
+from judgments.material import Batch, Image, Material, Pair, Text, UnitSpec
+from judgments.models import (
+    HIT,
+    CandidatePair,
+    Caption,
+    Dataset,
+    HITUnit,
+    Item,
+    Output,
+    PublishedPair,
+    Study,
+    System,
+    Unit,
+)
+from judgments.services.studies import design_of
+
+ROWS_AT_ONCE = 2_000
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a design comes to, before anything is generated.
+
+    Attributes:
+        units: judged units, without controls.
+        controls: control items.
+        hits: pages of work.
+        judgments: answers that will be asked for, controls included.
+        hours: expected hours of workers' time, from the design's seconds per unit.
+        notes: what the kind says about the draw (relevance: what the filter did).
+    """
+
+    units: int
+    controls: int
+    hits: int
+    judgments: int
+    hours: float
+    notes: dict[str, Any]
+
+
+def no_progress(share: float, words: str) -> None:
+    """For callers that show none."""
+
+
+def load_material(dataset: Dataset) -> Material:
+    """A dataset as generation sees it: four queries, import order throughout."""
+    references: dict[int, list[Text]] = {}
+    texts: dict[int, Text] = {}
+    rows = Caption.objects.filter(dataset=dataset).order_by("item_id", "position", "id")
+    for pk, item, key, text in rows.values_list("pk", "item_id", "key", "text").iterator(ROWS_AT_ONCE):
+        texts[pk] = Text(key=key, text=text)
+        if item is not None:
+            references.setdefault(item, []).append(texts[pk])
+    systems = {system.pk: system for system in System.objects.filter(dataset=dataset)}
+    outputs: dict[int, list[tuple[str, Text]]] = {}
+    # by name, so that the order in which systems were imported plays no part
+    for system in sorted(systems.values(), key=lambda one: one.name):
+        if system.human:
+            continue
+        given = Output.objects.filter(system=system).order_by("item__position", "rank")
+        for item, caption in given.values_list("item_id", "caption_id").iterator(ROWS_AT_ONCE):
+            outputs.setdefault(item, []).append((system.name, texts[caption]))
+    images = []
+    names: dict[int, str] = {}
+    for pk, name, split in (
+        Item.objects.filter(dataset=dataset).order_by("position").values_list("pk", "name", "split")
+    ):
+        names[pk] = name
+        images.append(
+            Image(
+                name=name,
+                split=split,
+                references=tuple(references.get(pk, ())),
+                outputs=tuple(outputs.get(pk, ())),
+            )
+        )
+    published = tuple(
+        Pair(
+            key=pair.key,
+            kind=pair.kind,
+            image=names[pair.item_id],
+            first=texts[pair.first_id],
+            second=texts[pair.second_id],
+            first_system=systems[pair.first_system_id].name,
+            second_system=systems[pair.second_system_id].name,
+            references=tuple(text.key for text in references.get(pair.item_id, [])[: pair.references]),
+        )
+        for pair in PublishedPair.objects.filter(dataset=dataset).order_by("position")
+    )
+    return Material(
+        name=dataset.name,
+        images=tuple(images),
+        published=published,
+        people=frozenset(system.name for system in systems.values() if system.human),
+    )
+
+
+def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
+    """Everything the study would get; nothing is stored.
+
+    Raises:
+        DesignError: the dataset cannot give what the design asks for.
+    """
+    return KINDS[design.protocol].batch(design, load_material(dataset))
+
+
+def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
+    """The figures of a design, counted on a real draw."""
+    batch = build_batch(design, dataset)
+    judged = batch.unit_count + batch.control_count
+    judgments = judged * design.judgments_per_unit
+    return Plan(
+        units=batch.unit_count,
+        controls=batch.control_count,
+        hits=len(batch.hits),
+        judgments=judgments,
+        hours=judgments * design.seconds_per_unit / 3600,
+        notes=batch.notes,
+    )
+
+
+@transaction.atomic
+def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
+    """Draw and store units, controls and HITs; the design is frozen from here on.
+
+    Raises:
+        WrongState: the study has HITs already.
+        DesignError: the dataset cannot give what the design asks for.
+    """
+    moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
+        state=Study.State.GENERATED, generated_at=timezone.now()
+    )
+    study.refresh_from_db()
+    if not moved:
+        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+    design = design_of(study)
+    progress(0.05, "drawing")
+    batch = build_batch(design, study.dataset)
+    study.notes = batch.notes
+    study.save(update_fields=["notes"])
+    _store(study, design, batch, progress)
+    return batch
+
+
+def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
+    images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
+    captions = dict(Caption.objects.filter(dataset=study.dataset).values_list("key", "pk"))
+    systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
+
+    def caption_or_none(text: Text | None) -> int | None:
+        return captions[text.key] if text is not None else None
+
+    CandidatePair.objects.bulk_create(
+        (
+            CandidatePair(
+                study=study,
+                key=pair.key,
+                position=position,
+                kind=pair.kind,
+                item_id=images[pair.image],
+                first_id=captions[pair.first.key],
+                second_id=captions[pair.second.key],
+                first_system_id=systems.get(pair.first_system or ""),
+                second_system_id=systems.get(pair.second_system or ""),
+                references=list(pair.references),
+            )
+            for position, pair in enumerate(batch.pairs)
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+    pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
+    progress(0.3, "storing units")
+    in_order = [unit for hit in batch.hits for unit in hit.units]
+    Unit.objects.bulk_create(
+        (
+            Unit(
+                study=study,
+                key=unit.key,
+                position=position,
+                item_id=images[unit.image],
+                reference_id=caption_or_none(unit.reference),
+                first_id=caption_or_none(unit.first),
+                second_id=caption_or_none(unit.second),
+                pair_id=pairs.get(unit.pair),
+                kind=unit.kind,
+                control=unit.control,
+                expected=unit.expected,
+                filtered=unit.filtered,
+            )
+            for position, unit in enumerate(in_order)
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+    progress(0.6, "storing HITs")
+    HIT.objects.bulk_create(
+        (
+            HIT(
+                study=study,
+                key=hit.key,
+                position=position,
+                required=design.judgments_per_unit,
+                open_slots=design.judgments_per_unit,
+            )
+            for position, hit in enumerate(batch.hits)
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+    hits = dict(HIT.objects.filter(study=study).values_list("key", "pk"))
+    units = dict(Unit.objects.filter(study=study).values_list("key", "pk"))
+    HITUnit.objects.bulk_create(
+        (
+            HITUnit(hit_id=hits[hit.key], unit_id=units[unit.key], position=number)
+            for hit in batch.hits
+            for number, unit in enumerate(hit.units, start=1)
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+    progress(1.0, f"{len(batch.hits)} HITs")
+
+
+@transaction.atomic
+def strike_control(*, study: Study, unit_key: str) -> Unit:
+    """Take a control item out before opening: no worker sees it and it counts for nobody.
+
+    Raises:
+        WrongState: the study was opened, or the unit is no control item of it.
+    """
+    study = Study.objects.select_for_update().get(pk=study.pk)
+    if study.state != Study.State.GENERATED:
+        raise WrongState(
+            f"Study {study.slug!r} is {study.state}; control items are struck before it is opened."
+        )
+    unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
+    if unit is None:
+        raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
+    HITUnit.objects.filter(unit=unit).delete()
+    unit.struck = True
+    unit.save(update_fields=["struck"])
+    return unit
+
+
+def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
+    """The batch as canonical JSON lines: candidate pairs, then HITs with their units; sorted keys."""
+    for pair in batch.pairs:
+        yield _line(
+            {
+                "type": "pair",
+                "pair": pair.key,
+                "kind": pair.kind,
+                "image": pair.image,
+                "first": pair.first.key,
+                "second": pair.second.key,
+                "first_text": pair.first.text,
+                "second_text": pair.second.text,
+                "first_system": pair.first_system,
+                "second_system": pair.second_system,
+                "references": list(pair.references),
+            }
+        )
+    for position, hit in enumerate(batch.hits, start=1):
+        yield _line(
+            {
+                "type": "hit",
+                "hit": hit.key,
+                "position": position,
+                "required": design.judgments_per_unit,
+                "units": [_unit_dict(design, number, unit) for number, unit in enumerate(hit.units, start=1)],
+            }
+        )
+
+
+def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, Any]:
+    def key_and_text(name: str, text: Text | None) -> dict[str, str | None]:
+        return {name: text.key if text else None, f"{name}_text": text.text if text else None}
+
+    return {
+        "unit": unit.key,
+        "position": position,
+        "protocol": design.protocol,
+        "image": unit.image,
+        **key_and_text("reference", unit.reference),
+        **key_and_text("first", unit.first),
+        **key_and_text("second", unit.second),
+        "kind": unit.kind or None,
+        "pair": unit.pair or None,
+        "control": unit.control,
+        "expected": unit.expected,
+        "filtered": unit.filtered,
+    }
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """All lines, or no file: written beside it and put in its place at the end."""
+    beside = path.with_name(f".{path.name}.part")
+    try:
+        with beside.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in lines)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

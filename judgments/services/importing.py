@@ -1,0 +1,287 @@
+"""Datasets and candidates from files into rows: streamed, all or nothing, and harmless to repeat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count
+
+from judgments.draws import candidate_key
+from judgments.errors import DataConflict
+from judgments.importers import open_candidates, open_dataset
+from judgments.importers.records import HUMAN, HUMAN_OTHER, CandidateRow, PairRow, ReferenceRow
+from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
+from judgments.services.generation import Progress, no_progress
+from judgments.services.pictures import PictureCopy, checked_pictures, is_address
+from judgments.services.studies import find_dataset
+from judgments.streams import Fingerprint, batched, fingerprint_of
+
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What an import did.
+
+    Attributes:
+        what: the dataset, system or study that was imported.
+        created: False where the same rows were there already and nothing changed.
+        counts: rows by name.
+        notes: one sentence for each quirk that was handled.
+    """
+
+    what: str
+    created: bool
+    counts: dict[str, int]
+    notes: list[str] = field(default_factory=list)
+
+
+def import_dataset(
+    *,
+    format: str,
+    path: Path,
+    name: str,
+    images: str | None = None,
+    encoding: str | None = None,
+    attribution: str = "",
+    progress: Progress = no_progress,
+) -> ImportSummary:
+    """Images and reference captions, and the candidate pairs that some datasets bring.
+
+    Args:
+        format: one of ``judgments.importers.DATASET_FORMATS``.
+        images: a folder with the pictures, or the address they are served from.
+        attribution: source and licence, shown with the pictures.
+
+    Raises:
+        ImportProblem: the file cannot be read as this format.
+        DataConflict: there is a dataset of this name with other rows.
+        PictureProblem: a picture is missing or is none.
+    """
+    if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
+        raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
+    there = Dataset.objects.filter(name=name).first()
+    if there is not None:
+        source = open_dataset(format, path, encoding=encoding)
+        if fingerprint_of(source.references(), source.pairs()) != there.fingerprint:
+            raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
+        counts = _dataset_counts(there)
+        if images and not there.items.exclude(picture="", url="").exists():
+            with PictureCopy(name) as copy, transaction.atomic():
+                _attach_pictures(
+                    there,
+                    images,
+                    {
+                        row.image: row.file or row.image
+                        for row in open_dataset(format, path, encoding=encoding).references()
+                    },
+                    copy,
+                )
+            return ImportSummary(name, True, counts, ["Pictures were added to the dataset."])
+        return ImportSummary(name, False, counts)
+    source = open_dataset(format, path, encoding=encoding)
+    fingerprint = Fingerprint()
+    try:
+        with PictureCopy(name) as copy, transaction.atomic():
+            dataset = Dataset.objects.create(name=name, source_format=format, attribution=attribution)
+            files = _store_references(dataset, fingerprint.over(source.references()), progress)
+            if not files:
+                raise DataConflict(f"{path} holds no captions; nothing was imported.")
+            _store_pairs(dataset, fingerprint.over(source.pairs()))
+            dataset.fingerprint = fingerprint.hexdigest()
+            dataset.notes = {"sentences": source.notes.sentences()}
+            dataset.save(update_fields=["fingerprint", "notes"])
+            if images:
+                _attach_pictures(dataset, images, files, copy)
+    except IntegrityError as error:
+        raise DataConflict(f"Dataset {name!r} was not imported: {error}.") from error
+    return ImportSummary(name, True, _dataset_counts(dataset), source.notes.sentences())
+
+
+def _dataset_counts(dataset: Dataset) -> dict[str, int]:
+    return {
+        "images": dataset.items.count(),
+        "captions": dataset.captions.filter(role=Caption.Role.REFERENCE).count(),
+        "candidate pairs": dataset.published_pairs.count(),
+        "systems": dataset.systems.count(),
+    }
+
+
+def _store_references(dataset: Dataset, rows: Iterable[ReferenceRow], progress: Progress) -> dict[str, str]:
+    """Items and captions in import order; returns image -> file name."""
+    items: dict[str, int] = {}
+    files: dict[str, str] = {}
+    stored = 0
+    for batch in batched(rows, ROWS_AT_ONCE):
+        fresh: dict[str, ReferenceRow] = {}
+        for row in batch:
+            if row.image not in items:
+                fresh.setdefault(row.image, row)
+        made = Item.objects.bulk_create(
+            Item(
+                dataset=dataset,
+                name=row.image,
+                position=len(items) + index,
+                split=row.split or "",
+                url=row.url or "",
+            )
+            for index, row in enumerate(fresh.values())
+        )
+        for item, row in zip(made, fresh.values(), strict=True):
+            items[item.name] = item.pk
+            files[item.name] = row.file or row.image
+        Caption.objects.bulk_create(
+            Caption(
+                dataset=dataset,
+                item_id=items[row.image],
+                key=row.caption_id,
+                text=row.text,
+                role=Caption.Role.REFERENCE,
+                position=row.position,
+            )
+            for row in batch
+        )
+        stored += len(batch)
+        progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+    return files
+
+
+def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy: PictureCopy) -> None:
+    items = list(dataset.items.order_by("position"))
+    if is_address(images):
+        for item in items:
+            item.url = f"{images.rstrip('/')}/{files[item.name]}"
+        Item.objects.bulk_update(items, ["url"], batch_size=500)
+        return
+    paths = checked_pictures(Path(images), ((item.name, files[item.name]) for item in items))
+    for item in items:
+        item.picture = copy.add(item.position, paths[item.name])
+    Item.objects.bulk_update(items, ["picture"], batch_size=500)
+
+
+def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
+    """Published pairs, their candidate texts, and who produced them."""
+    pairs = list(rows)
+    if not pairs:
+        return
+    items = dict(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
+    names = sorted({name for row in pairs for name in (row.first_system, row.second_system)})
+    System.objects.bulk_create(
+        System(dataset=dataset, name=name, human=name in (HUMAN, HUMAN_OTHER)) for name in names
+    )
+    systems = dict(System.objects.filter(dataset=dataset).values_list("name", "pk"))
+    captions = store_candidates(
+        dataset, {text for row in pairs for text in (row.first_text, row.second_text)}
+    )
+    counts = dict(
+        Item.objects.filter(dataset=dataset).annotate(there=Count("references")).values_list("pk", "there")
+    )
+    PublishedPair.objects.bulk_create(
+        (
+            PublishedPair(
+                dataset=dataset,
+                key=row.pair,
+                position=position,
+                kind=row.kind,
+                item_id=items[row.image],
+                first_id=captions[row.first_text],
+                second_id=captions[row.second_text],
+                first_system_id=systems[row.first_system],
+                second_system_id=systems[row.second_system],
+                references=row.references if row.references is not None else counts[items[row.image]],
+            )
+            for position, row in enumerate(pairs)
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+    given = dict.fromkeys(
+        (systems[system], items[row.image], captions[text])
+        for row in pairs
+        for system, text in ((row.first_system, row.first_text), (row.second_system, row.second_text))
+    )
+    ranks: dict[tuple[int, int], int] = {}
+    outputs = []
+    for system, item, caption in given:
+        rank = ranks[system, item] = ranks.get((system, item), -1) + 1
+        outputs.append(Output(system_id=system, item_id=item, caption_id=caption, rank=rank))
+    Output.objects.bulk_create(outputs, batch_size=ROWS_AT_ONCE)
+
+
+def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
+    """The candidate captions of these texts, made where they are new; returns text -> row id."""
+    keys = {candidate_key(text): text for text in texts}
+    found: dict[str, int] = {}
+    for batch in batched(sorted(keys), 500):
+        Caption.objects.bulk_create(
+            (Caption(dataset=dataset, key=key, text=keys[key], role=Caption.Role.CANDIDATE) for key in batch),
+            ignore_conflicts=True,
+        )
+        rows = Caption.objects.filter(dataset=dataset, key__in=batch).values_list("key", "pk")
+        found.update((keys[key], pk) for key, pk in rows)
+    return found
+
+
+def import_candidates(
+    *,
+    format: str,
+    path: Path,
+    dataset: str,
+    system: str,
+    encoding: str | None = None,
+    progress: Progress = no_progress,
+) -> ImportSummary:
+    """One system's captions.
+
+    Raises:
+        NotThere: no such dataset.
+        ImportProblem: the file cannot be read, or names an image that the dataset does not have.
+        DataConflict: the system is there with other captions.
+    """
+    found = find_dataset(dataset)
+    items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
+
+    def rows() -> tuple[Callable[[], list[str]], Iterator[CandidateRow]]:
+        source = open_candidates(format, path, encoding=encoding)
+        return source.notes.sentences, source.candidates(items)
+
+    if not system.strip() or len(system) > 80:
+        raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 characters.")
+    there = System.objects.filter(dataset=found, name=system).first()
+    if there is not None:
+        _, stream = rows()
+        if fingerprint_of(stream) != there.fingerprint:
+            raise DataConflict(
+                f"Dataset {dataset!r} has a system {system!r} with other captions; choose another name."
+            )
+        return ImportSummary(system, False, {"captions": there.outputs.count()})
+    sentences, stream = rows()
+    fingerprint = Fingerprint()
+    stored = 0
+    try:
+        with transaction.atomic():
+            row_system = System.objects.create(dataset=found, name=system)
+            for batch in batched(fingerprint.over(stream), ROWS_AT_ONCE):
+                captions = store_candidates(found, {row.text for row in batch})
+                Output.objects.bulk_create(
+                    Output(
+                        system=row_system,
+                        item_id=items[row.image],
+                        caption_id=captions[row.text],
+                        rank=row.rank,
+                        score=row.score,
+                    )
+                    for row in batch
+                )
+                stored += len(batch)
+                progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+            if not stored:
+                raise DataConflict(f"{path} holds no captions; nothing was imported.")
+            row_system.fingerprint = fingerprint.hexdigest()
+            row_system.save(update_fields=["fingerprint"])
+    except IntegrityError as error:
+        raise DataConflict(f"System {system!r} was not imported: {error}.") from error
+    return ImportSummary(system, True, {"captions": stored}, sentences())

@@ -1,0 +1,137 @@
+"""What every test may ask for. What could not run for want of a service is named at the end of a run."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from tests import services
+from tests.installations import Installation, Installations
+
+CHROMIUM_FLAGS = [
+    "--no-sandbox",  # tests may run as root in a container, where the sandbox cannot start
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-gpu",
+    "--disable-quic",
+]
+_NOT_RUN: Counter[str] = Counter()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what lacks a service, and counts it; with QUORUM_REQUIRE_SERVICES=1 it stays, and fails."""
+    if services.REQUIRED:
+        return
+    left_out = []
+    for item in items:
+        lacking = sorted(service for service in services.needs(item) if services.missing(service))
+        if lacking:
+            left_out.append(item)
+            _NOT_RUN[lacking[0]] += 1
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Names what could not run, before pytest's own last line."""
+    if _NOT_RUN:
+        terminalreporter.section("not run on this machine")
+        for service, count in sorted(_NOT_RUN.items()):
+            tests = "1 test" if count == 1 else f"{count} tests"
+            terminalreporter.write_line(
+                f"{services.TITLES[service]}: {tests} not run: {services.missing(service)}"
+            )
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of data and golden numbers that are not part of the project."""
+    services.demand("shared")
+    return Path(os.environ["QUORUM_SHARED"]).resolve()
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> str:
+    """A PostgreSQL server where databases may be made and dropped."""
+    services.demand("postgresql")
+    return os.environ["TEST_DATABASE_URL"]
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> str:
+    """A Redis server for tests."""
+    services.demand("redis")
+    return os.environ["TEST_REDIS_URL"]
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> str:
+    """Runs a test once on each kind of database; hand it to `live_server_on` or `installation_on`."""
+    kind: str = request.param
+    if kind == "postgresql":
+        services.demand("postgresql")
+    return kind
+
+
+@pytest.fixture(scope="session")
+def installations(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installations]:
+    """The maker of installations; migrates and collects static files once a run."""
+    maker = Installations(tmp_path_factory.mktemp("installations"), os.environ.get("TEST_DATABASE_URL"))
+    yield maker
+    maker.close()
+
+
+@pytest.fixture
+def installation_on(installations: Installations) -> Iterator[Callable[[str], Installation]]:
+    """`installation_on("sqlite")`: commands and processes on an empty database, nothing started yet."""
+    with ExitStack() as stack:
+        yield lambda database: stack.enter_context(installations.fresh(database))
+
+
+@pytest.fixture
+def live_server_on(
+    installation_on: Callable[[str], Installation],
+) -> Callable[[str], Installation]:
+    """`live_server_on("postgresql").url`: the same with gunicorn answering on a free loopback port."""
+
+    def start(database: str) -> Installation:
+        installation = installation_on(database)
+        installation.start_server()
+        return installation
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium that speaks to nobody but us."""
+    services.demand("browser")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS
+        )
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    """A page without cookies that fails the test when a script or the content policy complains."""
+    complaints: list[str] = []
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, locale="en-GB")
+    opened = context.new_page()
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    opened.on(
+        "console",
+        lambda said: complaints.append(said.text) if "Content Security Policy" in said.text else None,
+    )
+    yield opened
+    context.close()
+    assert complaints == []

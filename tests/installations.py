@@ -1,0 +1,208 @@
+"""Whole installations for tests: a database of their own, real server and worker processes."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
+
+ROOT = Path(__file__).resolve().parent.parent
+PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "OMP_NUM_THREADS")
+
+
+def until(question: Callable[[], bool], *, seconds: float, what: str) -> None:
+    """Waits until `question` is answered yes; fails naming `what` after `seconds`."""
+    end = time.monotonic() + seconds
+    while not question():
+        if time.monotonic() > end:
+            raise AssertionError(f"{what}: not after {seconds:g} seconds")
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    """A loopback port that nobody listened on a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port
+
+
+@dataclass
+class Installation:
+    """Quorum with its own data folder and database."""
+
+    folder: Path
+    env: dict[str, str]
+    url: str = ""
+    processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def manage(self, *arguments: str) -> str:
+        """Runs a command; what it printed. Fails with what it said when it does not end well."""
+        return self._run(["manage.py", *arguments])
+
+    def python(self, code: str) -> str:
+        """Runs a few lines inside this installation, Django set up; what they printed."""
+        return self._run(["-c", f"import django\ndjango.setup()\n{code}"]).strip()
+
+    def _run(self, arguments: list[str]) -> str:
+        done = subprocess.run(
+            [sys.executable, *arguments], cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=300
+        )
+        assert done.returncode == 0, f"{arguments[0:2]}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
+        return done.stdout
+
+    def start(self, *arguments: str, log: str) -> subprocess.Popen[bytes]:
+        """Starts a module of this Python in a process group of its own, its words going to `log`."""
+        with open(self.folder / log, "ab") as stream:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *arguments],
+                cwd=ROOT,
+                env=self.env,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=stream,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        return process
+
+    def start_server(self, *, threads: int = 8, workers: int = 2) -> str:
+        """Starts gunicorn on a free port and waits for its first answer; the address."""
+        port = free_port()
+        # fmt: off
+        process = self.start(
+            "gunicorn", "--config", "python:config.gunicorn", "--bind", f"127.0.0.1:{port}",
+            "--workers", str(workers), "--threads", str(threads), "config.wsgi", log="server.log",
+        )
+        # fmt: on
+        self.url = f"http://127.0.0.1:{port}"
+
+        def answers() -> bool:
+            assert process.poll() is None, (self.folder / "server.log").read_text()
+            try:
+                with urllib.request.urlopen(f"{self.url}/admin/login/", timeout=10):
+                    return True
+            except urllib.error.HTTPError as error:
+                error.close()
+                return True
+            except OSError:
+                return False
+
+        until(answers, seconds=60, what="the server's first answer")
+        return self.url
+
+    def start_worker(self, *, include: str = "") -> subprocess.Popen[bytes]:
+        """Starts a background worker that imports the module `include` as well."""
+        # fmt: off
+        return self.start(
+            "celery", "--app", "config", "worker", "--pool", "threads", "--concurrency", "2",
+            "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING",
+            *(["--include", include] if include else []), log="worker.log",
+        )
+        # fmt: on
+
+    def stop(self) -> None:
+        """Ends what was started at once, children too: what was stored must not depend on a goodbye."""
+        for process in self.processes:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        self.processes.clear()
+
+
+class Installations:
+    """Makes installations on SQLite or PostgreSQL from a database migrated once."""
+
+    def __init__(self, folder: Path, postgres_url: str | None) -> None:
+        self.folder, self.postgres_url = folder, postgres_url
+        self._templates: dict[str, str] = {}
+        self._static = folder / "static"
+
+    def _environment(self, folder: Path, database_url: str) -> dict[str, str]:
+        passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        return passed | {
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "DATA_DIR": str(folder),
+            "STATIC_ROOT": str(self._static),
+            "DATABASE_URL": database_url,
+            "CELERY_BROKER_URL": "",
+            "SECRET_KEY": "the-same-for-every-installation-under-test-0123456789",
+            "ALLOWED_HOSTS": "localhost,127.0.0.1",
+            "DEBUG": "false",
+            "HTTPS": "false",
+            "PYTHONUNBUFFERED": "1",
+        }
+
+    @contextmanager
+    def fresh(self, database: str) -> Iterator[Installation]:
+        """An installation on an empty, migrated database; stopped and dropped afterwards."""
+        name = f"quorum_test_{uuid.uuid4().hex[:12]}"
+        folder = self.folder / name
+        folder.mkdir()
+        if database == "postgresql":
+            url = self._copy_postgres(name)
+        else:
+            url = ""
+            shutil.copyfile(self._template("sqlite"), folder / "quorum.sqlite3")
+        if not self._static.exists():
+            Installation(folder, self._environment(folder, url)).manage("collectstatic", "--no-input")
+        installation = Installation(folder, self._environment(folder, url))
+        try:
+            yield installation
+        finally:
+            installation.stop()
+            if database == "postgresql":
+                self._drop(name)
+            shutil.rmtree(folder)
+
+    def _template(self, database: str) -> str:
+        if database not in self._templates:
+            folder = self.folder / f"template-{database}"
+            folder.mkdir()
+            if database == "sqlite":
+                url, made = "", str(folder / "quorum.sqlite3")
+            else:
+                made = f"quorum_test_{uuid.uuid4().hex[:12]}_template"
+                self._on_server(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(made)))
+                url = self._named(made)
+            migrated = Installation(folder, self._environment(folder, url))
+            migrated.manage("migrate", "--verbosity", "0")
+            self._templates[database] = made
+        return self._templates[database]
+
+    def _copy_postgres(self, name: str) -> str:
+        template = self._template("postgresql")
+        self._on_server(
+            sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
+        )
+        return self._named(name)
+
+    def _named(self, database: str) -> str:
+        assert self.postgres_url is not None
+        return urlsplit(self.postgres_url)._replace(path=f"/{database}").geturl()
+
+    def _drop(self, name: str) -> None:
+        self._on_server(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
+
+    def _on_server(self, statement: sql.Composed) -> None:
+        assert self.postgres_url is not None
+        with psycopg.connect(self.postgres_url, autocommit=True) as server:
+            server.execute(statement)
+
+    def close(self) -> None:
+        """Drops the templates."""
+        if "postgresql" in self._templates:
+            self._drop(self._templates["postgresql"])

@@ -1,0 +1,124 @@
+"""MS COCO's captions and results files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judgments.importers import open_candidates, open_dataset
+from judgments.importers.records import CandidateRow, ReferenceRow
+from tests.judgments.files import refusal, written
+
+IMAGES = [{"id": 9, "file_name": "COCO_9.jpg", "coco_url": "http://x.org/9.jpg"}, {"id": 10}]
+
+
+def captions(folder: Path, annotations: object, images: object = IMAGES) -> Path:
+    return written(folder, "captions.json", json.dumps({"images": images, "annotations": annotations}))
+
+
+def test_images_are_named_by_id_and_their_pictures_by_file_name(tmp_path):
+    path = captions(
+        tmp_path,
+        [{"id": 1, "image_id": 9, "caption": "A dog\nruns "}, {"id": 2, "image_id": 9, "caption": "A dog"}],
+    )
+    source = open_dataset("coco", path)
+    assert list(source.references()) == [
+        ReferenceRow("9", "A dog\nruns ", "1", 0, url="http://x.org/9.jpg", file="COCO_9.jpg"),
+        ReferenceRow("9", "A dog", "2", 1, url="http://x.org/9.jpg", file="COCO_9.jpg"),
+    ]
+    assert source.notes.sentences() == ["Images without captions, left out: 1."]
+
+
+@pytest.mark.parametrize(
+    ("annotations", "said"),
+    [
+        (
+            [{"id": 1, "image_id": 9, "caption": "A dog"}, {"id": 2, "image_id": 9, "caption": " "}],
+            "annotations[1].caption: found an empty text, expected a caption.",
+        ),
+        (
+            [{"id": 1, "image_id": 77, "caption": "A dog"}],
+            'annotations[0].image_id: found 77, expected an id of the list "images".',
+        ),
+        (
+            [{"id": 1, "image_id": 9, "caption": ["A dog"]}],
+            'annotations[0].caption: found ["A dog"], expected a caption.',
+        ),
+        (
+            [{"image_id": 9, "caption": "A dog"}],
+            "annotations[0].id: found nothing, expected the annotation's id.",
+        ),
+        (
+            [{"id": 1, "image_id": 9, "caption": "A dog"}, {"id": 1, "image_id": 9, "caption": "A cat"}],
+            'annotations[1].id: found "1" a second time, expected every id once, or again with the '
+            "same image and text.",
+        ),
+        (["A dog"], 'annotations[0]: found "A dog", expected an object.'),
+        ({}, "annotations: found {}, expected a list."),
+        ([], "annotations: found an empty list, expected at least one caption."),
+    ],
+)
+def test_a_bad_annotation_is_named_by_its_place_in_the_document(tmp_path, annotations, said):
+    joined = refusal(open_dataset("coco", captions(tmp_path, annotations)).references())
+    assert joined == f"captions.json, {said}"
+
+
+def test_two_images_with_one_id_are_refused(tmp_path):
+    path = captions(tmp_path, [], [{"id": 1, "file_name": "a.jpg"}, {"id": 1, "file_name": "b.jpg"}])
+    assert refusal(open_dataset("coco", path).references()) == (
+        'captions.json, images[1].id: found image "1" a second time, expected every image once.'
+    )
+
+
+def test_a_results_file_is_no_data_set_and_the_other_way_round(tmp_path):
+    results = written(tmp_path, "results.json", '[{"image_id": 9, "caption": "A dog"}]')
+    assert refusal(open_dataset("coco", results).references()) == (
+        'results.json: found a list, expected an object with "images" and "annotations".'
+    )
+    assert refusal(open_candidates("coco", captions(tmp_path, [], [])).candidates()) == (
+        'captions.json: found {"images": [], "annotations": []}, expected a list of objects with "image_id" '
+        'and "caption".'
+    )
+
+
+def test_a_broken_document_names_line_and_character(tmp_path):
+    path = written(tmp_path, "results.json", '[{"image_id": 9,\n "caption": "A dog"\n')
+    assert refusal(open_candidates("coco", path).candidates()) == (
+        "results.json, line 3: found text that is not JSON (expecting ',' delimiter at character 1), "
+        "expected a complete JSON document."
+    )
+
+
+def test_a_second_caption_of_an_image_is_refused(tmp_path):
+    text = json.dumps([{"image_id": 9, "caption": "A dog"}, {"image_id": 9, "caption": "A cat"}])
+    assert refusal(open_candidates("coco", written(tmp_path, "r.json", text)).candidates()) == (
+        'r.json, [1].image_id: found a second caption of image "9", expected one caption an image, or ranks '
+        "that differ."
+    )
+
+
+def test_a_result_for_an_unknown_image_is_refused(tmp_path):
+    path = written(tmp_path, "r.json", '[{"image_id": 9, "caption": "A dog"}]')
+    assert list(open_candidates("coco", path).candidates({"9"})) == [CandidateRow("9", "A dog")]
+    assert refusal(open_candidates("coco", path).candidates({"10"})) == (
+        'r.json, [0].image_id: found "9", expected an image of the data set.'
+    )
+
+
+def test_the_karpathy_test_split_is_read_whole(shared):
+    source = open_dataset("coco", shared / "data" / "coco-captions" / "captions_karpathy_test4.json")
+    rows = list(source.references())
+    assert (len(rows), len({row.image for row in rows})) == (20_010, 5_000)
+    assert rows[0].image == "391895"
+    assert rows[0].file == "COCO_val2014_000000391895.jpg"
+
+
+@pytest.mark.parametrize("system", ["human", "system-1", "system-2", "system-3"])
+def test_every_system_has_a_caption_for_every_image_of_the_split(shared, system):
+    folder = shared / "data" / "coco-captions"
+    images = {row.image for row in open_dataset("coco", folder / "captions_karpathy_test4.json").references()}
+    rows = list(open_candidates("coco", folder / f"{system}_results.json").candidates(images))
+    assert {row.image for row in rows} == images
+    assert len(rows) == 5_000

@@ -1,0 +1,209 @@
+"""Flickr8k's captions, expert grades and crowd judgments (H13), small and whole."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from judgments.importers import ImportProblem, open_dataset, open_judgments
+from judgments.importers.records import JudgmentRow, ReferenceRow
+from tests.judgments.files import refusal, written
+
+TOKENS = "a_1.jpg#0\tA dog runs .\na_1.jpg#1\tA dog .\nb_2.jpg.1#0\tTwo cats\nb_2.jpg.1#1\t Two cats sit .\n"
+
+
+def folder(path: Path, tokens: str = TOKENS, **splits: str) -> Path:
+    written(path, "Flickr8k.token.txt", tokens)
+    for split, text in splits.items():
+        written(path, f"Flickr_8k.{split}Images.txt", text)
+    return path
+
+
+def expert(path: Path, text: str, **known: set[str]) -> str:
+    return refusal(
+        open_judgments("flickr8k-expert", written(path, "ExpertAnnotations.txt", text)).judgments(**known)
+    )
+
+
+def crowd(path: Path, text: str, **known: set[str]) -> str:
+    return refusal(
+        open_judgments("flickr8k-crowd", written(path, "CrowdFlowerAnnotations.txt", text)).judgments(**known)
+    )
+
+
+def test_captions_get_their_image_number_and_split_and_stay_as_they_are(tmp_path):
+    source = open_dataset("flickr8k", folder(tmp_path, train="a_1.jpg\n", dev="z_9.jpg\n"))
+    assert list(source.references()) == [
+        ReferenceRow("a_1.jpg", "A dog runs .", "a_1.jpg#0", 0, split="train"),
+        ReferenceRow("a_1.jpg", "A dog .", "a_1.jpg#1", 1, split="train"),
+        ReferenceRow("b_2.jpg", "Two cats", "b_2.jpg#0", 0),
+        ReferenceRow("b_2.jpg", " Two cats sit .", "b_2.jpg#1", 1),
+    ]
+    assert source.notes.sentences() == [
+        "Caption ids with a stray number behind the image's name (b_2.jpg.1), repaired: 2.",
+        "Images that no split list names, imported without a split: 1.",
+        "Images of the split lists that have no captions, left out: 1.",
+    ]
+
+
+def test_the_token_file_alone_is_a_data_set_without_splits(tmp_path):
+    source = open_dataset("flickr8k", folder(tmp_path) / "Flickr8k.token.txt")
+    assert {row.split for row in source.references()} == {None}
+    assert source.notes["no-split"] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("a_1.jpg#0 A dog", ": found 1 cell, expected image.jpg#number, a tab, the caption."),
+        ("a_1.jpg#0\tA dog\truns", ": found 3 cells, expected image.jpg#number, a tab, the caption."),
+        ("a_1.jpg\tA dog", ', caption id: found "a_1.jpg", expected image.jpg#number.'),
+        ("c_3.jpg#0\t ", ", caption: found an empty text, expected a caption."),
+        (
+            "a_1.jpg#0\tA bird",
+            ', caption_id: found "a_1.jpg#0" a second time, expected every id once, or again with the '
+            "same image and text.",
+        ),
+        ("../a.jpg#0\tA dog", ', caption id: found "../a.jpg", expected a name inside the folder of images.'),
+    ],
+)
+def test_bad_caption_lines_are_refused_with_their_line(tmp_path, line, said):
+    source = open_dataset("flickr8k", folder(tmp_path, TOKENS + line + "\n"))
+    assert refusal(source.references()) == f"Flickr8k.token.txt, line 5{said}"
+
+
+def test_an_image_in_two_split_lists_is_refused(tmp_path):
+    source = open_dataset("flickr8k", folder(tmp_path, train="a_1.jpg\n", test="b_2.jpg\na_1.jpg\n"))
+    assert refusal(source.references()) == (
+        "Flickr_8k.testImages.txt, line 2, image: found image \"a_1.jpg\", which the list of 'train' holds "
+        "too, expected every image in one split."
+    )
+
+
+def test_a_folder_without_captions_says_what_it_misses(tmp_path):
+    with pytest.raises(
+        ImportProblem, match=r"a folder without Flickr8k\.token\.txt, expected that file in it"
+    ):
+        open_dataset("flickr8k", tmp_path)
+
+
+def test_three_grades_become_three_anonymous_raters(tmp_path):
+    path = written(tmp_path, "ExpertAnnotations.txt", "a_1.jpg\tb_2.jpg#2\t1\t2\t4\n")
+    rows = list(open_judgments("flickr8k-expert", path).judgments())
+    assert [(row.worker, row.value) for row in rows] == [("anon-1", 1), ("anon-2", 2), ("anon-3", 4)]
+    assert rows[0] == JudgmentRow(
+        unit="a_1.jpg|b_2.jpg#2",
+        worker="anon-1",
+        value=1,
+        protocol="graded",
+        image="a_1.jpg",
+        first="b_2.jpg#2",
+        anonymous=True,
+    )
+
+
+def test_long_image_names_still_give_a_short_and_steady_unit(tmp_path):
+    long = "x" * 90 + ".jpg"
+    path = written(tmp_path, "ExpertAnnotations.txt", f"{long}\ta.jpg#0\t1\t1\t1\n{long}\tb.jpg#0\t1\t1\t1\n")
+    units = [[row.unit for row in open_judgments("flickr8k-expert", path).judgments()] for _ in range(2)]
+    assert units[0] == units[1]
+    assert len(set(units[0])) == 2
+    assert max(map(len, units[0])) <= 80
+
+
+def test_counts_of_yes_and_no_become_as_many_anonymous_raters(tmp_path):
+    path = written(tmp_path, "CrowdFlowerAnnotations.txt", "a_1.jpg\tb_2.jpg#2\t0.75\t3\t1\n")
+    source = open_judgments("flickr8k-crowd", path)
+    rows = list(source.judgments())
+    assert [(row.worker, row.value) for row in rows] == [
+        ("anon-1", 1),
+        ("anon-2", 1),
+        ("anon-3", 1),
+        ("anon-4", 0),
+    ]
+    assert {row.protocol for row in rows} == {"relevance"}
+    assert source.anonymous
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a.jpg\tb.jpg#2\t1\t2\t5\n", 'line 1, grade: found "5", expected a grade from 1 to 4.'),
+        ("a.jpg\tb.jpg#2\t1\t2\tNaN\n", 'line 1, grade: found "NaN", expected a grade from 1 to 4.'),
+        (
+            "a.jpg\tb.jpg#2\t1\t2\n",
+            "line 1: found 4 cells, expected image, caption id and three grades, separated by tabs.",
+        ),
+        (
+            "a.jpg\tb.jpg#2\t1\t1\t1\na.jpg\tb.jpg#2\t1\t1\t2\n",
+            "line 2: found a pair that line 1 has already, expected every pair of image and caption once.",
+        ),
+    ],
+)
+def test_bad_grades_are_refused(tmp_path, text, said):
+    assert expert(tmp_path, text) == f"ExpertAnnotations.txt, {said}"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a.jpg\tb.jpg#2\t0.5\t2\t1\n", 'share: found "0.5", expected 2/3, the share of its own counts.'),
+        ("a.jpg\tb.jpg#2\tnan\t2\t1\n", 'share: found "nan", expected 2/3, the share of its own counts.'),
+        ("a.jpg\tb.jpg#2\thalf\t2\t1\n", 'share: found "half", expected a share from 0 to 1.'),
+        ("a.jpg\tb.jpg#2\t0\t0\t0\n", "count: found no judgments, expected at least one yes or no."),
+        ("a.jpg\tb.jpg#2\t1\t3\t-1\n", 'count: found "-1", expected a number of judgments.'),
+    ],
+)
+def test_bad_counts_are_refused(tmp_path, text, said):
+    assert crowd(tmp_path, text) == f"CrowdFlowerAnnotations.txt, line 1, {said}"
+
+
+def test_judgments_of_unknown_images_and_captions_are_refused(tmp_path):
+    line = "a.jpg\tb.jpg#2\t1\t3\t0\n"
+    assert crowd(tmp_path, line, images={"b.jpg"}) == (
+        'CrowdFlowerAnnotations.txt, line 1, image: found "a.jpg", expected an image of the data set.'
+    )
+    assert crowd(tmp_path, line, images={"a.jpg"}, captions={"b.jpg#1"}) == (
+        'CrowdFlowerAnnotations.txt, line 1, caption id: found "b.jpg#2", expected a caption of the data set.'
+    )
+
+
+def test_asking_experts_for_another_protocol_is_refused(tmp_path):
+    with pytest.raises(ImportProblem, match="no triplet judgments in flickr8k-expert, expected graded"):
+        open_judgments("flickr8k-expert", tmp_path, protocol="triplet")
+
+
+def test_the_released_captions_are_read_with_their_quirks_counted(shared):
+    source = open_dataset("flickr8k", shared / "data" / "flickr8k")
+    rows = list(source.references())
+    images = {row.image for row in rows}
+    splits = Counter(row.split for row in rows if row.position == 0)
+    assert (len(rows), len(images), len({row.caption_id for row in rows})) == (40_460, 8_092, 40_460)
+    assert splits == {"train": 6_000, "dev": 1_000, "test": 1_000, None: 92}
+    assert source.notes["no-split"] == 92
+    assert source.notes["repaired-key"] == 5
+    assert "2258277193_586949ec62.jpg" in images
+    assert sum(not row.text.endswith(".") for row in rows) == 3_896
+    assert {row.caption_id: row.text for row in rows}["2428275562_4bde2bc5ea.jpg#0"] == "A"
+
+
+def test_the_released_grades_are_read_against_the_released_captions(shared):
+    data = shared / "data" / "flickr8k"
+    captions = {row.caption_id: row.image for row in open_dataset("flickr8k", data).references()}
+    source = open_judgments("flickr8k-expert", data)
+    rows = list(source.judgments(set(captions.values()), captions.keys()))
+    assert (len(rows), len({row.unit for row in rows})) == (17_466, 5_822)
+    assert source.notes["own-caption"] == 158
+    assert source.notes["sorted-grades"] == 5_822
+
+
+def test_the_released_crowd_judgments_are_read_against_the_released_captions(shared):
+    data = shared / "data" / "flickr8k"
+    captions = {row.caption_id: row.image for row in open_dataset("flickr8k", data).references()}
+    source = open_judgments("flickr8k-crowd", data)
+    judged = Counter(row.unit for row in source.judgments(set(captions.values()), captions.keys()))
+    assert (len(judged), judged.total()) == (47_830, 144_860)
+    assert Counter(judged.values()) == {3: 46_780, 4: 780, 5: 220, 6: 50}
+    assert source.notes["own-caption"] == 721

@@ -1,0 +1,264 @@
+"""Judgments in the columns in which they are exported: what goes out comes in again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgments.importers import ImportProblem, open_judgments
+from judgments.importers.formulas import guard_formula, unguard_formula
+from judgments.importers.judgment_tables import answer_cell
+from judgments.importers.records import JUDGMENT_COLUMNS, JudgmentRow
+from tests.judgments.files import refusal, written
+
+EXPORTED: dict[str, object] = {
+    "study": "flickr8k-relevance",
+    "unit": "u-1",
+    "protocol": "relevance",
+    "image": "1305564994_00513f9a5b.jpg",
+    "reference": None,
+    "first": "1305564994_00513f9a5b.jpg#2",
+    "second": None,
+    "reference_text": None,
+    "first_text": "=Two dogs run, “through”\nthe snow .",
+    "second_text": None,
+    "kind": None,
+    "pair": None,
+    "worker": "w-0007",
+    "assignment": "as-1",
+    "hit": "h-1",
+    "value": 1,
+    "control": True,
+    "expected": 1,
+    "used": False,
+    "presented": None,
+    "simulated": True,
+    "accepted_at": "2026-01-01T10:00:00Z",
+    "submitted_at": "2026-01-01T10:01:30.250000Z",
+    "seconds": 3.2,
+}
+READ = JudgmentRow(
+    study="flickr8k-relevance",
+    unit="u-1",
+    protocol="relevance",
+    image="1305564994_00513f9a5b.jpg",
+    first="1305564994_00513f9a5b.jpg#2",
+    first_text="=Two dogs run, “through”\nthe snow .",
+    worker="w-0007",
+    assignment="as-1",
+    hit="h-1",
+    value=1,
+    control=True,
+    expected=1,
+    used=False,
+    simulated=True,
+    accepted_at=datetime(2026, 1, 1, 10, tzinfo=UTC),
+    submitted_at=datetime(2026, 1, 1, 10, 1, 30, 250_000, tzinfo=UTC),
+    seconds=3.2,
+)
+
+
+def as_csv(*rows: dict[str, object]) -> str:
+    """The rows as Quorum's CSV export writes them."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(JUDGMENT_COLUMNS)
+    for row in rows:
+        cells = []
+        for column in JUDGMENT_COLUMNS:
+            value = row.get(column)
+            if column == "answer":
+                cells.append(answer_cell(value))
+            elif isinstance(value, bool):
+                cells.append(str(value).lower())
+            else:
+                cells.append("" if value is None else guard_formula(str(value)))
+        writer.writerow(cells)
+    return out.getvalue()
+
+
+def judgments(folder: Path, text: str, name: str = "j.csv", **options: str) -> list[JudgmentRow]:
+    source = open_judgments(name.rsplit(".", 1)[1], written(folder, name, text), **options)
+    return list(source.judgments())
+
+
+def row_refusal(folder: Path, changes: dict[str, object], **options: str) -> str:
+    path = written(folder, "j.jsonl", json.dumps(EXPORTED | changes) + "\n")
+    return refusal(open_judgments("jsonl", path, **options).judgments())
+
+
+def test_an_exported_json_line_comes_back_with_types(tmp_path):
+    assert judgments(tmp_path, json.dumps(EXPORTED), "j.jsonl") == [READ]
+
+
+def test_an_exported_csv_row_comes_back_the_same_and_without_its_guard(tmp_path):
+    text = as_csv(EXPORTED)
+    assert "'=Two dogs" in text
+    assert judgments(tmp_path, text) == [READ]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "answer"),
+    [
+        ("caption", "A dog, says “woof”"),
+        ("caption", '"quoted"'),
+        ("caption", "[1]"),
+        ("keywords", ["dog", "snow field"]),
+        ("grounding", [{"word": 1, "box": 2}]),
+        ("best-worst", {"best": "a#1", "worst": "a#2"}),
+    ],
+)
+def test_open_answers_come_back_from_both_formats(tmp_path, protocol, answer):
+    row = EXPORTED | {"protocol": protocol, "value": None, "expected": None, "answer": answer}
+    for name, text in (("j.csv", as_csv(row)), ("j.jsonl", json.dumps(row))):
+        [read] = judgments(tmp_path, text, name)
+        assert (read.value, read.answer) == (None, answer)
+
+
+def test_a_plain_text_is_an_answer_too(tmp_path):
+    [read] = judgments(tmp_path, "unit,worker,answer\nu,w,A dog\n", protocol="caption")
+    assert read.answer == "A dog"
+
+
+def test_three_columns_are_enough(tmp_path):
+    rows = judgments(tmp_path, "unit;worker;value\nu1;w1;4.0\nu1;w2;3\n", protocol="graded")
+    assert [(row.unit, row.worker, row.value, row.protocol, row.used) for row in rows] == [
+        ("u1", "w1", 4, "graded", True),
+        ("u1", "w2", 3, "graded", True),
+    ]
+
+
+def test_raters_of_published_totals_stay_anonymous(tmp_path):
+    rows = judgments(tmp_path, "unit,worker,value\nu,anon-2,1\nu,anonymous,1\nu,anon-0,1\n")
+    assert [row.anonymous for row in rows] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"value": 2}, "value: found 2, expected 0 or 1 (relevance)."),
+        ({"value": True}, "value: found true, expected 0 or 1 (relevance)."),
+        ({"value": "1"}, 'value: found "1", expected 0 or 1 (relevance).'),
+        ({"value": None}, "value: found nothing, expected 0 or 1 (relevance)."),
+        (
+            {"protocol": "graded", "value": 2.5},
+            "value: found 2.5, expected a number from 1 to 4 (graded).",
+        ),
+        ({"protocol": "triplet", "value": 0}, "value: found 0, expected 1 or 2 (triplet)."),
+        (
+            {"protocol": "slider", "value": 101},
+            "value: found 101, expected a number from 0 to 100 (slider).",
+        ),
+        (
+            {"protocol": "caption"},
+            "answer: found nothing, expected the answer of a caption unit.",
+        ),
+        (
+            {"protocol": "relevanse"},
+            'protocol: found "relevanse", expected one of triplet, pairwise, relevance, graded, slider, '
+            "caption, keywords, grounding, best-worst.",
+        ),
+        (
+            {"protocol": "triplet", "kind": "HH"},
+            'kind: found "HH", expected one of HC, HI, HM, MM, or nothing.',
+        ),
+        (
+            {"presented": "first-left"},
+            'presented: found "first-left", expected nothing: relevance has no sides.',
+        ),
+        (
+            {"presented": "left"},
+            'presented: found "left", expected first-left, second-left or nothing.',
+        ),
+        ({"used": "no"}, 'used: found "no", expected true or false.'),
+        (
+            {"expected": "yes"},
+            'expected: found "yes", expected a value, or a range of grades such as "3-4".',
+        ),
+        (
+            {"accepted_at": "2026-01-01T10:00:00"},
+            'accepted_at: found "2026-01-01T10:00:00" without a time zone, expected a time with its zone, '
+            "such as 2026-01-01T10:00:00Z.",
+        ),
+        (
+            {"accepted_at": "yesterday"},
+            'accepted_at: found "yesterday", expected a time with its zone, such as 2026-01-01T10:00:00Z.',
+        ),
+        (
+            {"submitted_at": "2026-01-01T09:59:59Z"},
+            "submitted_at: found a time before accepted_at, expected one after it.",
+        ),
+        ({"seconds": -1}, "seconds: found -1, expected a number of seconds from 0."),
+        ({"worker": ""}, "worker: found an empty text, expected a name."),
+        ({"first_text": " "}, "first_text: found an empty text, expected a text."),
+    ],
+)
+def test_a_wrong_value_is_refused_in_one_sentence(tmp_path, changes, said):
+    assert row_refusal(tmp_path, changes) == f"j.jsonl, line 1, {said}"
+
+
+def test_an_unknown_column_is_refused_with_the_nearest_known_one(tmp_path):
+    assert row_refusal(tmp_path, {"submited_at": None}) == (
+        "j.jsonl, line 1: found the unknown column \"submited_at\", expected 'submitted_at' perhaps."
+    )
+    path = written(tmp_path, "j.csv", "unit,worker,value,colour\nu,w,1,red\n")
+    assert refusal(open_judgments("csv", path).judgments()).startswith(
+        'j.csv, line 1: found the unknown column "colour", expected one of unit, worker, study, protocol'
+    )
+
+
+def test_another_protocol_than_the_studys_is_refused(tmp_path):
+    assert row_refusal(tmp_path, {}, protocol="graded") == (
+        "j.jsonl, line 1, protocol: found \"relevance\", expected 'graded', the study's protocol."
+    )
+    with pytest.raises(ImportProblem, match="found the unknown protocol 'grade', expected one of triplet"):
+        open_judgments("jsonl", tmp_path, protocol="grade")
+
+
+def test_a_worker_answers_a_unit_once(tmp_path):
+    path = written(tmp_path, "j.csv", "unit,worker,value\nu,w,1\nu,x,1\nu,w,0\n")
+    assert refusal(open_judgments("csv", path).judgments()) == (
+        'j.csv, line 4, worker: found a second answer of "w" on unit "u" (the first is on line 2), '
+        "expected one answer a worker and unit."
+    )
+
+
+def test_a_unit_has_one_content(tmp_path):
+    path = written(tmp_path, "j.csv", "unit,worker,value,image\nu,w,1,a.jpg\nu,x,1,b.jpg\n")
+    assert refusal(open_judgments("csv", path).judgments()) == (
+        'j.csv, line 3, unit: found "u" with other content than before, expected the same protocol, image, '
+        "captions and pair in all of its rows."
+    )
+
+
+def test_unknown_images_and_captions_are_refused(tmp_path):
+    path = written(tmp_path, "j.jsonl", json.dumps(EXPORTED))
+    image, caption = "1305564994_00513f9a5b.jpg", "1305564994_00513f9a5b.jpg#2"
+    known = open_judgments("jsonl", path).judgments({image}, {caption})
+    assert [row.unit for row in known] == ["u-1"]
+    assert refusal(open_judgments("jsonl", path).judgments({"x"})) == (
+        f'j.jsonl, line 1, image: found "{image}", expected an image of the data set.'
+    )
+    assert refusal(open_judgments("jsonl", path).judgments(None, {"x"})) == (
+        f'j.jsonl, line 1, first: found "{caption}", expected a caption of the data set.'
+    )
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_every_text_survives_the_guard_and_none_stays_a_formula(text):
+    assert unguard_formula(guard_formula(text)) == text
+    assert not guard_formula(text).startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="'=+-@\t\r a", max_size=6))
+def test_texts_that_look_guarded_survive_too(text):
+    assert unguard_formula(guard_formula(text)) == text

@@ -1,0 +1,275 @@
+"""Data sets and candidates in JSON lines and CSV."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from judgments.importers import ImportProblem, open_candidates, open_dataset
+from judgments.importers.records import CandidateRow, ReferenceRow
+from tests.judgments.files import refusal, written
+
+
+def dataset(folder: Path, text: str, name: str = "d.csv") -> list[ReferenceRow]:
+    return list(open_dataset(name.rsplit(".", 1)[1], written(folder, name, text)).references())
+
+
+def dataset_refusal(folder: Path, text: str, name: str = "d.csv") -> str:
+    return refusal(open_dataset(name.rsplit(".", 1)[1], written(folder, name, text)).references())
+
+
+def candidates(folder: Path, text: str, name: str = "c.csv") -> list[CandidateRow]:
+    return list(open_candidates(name.rsplit(".", 1)[1], written(folder, name, text)).candidates())
+
+
+def candidates_refusal(folder: Path, text: str, name: str = "c.csv") -> str:
+    return refusal(open_candidates(name.rsplit(".", 1)[1], written(folder, name, text)).candidates())
+
+
+def test_captions_without_ids_are_numbered_within_their_image(tmp_path):
+    rows = dataset(tmp_path, "image,caption\na.jpg,One\nb.jpg,Other\na.jpg,Two\n")
+    assert [(row.caption_id, row.position, row.text) for row in rows] == [
+        ("a.jpg#0", 0, "One"),
+        ("b.jpg#0", 0, "Other"),
+        ("a.jpg#1", 1, "Two"),
+    ]
+
+
+def test_json_lines_carry_ids_splits_addresses_and_numeric_image_names(tmp_path):
+    line = '{"image": 42, "caption": " A dog ", "caption_id": 7, "split": "dev", "url": "https://x.org/42.jpg"}\n\n'
+    assert dataset(tmp_path, line, "d.jsonl") == [
+        ReferenceRow("42", " A dog ", "7", 0, split="dev", url="https://x.org/42.jpg")
+    ]
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+def test_the_header_decides_what_separates_the_cells(tmp_path, separator):
+    text = f'Image {separator}CAPTION\na.jpg{separator}"One{separator} two"\n'
+    assert [row.text for row in dataset(tmp_path, text)] == [f"One{separator} two"]
+
+
+def test_the_separator_line_that_excel_writes_is_understood(tmp_path):
+    assert [row.text for row in dataset(tmp_path, "sep=;\r\nimage;caption\r\na.jpg;One, two\r\n")] == [
+        "One, two"
+    ]
+
+
+def test_line_breaks_and_doubled_quotes_inside_a_cell_are_kept(tmp_path):
+    rows = dataset(tmp_path, 'image,caption\na.jpg,"A sign\nsays ""stop"""\n\n,\nb.jpg,Two\n')
+    assert [row.text for row in rows] == ['A sign\nsays "stop"', "Two"]
+
+
+def test_a_problem_names_the_line_on_which_its_record_starts(tmp_path):
+    text = 'image,caption\na.jpg,"One\ntwo\nthree"\nb.jpg,"\n \n"\n'
+    assert dataset_refusal(tmp_path, text) == (
+        "d.csv, line 5, caption: found an empty text, expected a caption."
+    )
+
+
+def test_old_mac_line_ends_are_read(tmp_path):
+    assert [row.text for row in dataset(tmp_path, "image,caption\ra.jpg,One\rb.jpg,Two\r")] == ["One", "Two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "d.csv, line 1: found no header, expected a header with image, caption."),
+        (
+            "a.jpg,A dog\nb.jpg,A cat\n",
+            'd.csv, line 1: found the first line "a.jpg,A dog", expected a header with image, caption.',
+        ),
+        (
+            "image,captoin\na.jpg,A dog\n",
+            "d.csv, line 1: found the unknown column \"captoin\", expected 'caption' perhaps.",
+        ),
+        (
+            "image,text\na.jpg,A dog\n",
+            "d.csv, line 1, caption: found no such field, expected it in every record.",
+        ),
+        (
+            "image,caption,image\na,b,c\n",
+            "d.csv, line 1, image: found this column twice in the header, expected every column once.",
+        ),
+        ("image,caption\n", "d.csv: found no captions, expected at least one record."),
+        (
+            "image,caption\na.jpg,A dog, running\n",
+            "d.csv, line 2: found 3 cells, expected 2 as in the header (a text that holds ',' needs quotes).",
+        ),
+        (
+            "image,caption\na.jpg\n",
+            "d.csv, line 2: found 1 cell, expected 2 as in the header (a text that holds ',' needs quotes).",
+        ),
+        (
+            'image,caption\na.jpg,"A dog\nb.jpg,A cat\n',
+            "d.csv, line 2: found a quotation mark that is never closed, expected a CSV record.",
+        ),
+        (
+            'image,caption\na.jpg,"A dog" runs\n',
+            "d.csv, line 2: found text behind a closing quotation mark (a quotation mark inside a cell is "
+            "written twice), expected a CSV record.",
+        ),
+        (
+            'image,caption\na.jpg,"' + "x" * 140_000 + '"\n',
+            "d.csv, line 2: found a cell of more than 131,072 characters, perhaps a quotation mark that is "
+            "never closed, expected a CSV record.",
+        ),
+        (
+            "image,caption,caption_id\na.jpg,A dog,1\na.jpg,A cat,1\n",
+            'd.csv, line 3, caption_id: found "1" a second time, expected every id once, or again with the '
+            "same image and text.",
+        ),
+        (
+            "image,caption,split\na.jpg,A dog,dev\na.jpg,A cat,test\n",
+            'd.csv, line 3, split: found "test", expected "dev" as before for this image.',
+        ),
+        (
+            "image,caption,split\na.jpg,A dog,the test part\n",
+            'd.csv, line 2, split: found "the test part", expected a word such as train, dev or test (at most '
+            "20 letters).",
+        ),
+        (
+            "image,caption,url\na.jpg,A dog,javascript:alert(1)\n",
+            'd.csv, line 2, url: found "javascript:alert(1)", expected an address that begins with http:// '
+            "or https://.",
+        ),
+        (
+            "image,caption\n../../secret.jpg,A dog\n",
+            'd.csv, line 2, image: found "../../secret.jpg", expected a name inside the folder of images.',
+        ),
+        (
+            f"image,caption\n{'a' * 300}.jpg,A dog\n",
+            "d.csv, line 2, image: found a name of 304 characters, expected at most 200 characters.",
+        ),
+    ],
+)
+def test_bad_csv_is_refused_in_one_sentence(tmp_path, text, said):
+    assert dataset_refusal(tmp_path, text) == said
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            '{"image": "a.jpg", "caption": "A dog"',
+            "d.jsonl, line 2: found text that is not JSON (expecting ',' delimiter at character 38), "
+            "expected one JSON object a line.",
+        ),
+        ('[{"image": 1}]', "d.jsonl, line 2: found a JSON array, expected one JSON object a line."),
+        ('"a.jpg"', 'd.jsonl, line 2: found "a.jpg", expected one JSON object a line.'),
+        (
+            '{"image": "a.jpg"}',
+            "d.jsonl, line 2, caption: found no such field, expected it in every record.",
+        ),
+        (
+            '{"image": "a.jpg", "caption": null}',
+            "d.jsonl, line 2, caption: found nothing, expected a caption.",
+        ),
+        ('{"image": "a.jpg", "caption": 5}', "d.jsonl, line 2, caption: found 5, expected a caption."),
+        ('{"image": "a.jpg", "caption": NaN}', "d.jsonl, line 2: found NaN, expected a JSON number or null."),
+        (
+            '{"image": true, "caption": "A dog"}',
+            "d.jsonl, line 2, image: found true, expected an image's name.",
+        ),
+        (
+            '{"image": "a\\u000b.jpg", "caption": "A dog"}',
+            'd.jsonl, line 2, image: found control characters in "a\\u000b.jpg", expected an image\'s name.',
+        ),
+        (
+            '{"image": "a.jpg", "captions": "A dog"}',
+            "d.jsonl, line 2: found the unknown column \"captions\", expected 'caption' perhaps.",
+        ),
+        (
+            '{"image": "a.jpg", "caption": "A dog", "image": "b.jpg"}',
+            "d.jsonl, line 2, image: found this key twice in one object, expected every key once.",
+        ),
+        ("[" * 100_000, "d.jsonl, line 2: found JSON nested too deeply, expected flat records."),
+        (
+            '{"image": ' + "1" * 5000 + "}",
+            "d.jsonl, line 2: found a number too long to read, expected a JSON number.",
+        ),
+    ],
+)
+def test_bad_json_lines_are_refused_in_one_sentence(tmp_path, line, said):
+    good = '{"image": "z.jpg", "caption": "A bird"}\n'
+    assert dataset_refusal(tmp_path, good + line + "\n", "d.jsonl") == said
+
+
+def test_repeated_lines_and_unused_columns_are_counted(tmp_path):
+    line = '{"image": "a.jpg", "caption": "A dog", "caption_id": "1", "author": "me"}\n'
+    same_text = '{"image": "a.jpg", "caption": "A dog", "caption_id": "2"}\n'
+    source = open_dataset("jsonl", written(tmp_path, "d.jsonl", line * 3 + same_text))
+    assert [row.caption_id for row in source.references()] == ["1", "2"]
+    assert source.notes.sentences() == [
+        "Column “author” is not used.",
+        "Lines that repeat an earlier line word for word, left out: 2.",
+        "Captions equal to another caption of their image, kept: 1.",
+    ]
+
+
+def test_references_come_one_by_one_before_a_later_line_fails(tmp_path):
+    path = written(tmp_path, "d.csv", "image,caption\na.jpg,One\nb.jpg,\n")
+    rows = open_dataset("csv", path).references()
+    assert next(rows).text == "One"
+    with pytest.raises(ImportProblem):
+        next(rows)
+
+
+def test_a_problem_survives_the_way_to_another_process(tmp_path):
+    problem = ImportProblem("d.csv", 3, "caption", "an empty text", "a caption")
+    again = pickle.loads(pickle.dumps(problem))  # noqa: S301 - made on the line itself
+    assert (str(again), again.line, again.column) == (str(problem), 3, "caption")
+
+
+def test_an_unknown_format_lists_the_known_ones(tmp_path):
+    with pytest.raises(ImportProblem, match="one of flickr8k, coco, pascal-50s, abstract-50s, jsonl, csv"):
+        open_dataset("excel", tmp_path)
+
+
+def test_candidates_have_one_caption_an_image_or_ranks(tmp_path):
+    assert candidates(tmp_path, "image,caption,rank,score\na,One,0,1.5\na,Two,1,\nb,Three,0,2\n") == [
+        CandidateRow("a", "One", 0, 1.5),
+        CandidateRow("a", "Two", 1, None),
+        CandidateRow("b", "Three", 0, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "image,caption\na,One\nb,Two\na,Three\n",
+            'c.csv, line 4, image: found a second caption of image "a" (the first is on line 2), expected '
+            "one caption an image, or ranks that differ.",
+        ),
+        ("image,caption,score\na,One,nan\n", 'c.csv, line 2, score: found "nan", expected a number.'),
+        ("image,caption,score\na,One,good\n", 'c.csv, line 2, score: found "good", expected a number.'),
+        ("image,caption,rank\na,One,-1\n", "c.csv, line 2, rank: found -1, expected a whole number from 0."),
+        (
+            "image,caption,rank\na,One,1.5\n",
+            "c.csv, line 2, rank: found 1.5, expected a whole number from 0.",
+        ),
+        (
+            "image,caption,system\na,One,x\nb,Two,y\n",
+            'c.csv, line 3, system: found "y", expected one system a file, as "x" before.',
+        ),
+        ("image,caption\n", "c.csv: found no candidates, expected at least one record."),
+    ],
+)
+def test_bad_candidates_are_refused_in_one_sentence(tmp_path, text, said):
+    assert candidates_refusal(tmp_path, text) == said
+
+
+def test_candidates_for_an_image_outside_the_data_set_are_refused(tmp_path):
+    source = open_candidates("csv", written(tmp_path, "c.csv", "image,caption\na,One\nb,Two\n"))
+    assert refusal(source.candidates({"a"})) == (
+        'c.csv, line 3, image: found "b", expected an image of the data set.'
+    )
+
+
+def test_a_candidate_line_that_stands_twice_is_counted_once(tmp_path):
+    source = open_candidates("csv", written(tmp_path, "c.csv", "image,caption,system\na,One,s\na,One,s\n"))
+    assert list(source.candidates()) == [CandidateRow("a", "One")]
+    assert source.notes["repeated-line"] == 1
+    assert "The file names its own system “s”." in source.notes.sentences()

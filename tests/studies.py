@@ -1,0 +1,78 @@
+"""Small datasets and studies for tests, made through the services people use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annotation.models import Worker
+from annotation.services.joining import join_study
+from judgments.design import make_design
+from judgments.models import Caption, Dataset, Item, Output, Study, System
+from judgments.services.generation import generate_hits
+from judgments.services.studies import create_study, mark_open
+
+# a distinct word per caption, so that a leak of another sentence would be seen
+ANIMALS = ("dog", "cat", "horse", "bird", "cow", "sheep", "zebra", "bear", "giraffe", "goat", "fox", "hen")
+
+
+def make_dataset(
+    name: str = "animals", *, images: int = 12, references: int = 4, systems: int = 2
+) -> Dataset:
+    """Images with references and systems' captions; the second half is the split ``dev``."""
+    dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="")
+    rows = [System.objects.create(dataset=dataset, name=f"system-{number}") for number in range(systems)]
+    for number in range(images):
+        split = "test" if number < images / 2 else "dev"
+        item = Item.objects.create(dataset=dataset, name=f"{number:03d}.jpg", position=number, split=split)
+        item.url = f"https://pictures.example/{number}.jpg"
+        item.save()
+        animal = f"{ANIMALS[number % len(ANIMALS)]} {number}"
+        Caption.objects.bulk_create(
+            Caption(
+                dataset=dataset,
+                item=item,
+                key=f"{item.name}#{index}",
+                text=f"A {animal} seen in way {index} .",
+                role="reference",
+                position=index,
+            )
+            for index in range(references)
+        )
+        for system in rows:
+            text = f"The {animal} as {system.name} says ."
+            caption = Caption.objects.create(
+                dataset=dataset, key=f"c-{system.name}-{number}", text=text, role="candidate"
+            )
+            Output.objects.create(system=system, item=item, caption=caption)
+    return dataset
+
+
+def make_study(protocol: str = "triplet", *, opened: bool = True, **values: Any) -> Study:
+    """A generated (and opened) study of the protocol; the dataset ``animals`` is made where it is missing."""
+    if not Dataset.objects.filter(name="animals").exists():
+        make_dataset()
+    all_sizes: dict[str, dict[str, Any]] = {
+        "triplet": {"units_per_hit": 5, "sampling": {"pairs": {"HC": 2, "HI": 2, "MM": 2}, "references": 2}},
+        "pairwise": {"units_per_hit": 4, "sampling": {"pairs": {"HC": 4, "HI": 4, "MM": 4}}},
+        "relevance": {"images_per_hit": 3, "captions_per_image": 4},
+        "graded": {"units_per_hit": 4},
+    }
+    sizes = all_sizes[protocol]
+    controls = {"controls": {"per_hit": 1}}
+    design = make_design(
+        {"name": f"A {protocol} study", "dataset": "animals", "protocol": protocol, "seed": 3}
+        | controls
+        | sizes
+        | values
+    )
+    study = create_study(design=design)
+    if opened:
+        generate_hits(study=study)
+        mark_open(study=study)
+    return study
+
+
+def make_worker(study: Study, name: str = "w-0007") -> tuple[Worker, dict[str, str]]:
+    """A worker who joined, and the headers their client sends."""
+    joined = join_study(study=study, name=name, consent=True)
+    return joined.worker, {"Authorization": f"Token {joined.token}"}
