@@ -13,51 +13,39 @@ evaluation later splits tokens at blanks, so tokens that hold one (`1 1/2`) hold
 import re
 from collections.abc import Callable
 from importlib import resources
+from itertools import chain
 
 # The evaluation's list also names -LRB-, -RRB-, -LCB- and -RCB-, but in capitals: brackets come out of the
 # program in lower case and stay in the captions.
 PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
 
 
-def _character_classes() -> dict[str, str]:
-    """What the program takes for a letter, a digit or a symbol beyond ASCII, as the inside of a [...]."""
-    text = resources.files(__package__).joinpath("data/ptb_characters.txt").read_text("ascii")
-    classes: dict[str, list[str]] = {}
-    for entry in text.split():
-        if entry in ("letters", "digits", "symbols"):
-            current = classes.setdefault(entry, [])
+def _sections(file: str) -> dict[str, list[str]]:
+    """The words of a data file under the headings (`heading:`) that it has."""
+    text = resources.files(__package__).joinpath(f"data/{file}").read_text("ascii")
+    sections: dict[str, list[str]] = {}
+    for word in text.split():
+        if word.endswith(":"):
+            current = sections.setdefault(word[:-1], [])
         else:
-            current.append("-".join(chr(int(bound, 16)) for bound in entry.split("-")))
-    return {name: "".join(parts) for name, parts in classes.items()}
+            current.append(word)
+    return sections
 
 
-_BEYOND_ASCII = _character_classes()
+def _character_class(ranges: list[str]) -> str:
+    """Ranges of code points (`00e0-00f6`) as the inside of a [...]."""
+    return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in ranges)
+
+
+# What the program takes for a letter, a digit or a symbol beyond ASCII.
+_BEYOND_ASCII = {name: _character_class(ranges) for name, ranges in _sections("ptb_characters.txt").items()}
 _LETTERS = "A-Za-z" + _BEYOND_ASCII["letters"]
 _DIGITS = "0-9" + _BEYOND_ASCII["digits"]
 
-# Abbreviations that keep their full stop, by the cases in which they do.
-_ANY_CASE = (
-    "adj adm adv al ala alex apr ariz assn assoc asst aug ave bhd bldg blvd brig bros calif capt cf cie cmdr "
-    "co col colo comdr conn corp cos cpl ct dak dec dept det dr drs elec ens esq est etc ext feb fla fri ft ga "
-    "gen gov hon inc ind insp intl invt jan jos jr jul jun kan ky lieut lt ltd maj mar md messrs mich minn "
-    "mlle mme mo mon mont mr mrs ms mt natl neb nev nov oct okla penn pfc ph plc pres prof pvt rd rep rev rt "
-    "sen sep sept seq sfc sgt spc sq sr st ste supt sys tel tenn thu thurs treas tue tues univ va vs vt wed "
-    "wis wm wyo"
-).split()
-_CAPITALISED = "ark az del ill la mass miss ore pa tex wash".split()
-_NOT_ALL_CAPITALS = "mfg mtg pte pty".split()
-_BEFORE_NUMBERS = "art ca fig figs no nos op pp prop".split()
-# After these a capital does not make the program add a second full stop.
-_TITLES = frozenset(
-    "adj. adm. adv. alex. assoc. asst. ave. brig. capt. cf. cie. cmdr. col. comdr. cpl. dept. det. dr. drs. "
-    "elec. ens. ft. gen. gov. hon. insp. invt. jos. lieut. lt. maj. messrs. mlle. mme. mr. mrs. ms. mt. natl. "
-    "pfc. ph. pres. prof. pvt. rep. rev. sen. sfc. sgt. spc. st. ste. supt. treas. vs. wm. mfg. mtg.".split()
-)
-_STARTERS = (
-    "A About According Additionally After An As At But Earlier He Her Here However If In It Last Many More "
-    "Mr. Ms. Mrs. Now Once One Other Our She Since Some Such That The Their Then There These They This We "
-    "What When While Yet You"
-).split()
+# Abbreviations that keep their full stop, by the cases in which they do. After a title a capital does not
+# make the program add a second full stop; after initials only certain words do.
+_SHORT = _sections("ptb_abbreviations.txt")
+_TITLES = frozenset(f"{word}." for word in _SHORT["titles"])
 
 
 def _cased(words: list[str], *forms: Callable[[str], str]) -> str:
@@ -66,9 +54,9 @@ def _cased(words: list[str], *forms: Callable[[str], str]) -> str:
 
 _ABBREVIATIONS = "|".join(
     (
-        _cased(_ANY_CASE, str.lower, str.capitalize, str.upper),
-        _cased(_CAPITALISED, str.capitalize, str.upper),
-        _cased(_NOT_ALL_CAPITALS, str.lower, str.capitalize),
+        _cased(_SHORT["any-case"], str.lower, str.capitalize, str.upper),
+        _cased(_SHORT["capitalised"], str.capitalize, str.upper),
+        _cased(_SHORT["not-all-capitals"], str.lower, str.capitalize),
     )
 )
 # Words that are written as one and counted as two, and where they are cut.
@@ -86,10 +74,10 @@ _PARTS = {
     "AMP": "(?:&|&amp;)",
     "HYPHEN": "[-\u2010\u2011\u058a]",
     "SLASH": r"(?:\\?/|\u2044)",
-    "STARTER": "|".join(re.escape(word) for word in _STARTERS),
+    "STARTER": "|".join(re.escape(word) for word in _SHORT["starters"]),
     "ABBREVIATION": _ABBREVIATIONS,
     "GLUED": "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in _GLUED_SPLIT),
-    "NUMBERED": _cased(_BEFORE_NUMBERS, str.lower, str.capitalize, str.upper),
+    "NUMBERED": _cased(_SHORT["before-numbers"], str.lower, str.capitalize, str.upper),
 }
 # A part of a hyphenated word: it may begin like O'Brien or d'oh.
 _PARTS["COMP"] = "(?:[A-Zdol]['\u2019]{A}{A}+|{A}+)".format(**_PARTS)
@@ -115,7 +103,8 @@ _SOURCES = (
     r"('[tT])(?:[iI][sS]|[wW][aA][sS])",
     r"({A}+){AUXILIARY}",
     r"{AUXILIARY}",
-    r"{APOS}[nN](?:{APOS}|(?!{A}))|[\u2019\x92][nN]|{APOS}[eE][mM]|{APOS}[tT][iI][lL][lL]?|{APOS}[cC][aA][uU][sS][eE]",
+    r"{APOS}[nN](?:{APOS}|(?!{A}))|[\u2019\x92][nN]|{APOS}[eE][mM]",
+    r"{APOS}[tT][iI][lL][lL]?|{APOS}[cC][aA][uU][sS][eE]",
     r"{APOS}[0-9][0-9]s|{APOS}[0-9][0-9](?=\s|$)",
     r"[lLdDjJ]{APOS}|([yY]{APOS}){L}|[Dd]unkin{APOS}|[Ss]omethin{APOS}|[Oo][Ll]{APOS}",
     r"[eE]{APOS}er|[cC]{APOS}(?:mon|est)|[lL]i{APOS}l|[nN]at{APOS}l",
@@ -147,6 +136,24 @@ _SOURCES = (
 _RULES = tuple(re.compile(source.format(**_PARTS)) for source in _SOURCES)
 
 _SPELLED = {
+    "(": "-lrb-",
+    ")": "-rrb-",
+    "[": "-lsb-",
+    "]": "-rsb-",
+    "{": "-lcb-",
+    "}": "-rcb-",
+    "\xa2": "cents",
+    "\xa3": "#",
+    "\xbc": "1/4",
+    "\xbd": "1/2",
+    "\xbe": "3/4",
+    "\u2153": "1/3",
+    "\u2154": "2/3",
+    "&lt;": "<",
+    "&gt;": ">",
+    "&amp;": "&",
+    "&mdash;": "--",
+    "&ndash;": "--",
     **dict.fromkeys("\u2013\u2014\u2015\x96\x97", "--"),
     **dict.fromkeys("\u20ac\xa4\u20a0\x80", "$"),
     **dict.fromkeys("\u2018\u201b\u2039\x91", "`"),
@@ -154,12 +161,11 @@ _SPELLED = {
     **dict.fromkeys("\u201c\xab\x93", "``"),
     **dict.fromkeys("\u201d\xbb\x94", "''"),
     **dict.fromkeys("\u2026\x85", "..."),
-    **{"\xa2": "cents", "\xa3": "#", "\xbc": "1/4", "\xbd": "1/2", "\xbe": "3/4", "\u2153": "1/3", "\u2154": "2/3"},
-    **{"(": "-lrb-", ")": "-rrb-", "[": "-lsb-", "]": "-rsb-", "{": "-lcb-", "}": "-rcb-"},
-    **{"&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&mdash;": "--", "&ndash;": "--"},
 }
 _IGNORED = re.compile(
-    "[^!-~{}]+".format("".join(_BEYOND_ASCII.values()) + "".join(key for key in _SPELLED if len(key) == 1 and key > "~"))
+    "[^!-~{}]+".format(
+        "".join(_BEYOND_ASCII.values()) + "".join(key for key in _SPELLED if len(key) == 1 and key > "~")
+    )
 )
 
 
@@ -195,11 +201,9 @@ def piece(piece: str) -> list[str] | None:
 
 # Letters, perhaps with hyphens, perhaps with one mark behind: one word, unless it is among those below.
 _PLAIN = re.compile(r"(?:[A-Za-z]{2,}(?:-[A-Za-z]+)*)?[.,]?")
-_NOT_PLAIN = frozenset([*_GLUED_SPLIT, *_ANY_CASE, *_CAPITALISED, *_NOT_ALL_CAPITALS, *_BEFORE_NUMBERS])
+_NOT_PLAIN = frozenset([*_GLUED_SPLIT, *chain.from_iterable(_SHORT.values())])
 # Tags, telephone numbers and mixed fractions hold blanks; some abbreviations ask what comes next.
-_LOOKS_AROUND = re.compile(
-    r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.$".format(**_PARTS)
-)
+_LOOKS_AROUND = re.compile(r"[<>]|[0-9]{{3}}|[0-9]{SLASH}|^I\.$|(?:{NUMBERED})\.$".format(**_PARTS))
 
 
 def _longest(text: str, at: int) -> str:
@@ -212,25 +216,25 @@ def _longest(text: str, at: int) -> str:
     return best
 
 
-def _spelled(token: str, text: str, after: int) -> list[str]:
+def _spelled(found: str, text: str, after: int) -> list[str]:
     """The token as the program writes it; `after` is where it ended."""
-    lower = token.lower()
+    lower = found.lower()
     if lower in _GLUED_SPLIT:
         cut = _GLUED_SPLIT[lower]
         return [lower[:cut], lower[cut:]]
     if lower == "&nbsp;":
         return []
-    if token in ('"', "&quot;"):
+    if found in ('"', "&quot;"):
         return ["``" if _OPENS.match(text, after) else "''"]
-    if token == "'":
+    if found == "'":
         return ["`" if _QUOTES.match(text, after) else "'"]
-    if token in _SPELLED:
-        return [_SPELLED[token]]
-    if _CURLED.fullmatch(token):
-        return ["".join(_SPELLED[mark] for mark in token)]
-    if _DOTS.fullmatch(token):
+    if found in _SPELLED:
+        return [_SPELLED[found]]
+    if _CURLED.fullmatch(found):
+        return ["".join(_SPELLED[mark] for mark in found)]
+    if _DOTS.fullmatch(found):
         return ["..."]
-    if _DASHES.fullmatch(token):
+    if _DASHES.fullmatch(found):
         return ["--"]
     lower = lower.replace("&apos;", "'").replace("&amp;", "&").replace(" ", "\xa0")
     if _AUXILIARY.fullmatch(lower):
