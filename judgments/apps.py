@@ -8,3 +8,11 @@ class JudgmentsConfig(AppConfig):
 
     name = "judgments"
     verbose_name = "Judgments"
+
+    def ready(self) -> None:
+        """Registers the long work of this app."""
+        from judgments.jobs import register
+
+        for kind in ("import_dataset", "import_candidates", "import_judgments"):
+            register(kind, f"judgments.handlers.{kind}")
+        register("generate_hits", "judgments.handlers.generate")
