@@ -62,7 +62,7 @@ class StrictJSONParser(JSONParser):
         body = stream.read()
         try:
             parsed = super().parse(BytesIO(body), media_type, parser_context)
-            if b"\\u" in body:  # both can only be written as escapes, which few bodies have
+            if b"\\" in body:  # neither can be written without an escape, and few bodies have one
                 refuse_broken_text(parsed)
         except RecursionError:
             raise exceptions.ParseError("The body is nested too deeply.") from None

@@ -654,7 +654,7 @@ def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any) 
     headers = {"Authorization": f"Token {token}"}
     with django_assert_max_num_queries(12):
         shown = accept(study, headers).json()
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         assert accept(study, headers).status_code == 200
     with django_assert_max_num_queries(7):
         patch(f"/api/assignments/{shown['id']}/", {"answers": answers_to(shown)[:3]}, headers)
