@@ -188,7 +188,7 @@ def _options(
     if kind == "HI":
         return {(): _with_foreign(image, own, images, rng)}
     if kind == "HM":
-        return {(name,): (_Option(human, text, None, name) for human in own) for name, text in outputs}
+        return {(name,): iter([_Option(human, text, None, name) for human in own]) for name, text in outputs}
     return {
         (one, two): iter([_Option(first, second, one, two)])
         for (one, first), (two, second) in combinations(outputs, 2)

@@ -95,7 +95,7 @@ def _next_hit(study: Study, worker: Worker, participation: Participation, attemp
     if window[0].position != participation.cursor:
         participation.cursor = window[0].position
         participation.save(update_fields=["cursor"])
-    rng = rng_for(worker.pk, f"hit {study.pk} {participation.cursor} {len(window)} {attempt}")
+    rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
     return window[int(rng.integers(len(window)))]
 
 

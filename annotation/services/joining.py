@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import unicodedata
 from dataclasses import dataclass
@@ -110,6 +111,10 @@ def checked_name(name: str) -> str:
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         raise NameProblem(f"A worker's name is 1 to {NAME_LENGTH} visible characters.")
+    if re.fullmatch(r"anon-\d+", name):
+        raise NameProblem(
+            f"The name {name!r} is kept for raters of published totals; please choose another one."
+        )
     return name
 
 

@@ -1,6 +1,6 @@
 """MS COCO's caption files: annotations (references) and results (candidates).
 
-A JSON document is read as a whole, which needs some ten times the file's size in memory; COCO's own
+A JSON document is read as a whole, which needs some six times the file's size in memory; COCO's own
 largest caption file (67 MB) fits. Records have no line of their own, so a problem names their place in the
 document instead, such as `annotations[17].caption`.
 """

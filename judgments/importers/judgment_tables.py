@@ -92,12 +92,7 @@ class TableJudgments:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
     def _row(self, fields: Fields) -> JudgmentRow:
-        if fields.textual:
-            values = {
-                column: unguard_formula(value) if isinstance(value, str) else value
-                for column, value in fields.values.items()
-            }
-            fields = Fields(fields.file, fields.line, values, textual=True)
+        fields = _unguarded(fields)
         protocol = self._protocol(fields)
         worker = fields.name("worker", limit=WORKER_LIMIT)
         accepted, submitted = fields.time("accepted_at"), fields.time("submitted_at")
@@ -145,6 +140,16 @@ class TableJudgments:
         if self.protocol is not None and protocol != self.protocol:
             raise fields.problem("protocol", shown(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
+
+
+def _unguarded(fields: Fields) -> Fields:
+    """The fields without the apostrophes of a CSV export; most rows have none and stay as they are."""
+    cells = {
+        column: unguard_formula(cell)
+        for column, cell in fields.values.items()
+        if fields.textual and isinstance(cell, str) and cell.startswith("'")
+    }
+    return Fields(fields.file, fields.line, {**fields.values, **cells}, textual=True) if cells else fields
 
 
 def _known_protocols() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -81,24 +81,24 @@ JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSourc
 TABLE_FORMATS = {"jsonl": read_json_lines, "csv": read_csv}
 
 
-def open_dataset(format: str, path: Path, *, encoding: str | None = None) -> DatasetSource:
+def open_dataset(format: str, path: Path | str, *, encoding: str | None = None) -> DatasetSource:
     """The references and pairs of a data set in one of DATASET_FORMATS; reads nothing yet.
 
     Every reader raises ImportProblem, here for an unknown format or a path that is not there, later
     for what the files hold. `encoding` is for files that are neither UTF-8 nor marked (see docs/formats.md).
     """
-    _check(format, DATASET_FORMATS, path)
+    path = _checked(format, DATASET_FORMATS, path)
     return DATASET_FORMATS[format](path, encoding)
 
 
-def open_candidates(format: str, path: Path, *, encoding: str | None = None) -> CandidateSource:
+def open_candidates(format: str, path: Path | str, *, encoding: str | None = None) -> CandidateSource:
     """One system's captions in one of CANDIDATE_FORMATS; errors as for `open_dataset`."""
-    _check(format, CANDIDATE_FORMATS, path)
+    path = _checked(format, CANDIDATE_FORMATS, path)
     return CANDIDATE_FORMATS[format](path, encoding)
 
 
 def open_judgments(
-    format: str, path: Path, *, protocol: str | None = None, encoding: str | None = None
+    format: str, path: Path | str, *, protocol: str | None = None, encoding: str | None = None
 ) -> JudgmentSource:
     """Judgments in one of JUDGMENT_FORMATS or TABLE_FORMATS; errors as for `open_dataset`.
 
@@ -106,7 +106,7 @@ def open_judgments(
     the default, or pairwise). For jsonl and csv it stands in for rows without a protocol, and a row
     with another one is an ImportProblem.
     """
-    _check(format, JUDGMENT_FORMATS | TABLE_FORMATS, path)
+    path = _checked(format, JUDGMENT_FORMATS | TABLE_FORMATS, path)
     if format in TABLE_FORMATS:
         return TableJudgments(path, TABLE_FORMATS[format], protocol=protocol, encoding=encoding)
     readers = JUDGMENT_FORMATS[format]
@@ -116,9 +116,11 @@ def open_judgments(
     return readers[chosen](path, encoding)
 
 
-def _check(format: str, formats: Container[str], path: Path) -> None:
+def _checked(format: str, formats: Collection[str], path: Path | str) -> Path:
     if format not in formats:
-        names = ", ".join(formats) if isinstance(formats, dict) else "a known format"
-        raise ImportProblem(path, None, None, f"the unknown format {format!r}", f"one of {names}")
-    if not path.exists():
+        raise ImportProblem(
+            path, None, None, f"the unknown format {format!r}", f"one of {', '.join(formats)}"
+        )
+    if not Path(path).exists():
         raise ImportProblem(path, None, None, "nothing there", "a file or a folder")
+    return Path(path)

@@ -40,13 +40,21 @@ def read_json_lines(
 
 
 def parse_json(text: str, path: Path, line: int | None) -> object:
-    """The JSON value in a text. NaN and Infinity, which JSON does not have, are refused."""
+    """The JSON value in a text. NaN and Infinity, which JSON does not have, and repeated keys are refused."""
 
     def refuse(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
 
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            names = Counter(name for name, _ in pairs)
+            twice = next(name for name in names if names[name] > 1)
+            raise ImportProblem(path, line, twice, "this key twice in one object", "every key once")
+        return values
+
     try:
-        return json.loads(text, parse_constant=refuse)
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
     except json.JSONDecodeError as error:
         at = line if line is not None else error.lineno
         found = f"text that is not JSON ({error.msg.lower()} at character {error.colno})"

@@ -25,7 +25,7 @@ def rows() -> list[ReferenceRow]:
 
 
 @pytest.fixture(scope="module")
-def material(rows) -> Material:
+def material(rows: list[ReferenceRow]) -> Material:
     texts: dict[str, list[Text]] = {}
     for row in rows:
         texts.setdefault(row.image, []).append(Text(row.caption_id, row.text))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judgments.importers import open_dataset, open_judgments
+from judgments.importers import ImportProblem, open_dataset, open_judgments
 from judgments.importers.records import PairRow, WinnerRow
 from tests.judgments.files import refusal, written
 
@@ -160,7 +160,7 @@ def test_pairs_of_an_image_outside_the_data_set_are_refused(tmp_path):
 
 def test_a_file_in_place_of_the_folder_is_named(tmp_path):
     path = folder(tmp_path, PAIR) / "pairs.jsonl"
-    with pytest.raises(Exception, match="found a file, expected the folder with references"):
+    with pytest.raises(ImportProblem, match="found a file, expected the folder with references"):
         open_dataset("pascal-50s", path)
 
 

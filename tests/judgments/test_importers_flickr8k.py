@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from judgments.importers import open_dataset, open_judgments
+from judgments.importers import ImportProblem, open_dataset, open_judgments
 from judgments.importers.records import JudgmentRow, ReferenceRow
 from tests.judgments.files import refusal, written
 
@@ -83,7 +83,9 @@ def test_an_image_in_two_split_lists_is_refused(tmp_path):
 
 
 def test_a_folder_without_captions_says_what_it_misses(tmp_path):
-    with pytest.raises(Exception, match=r"a folder without Flickr8k\.token\.txt, expected that file in it"):
+    with pytest.raises(
+        ImportProblem, match=r"a folder without Flickr8k\.token\.txt, expected that file in it"
+    ):
         open_dataset("flickr8k", tmp_path)
 
 
@@ -169,7 +171,7 @@ def test_judgments_of_unknown_images_and_captions_are_refused(tmp_path):
 
 
 def test_asking_experts_for_another_protocol_is_refused(tmp_path):
-    with pytest.raises(Exception, match="no triplet judgments in flickr8k-expert, expected graded"):
+    with pytest.raises(ImportProblem, match="no triplet judgments in flickr8k-expert, expected graded"):
         open_judgments("flickr8k-expert", tmp_path, protocol="triplet")
 
 

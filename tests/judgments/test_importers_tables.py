@@ -180,6 +180,10 @@ def test_bad_csv_is_refused_in_one_sentence(tmp_path, text, said):
             '{"image": "a.jpg", "captions": "A dog"}',
             "d.jsonl, line 2: found the unknown column \"captions\", expected 'caption' perhaps.",
         ),
+        (
+            '{"image": "a.jpg", "caption": "A dog", "image": "b.jpg"}',
+            "d.jsonl, line 2, image: found this key twice in one object, expected every key once.",
+        ),
         ("[" * 100_000, "d.jsonl, line 2: found JSON nested too deeply, expected flat records."),
         (
             '{"image": ' + "1" * 5000 + "}",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from judgments.importers import open_dataset
+from judgments.importers import ImportProblem, open_dataset
 from judgments.importers.textio import LINE_LIMIT
 from tests.judgments.files import refusal, written
 
@@ -119,6 +119,6 @@ def test_a_file_without_line_ends_does_not_fill_the_memory(tmp_path):
 
 
 def test_a_missing_file_and_a_folder_in_its_place_are_named(tmp_path):
-    with pytest.raises(Exception, match="nothing there, expected a file or a folder"):
+    with pytest.raises(ImportProblem, match="nothing there, expected a file or a folder"):
         open_dataset("csv", tmp_path / "gone.csv")
     assert "is a directory" in refusal(open_dataset("csv", tmp_path).references())

@@ -1,0 +1,76 @@
+"""How fast the readers are, and how much memory they need beyond the rows they hand out.
+
+    python -m benchmarks.importers ../shared/data
+    python -m benchmarks.importers            # made-up files only
+
+The files are read and thrown away: what storing the rows costs is measured elsewhere.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from judgments.importers import open_candidates, open_dataset, open_judgments
+
+MADE_UP_LINES = 200_000
+
+
+def measured(label: str, rows: Callable[[], Iterator[object]]) -> None:
+    """Print rows, seconds and rows a second of one pass, and the peak memory of another."""
+    start = time.perf_counter()
+    count = sum(1 for _ in rows())
+    seconds = time.perf_counter() - start
+    tracemalloc.start()
+    for _ in rows():
+        continue
+    peak = tracemalloc.get_traced_memory()[1] / 1e6
+    tracemalloc.stop()
+    print(f"{label:34} {count:9,} rows {seconds:7.2f} s {count / seconds:12,.0f} rows/s {peak:8.1f} MB peak")
+
+
+def published(data: Path) -> None:
+    """The published sets, as in ../shared/data."""
+    coco = data / "coco-captions"
+    flickr, pascal, abstract = data / "flickr8k", data / "pascal-50s", data / "abstract-50s"
+    measured("flickr8k captions", lambda: open_dataset("flickr8k", flickr).references())
+    measured("flickr8k expert grades", lambda: open_judgments("flickr8k-expert", flickr).judgments())
+    measured("flickr8k crowd judgments", lambda: open_judgments("flickr8k-crowd", flickr).judgments())
+    measured(
+        "coco captions", lambda: open_dataset("coco", coco / "captions_karpathy_test4.json").references()
+    )
+    measured("coco results", lambda: open_candidates("coco", coco / "human_results.json").candidates())
+    measured("pascal-50s references", lambda: open_dataset("pascal-50s", pascal).references())
+    measured("pascal-50s pairs", lambda: open_dataset("pascal-50s", pascal).pairs())
+    measured(
+        "pascal-50s pairwise votes",
+        lambda: open_judgments("pascal-50s", pascal, protocol="pairwise").judgments(),
+    )
+    measured("abstract-50s triplets", lambda: open_judgments("abstract-50s", abstract).judgments())
+
+
+def made_up(folder: Path, lines: int) -> None:
+    """Tables of `lines` records: five captions an image, three judgments a unit."""
+    captions, judgments = folder / "d.jsonl", folder / "j.csv"
+    with captions.open("w", encoding="utf-8") as stream:
+        for n in range(lines):
+            row = {"image": f"{n // 5:08}.jpg", "caption": f"A dog runs through the snow {n}"}
+            stream.write(json.dumps(row) + "\n")
+    with judgments.open("w", encoding="utf-8") as stream:
+        stream.write("unit,worker,protocol,image,first,value\n")
+        for n in range(lines):
+            stream.write(f"u{n // 3},w{n % 3},relevance,{n // 30}.jpg,c{n // 3},{n % 2}\n")
+    measured("jsonl data set", lambda: open_dataset("jsonl", captions).references())
+    measured("csv judgments", lambda: open_judgments("csv", judgments).judgments())
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        published(Path(sys.argv[1]))
+    with tempfile.TemporaryDirectory() as scratch:
+        made_up(Path(scratch), MADE_UP_LINES)

@@ -1,0 +1,102 @@
+"""Whatever a file holds, it is read or refused by name: no other error, and never a half sentence."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgments.importers import ImportProblem, open_candidates, open_dataset, open_judgments
+
+GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
+    "csv data set": (
+        b'image,caption,split,url\na.jpg,"One, ""two""",dev,https://x.org\nb.jpg,Three,,\n',
+        lambda path: open_dataset("csv", path).references(),
+    ),
+    "jsonl data set": (
+        b'{"image": 1, "caption": "One \\u00e9", "caption_id": "x"}\n{"image": "b", "caption": "Two"}\n',
+        lambda path: open_dataset("jsonl", path).references(),
+    ),
+    "coco data set": (
+        b'{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": [{"id": 2, "image_id": 1, "caption": "A"}]}',
+        lambda path: open_dataset("coco", path).references(),
+    ),
+    "flickr8k data set": (
+        b"a.jpg#0\tOne\na.jpg#1\tTwo\nb.jpg.1#0\tThree\n",
+        lambda path: open_dataset("flickr8k", path).references(),
+    ),
+    "coco candidates": (
+        b'[{"image_id": 1, "caption": "One"}, {"image_id": "2", "caption": "Two"}]',
+        lambda path: open_candidates("coco", path).candidates(),
+    ),
+    "csv candidates": (
+        b"image;caption;rank;score\na;One;0;1.5\na;Two;1;1e3\n",
+        lambda path: open_candidates("csv", path).candidates(),
+    ),
+    "csv judgments": (
+        b"unit,worker,protocol,value,used,seconds,accepted_at,answer\n"
+        b'u,w,graded,4,true,1.5,2026-01-01T10:00:00Z,"[1, 2]"\n',
+        lambda path: open_judgments("csv", path).judgments(),
+    ),
+    "jsonl judgments": (
+        b'{"unit": "u", "worker": "w", "protocol": "triplet", "value": 1, "presented": "first-left"}\n',
+        lambda path: open_judgments("jsonl", path).judgments(),
+    ),
+    "expert grades": (
+        b"a.jpg\tb.jpg#2\t1\t2\t4\n",
+        lambda path: open_judgments("flickr8k-expert", path).judgments(),
+    ),
+    "crowd judgments": (
+        b"a.jpg\tb.jpg#2\t0.333333\t1\t2\n",
+        lambda path: open_judgments("flickr8k-crowd", path).judgments(),
+    ),
+}
+DAMAGE = st.one_of(
+    st.binary(max_size=6),
+    st.sampled_from(
+        [
+            b"\x00",
+            b"\xff\xfe",
+            b"\xef\xbb\xbf",
+            b'"',
+            b"\n",
+            b"\r",
+            b"\t",
+            b"{}",
+            b"NaN",
+            b"-1e999",
+            b"\x1f\x8b",
+        ]
+    ),
+)
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_the_undamaged_file_is_read(tmp_path, name):
+    content, rows = GOOD[name]
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    assert list(rows(path))
+
+
+@pytest.mark.parametrize("name", GOOD)
+@settings(max_examples=150, deadline=None)
+@given(damage=DAMAGE, at=st.floats(0, 1), lost=st.integers(0, 8))
+def test_a_damaged_file_is_read_or_refused_in_one_sentence(name, damage, at, lost):
+    content, rows = GOOD[name]
+    start = round(at * len(content))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "file"
+        path.write_bytes(content[:start] + damage + content[start + lost :])
+        try:
+            list(rows(path))
+        except ImportProblem as problem:
+            said = str(problem)
+            assert said.startswith(str(path))
+            assert ": found " in said
+            assert ", expected " in said
+            assert "\n" not in said

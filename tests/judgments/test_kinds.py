@@ -1,0 +1,214 @@
+"""What each kind makes of a dataset (H13, V15), and what several answers say together."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from judgments.design import make_design
+from judgments.errors import DesignError
+from judgments.kinds import KINDS
+from judgments.material import Batch, Image, Material, Text
+from tests.judgments.material import made_up
+
+
+def batch_of(material: Material, protocol: str, **values: Any) -> Batch:
+    design = make_design({"name": "x", "dataset": "made-up", "protocol": protocol, "seed": 11} | values)
+    return KINDS[protocol].batch(design, material)
+
+
+def units_of(batch: Batch) -> list:
+    return [unit for hit in batch.hits for unit in hit.units]
+
+
+def test_a_pair_gives_one_triplet_per_reference() -> None:
+    batch = batch_of(made_up(), "triplet", sampling={"pairs": {"HC": 4, "MM": 4}})
+    count = Counter(unit.pair for unit in units_of(batch))
+    assert {pair.key: len(pair.references) for pair in batch.pairs} == dict(count)
+    for unit in units_of(batch):
+        assert unit.reference.text not in (unit.first.text, unit.second.text)
+
+
+def test_a_triplet_page_holds_no_image_twice_where_there_are_enough() -> None:
+    batch = batch_of(
+        made_up(), "triplet", sampling={"pairs": {"HC": 14, "MM": 14}}, units_per_hit=10,
+        controls={"per_hit": 1},
+    )  # fmt: skip
+    for hit in batch.hits[:-1]:
+        judged = [unit.image for unit in hit.units if not unit.control]
+        assert len(judged) == 9
+        assert len(set(judged)) == 9
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+def test_controls_come_from_the_control_split_and_have_ids_of_their_own(protocol: str) -> None:
+    batch = batch_of(made_up(), protocol, controls={"per_hit": 1}, units_per_hit=5, images_per_hit=3)
+    controls = [unit for unit in units_of(batch) if unit.control]
+    judged = [unit for unit in units_of(batch) if not unit.control]
+    dev = {image.name for image in made_up().images if image.split == "dev"}
+    assert {unit.image for unit in controls} <= dev
+    assert not {unit.image for unit in judged} & dev
+    assert all(unit.expected is not None for unit in controls)
+    assert all(unit.expected is None for unit in judged)
+    assert len({unit.key for unit in units_of(batch)}) == len(units_of(batch))
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
+def test_the_right_option_of_a_control_pair_is_a_caption_of_its_image(protocol: str) -> None:
+    batch = batch_of(made_up(), protocol, controls={"per_hit": 2}, units_per_hit=5)
+    controls = [unit for unit in units_of(batch) if unit.control]
+    for unit in controls:
+        right, wrong = (unit.first, unit.second) if unit.expected == 1 else (unit.second, unit.first)
+        assert right.key.startswith(f"{unit.image}#")
+        assert not wrong.key.startswith(f"{unit.image}#")
+        if protocol == "triplet":
+            assert unit.reference.key.startswith(f"{unit.image}#")
+            assert unit.reference.text != right.text
+    assert {unit.expected for unit in controls} == {1, 2}
+
+
+def test_a_relevance_page_has_six_images_of_ten_captions_with_one_control_image() -> None:
+    material = made_up(20, systems=1)
+    batch = batch_of(material, "relevance", controls={"per_hit": 1})
+    for hit in batch.hits[:-3]:
+        images = [unit.image for unit in hit.units]
+        groups = list(dict.fromkeys(images))
+        assert len(groups) == 6
+        assert images == sorted(images, key=groups.index), "an image's captions stand together"
+        control = [unit for unit in hit.units if unit.control]
+        assert len(control) == 10
+        assert len({unit.image for unit in control}) == 1
+        right = [unit for unit in control if unit.expected == 1]
+        assert 1 <= len(right) <= 3
+        assert all(unit.first.key.startswith(f"{unit.image}#") for unit in right)
+        assert not any(unit.first.key.startswith(f"{unit.image}#") for unit in control if unit.expected == 0)
+
+
+def test_relevance_crosses_every_distinct_text_with_every_image() -> None:
+    same = Text("c-1", "a dog")
+    images = tuple(
+        Image(
+            f"i{n}",
+            "",
+            (Text(f"i{n}#0", f"reference {n}"),),
+            (("a", same), ("b", Text(f"c{n}", f"text {n}"))),
+        )
+        for n in range(4)
+    )
+    batch = batch_of(Material("small", images), "relevance")
+    judged = {(unit.image, unit.first.text) for unit in units_of(batch)}
+    assert len(judged) == batch.unit_count == 4 * 5
+
+
+def overlapping() -> Material:
+    """Twelve images; each text shares words with its own image alone, so the filter passes one text an image."""
+    words = ("dog", "cat", "horse", "bird", "cow", "sheep", "zebra", "bear", "giraffe", "goat", "fox", "hen")
+    return Material(
+        "overlapping",
+        tuple(
+            Image(
+                f"i{n}", "test", (Text(f"i{n}#0", f"{word} jumps fence"),), (("a", Text(f"c{n}", f"{word} river")),)
+            )
+            for n, word in enumerate(words)
+        ),
+    )  # fmt: skip
+
+
+def test_filtered_pairs_fill_the_last_group_and_are_marked() -> None:
+    batch = batch_of(overlapping(), "relevance", filter={"bleu_pre": 0.25, "fill_to": 10})
+    assert batch.notes == {"candidate_pairs": 144, "passed_filter": 12}
+    for hit in batch.hits:
+        for image in {unit.image for unit in hit.units}:
+            group = [unit for unit in hit.units if unit.image == image]
+            assert len(group) == 10
+            assert sum(not unit.filtered for unit in group) == 1
+
+
+def test_without_filling_only_what_passes_is_judged() -> None:
+    batch = batch_of(overlapping(), "relevance", filter={"bleu_pre": 0.25})
+    assert batch.unit_count == 12
+    assert not any(unit.filtered for unit in units_of(batch))
+
+
+def test_a_group_stays_short_where_too_few_were_filtered() -> None:
+    batch = batch_of(
+        overlapping(), "relevance", filter={"bleu_pre": 0.25, "fill_to": 20}, captions_per_image=20
+    )
+    assert batch.unit_count == 144
+
+
+def test_equality_with_the_filter_s_threshold_is_kept() -> None:
+    # one of the two content words matches: Bleu-pre is exactly 1/2
+    assert batch_of(overlapping(), "relevance", filter={"bleu_pre": 0.5}).unit_count == 12
+    with pytest.raises(DesignError, match="no image-caption pair reaches"):
+        batch_of(overlapping(), "relevance", filter={"bleu_pre": 0.51})
+
+
+def test_a_graded_page_never_holds_an_image_twice() -> None:
+    batch = batch_of(made_up(), "graded", units_per_hit=8, controls={"per_hit": 1})
+    for hit in batch.hits:
+        images = [unit.image for unit in hit.units]
+        assert len(set(images)) == len(images)
+        assert sum(unit.control for unit in hit.units) == 1
+    assert batch.unit_count == 14 * 42
+    assert {unit.expected for unit in units_of(batch) if unit.control} == {"3-4", "1-2"}
+
+
+def test_a_number_of_images_is_drawn_with_the_seed() -> None:
+    batch = batch_of(made_up(), "graded", sampling={"images": 3})
+    assert len({unit.image for unit in units_of(batch)}) == 3
+    with pytest.raises(DesignError, match=r"sampling\.images is 99, but the split has 14 images"):
+        batch_of(made_up(), "graded", sampling={"images": 99})
+
+
+def test_a_dataset_without_splits_sets_a_tenth_aside_for_controls() -> None:
+    images = tuple(Image(i.name, "", i.references, i.outputs) for i in made_up(40).images)
+    batch = batch_of(Material("plain", images), "graded", controls={"per_hit": 1}, units_per_hit=10)
+    control = {unit.image for unit in units_of(batch) if unit.control}
+    judged = {unit.image for unit in units_of(batch) if not unit.control}
+    assert len(control) <= 4
+    assert len(judged) == 36
+    assert not control & judged
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+def test_controls_without_a_control_split_are_refused(protocol: str) -> None:
+    with pytest.raises(DesignError, match="control split 'dev' has 0 images"):
+        batch_of(made_up(dev=0), protocol, controls={"per_hit": 1})
+
+
+def test_relevance_without_systems_is_refused() -> None:
+    with pytest.raises(DesignError, match="import candidates first"):
+        batch_of(made_up(systems=0), "relevance")
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
+def test_majority_names_winner_share_margin_and_tie(protocol: str) -> None:
+    found = KINDS[protocol].consensus([7, 7, 7, 8, 8, 9], [1, 2, 1, 1, 2, 2])
+    assert (found[7].value, found[7].n, found[7].tie, found[7].votes) == (1, 3, False, {"1": 2, "2": 1})
+    assert found[7].share == pytest.approx(2 / 3)
+    assert found[7].margin == pytest.approx(1 / 3)
+    assert (found[8].value, found[8].tie, found[8].margin) == (None, True, 0)
+    assert (found[9].value, found[9].share) == (2, 1)
+
+
+def test_relevant_is_two_thirds_yes_compared_exactly() -> None:
+    found = KINDS["relevance"].consensus(
+        [1] * 3 + [2] * 3 + [3] * 6 + [4] * 6, [1, 1, 0, 1, 0, 0, 1, 1, 1, 1, 0, 0, 1, 1, 1, 0, 0, 0]
+    )
+    assert [found[unit].value for unit in (1, 2, 3, 4)] == [1, 0, 1, 0]
+    assert not any(one.tie for one in found.values())
+
+
+def test_a_grade_is_the_mean() -> None:
+    found = KINDS["graded"].consensus([1, 1, 1, 2], [4, 3, 3, 1])
+    assert found[1].value == pytest.approx(10 / 3)
+    assert found[1].votes == {"1": 0, "2": 0, "3": 2, "4": 1}
+    assert found[2].value == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "expected", "right"), [(4, "3-4", True), (2, "3-4", False), (1, "1-2", True), (3, "1-2", False)]
+)
+def test_a_graded_control_takes_two_grades(value: int, expected: str, right: bool) -> None:
+    assert KINDS["graded"].is_right(value, expected) is right

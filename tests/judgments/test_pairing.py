@@ -1,0 +1,137 @@
+"""Candidate pairs are what V15 section 6 says, and systems take part equally."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from judgments.errors import DesignError
+from judgments.material import Image, Material, Pair, Text
+from judgments.pairing import draw_pairs
+from tests.judgments.material import made_up
+
+
+def pairs_of(material: Material, wanted: dict[str, int], *, seed: int = 5, **options: object) -> list[Pair]:
+    given: dict = {"references": "all", "source": "auto", "seed": seed} | options
+    return draw_pairs(material, [i for i in material.images if i.split != "dev"], wanted=wanted, **given)
+
+
+def test_each_kind_pairs_what_its_name_says() -> None:
+    material = made_up()
+    images = {image.name: image for image in material.images}
+    pairs = pairs_of(material, {"HC": 30, "HI": 30, "HM": 30, "MM": 30})
+    assert Counter(pair.kind for pair in pairs) == {"HC": 30, "HI": 30, "HM": 30, "MM": 30}
+    for pair in pairs:
+        own = {text.key for text in images[pair.image].references}
+        outputs = {text.key: name for name, text in images[pair.image].outputs}
+        candidates = {pair.first.key, pair.second.key}
+        assert pair.first.text != pair.second.text
+        assert len(candidates & own) == {"HC": 2, "HI": 1, "HM": 1, "MM": 0}[pair.kind]
+        machines = {pair.first_system, pair.second_system} - {None}
+        assert len(machines) == {"HC": 0, "HI": 0, "HM": 1, "MM": 2}[pair.kind]
+        assert machines == {outputs[key] for key in candidates if key in outputs}
+
+
+def test_human_candidates_are_held_out_of_the_pair_s_references() -> None:
+    material = made_up()
+    for pair in pairs_of(material, {"HC": 30, "HI": 30, "HM": 30, "MM": 30}):
+        human = {pair.first.key, pair.second.key}
+        assert not human & set(pair.references)
+        assert len(pair.references) == {"HC": 3, "HI": 4, "HM": 4, "MM": 5}[pair.kind]
+
+
+def test_a_reference_with_a_candidate_s_words_is_held_out_too() -> None:
+    twice = Image(
+        "image-0",
+        "test",
+        (Text("a", "a dog"), Text("b", "a dog"), Text("c", "a cat"), Text("d", "a cow")),
+    )
+    material = Material("twins", (twice,))
+    for pair in pairs_of(material, {"HC": 3}):
+        texts = {pair.first.text, pair.second.text}
+        assert len(texts) == 2
+        left = [text.text for text in twice.references if text.key in pair.references]
+        assert not texts & set(left)
+
+
+@pytest.mark.parametrize("kind", ["HM", "MM"])
+def test_systems_take_part_in_equally_many_pairs(kind: str) -> None:
+    pairs = pairs_of(made_up(40, systems=5), {kind: 60})
+    counts = Counter(name for pair in pairs for name in (pair.first_system, pair.second_system) if name)
+    assert len(counts) == 5
+    assert max(counts.values()) - min(counts.values()) <= 1
+
+
+def test_no_pair_is_drawn_twice() -> None:
+    pairs = pairs_of(made_up(8, references=4, dev=2), {"HC": 36})
+    assert len({frozenset((pair.image, pair.first.key, pair.second.key)) for pair in pairs}) == 36
+
+
+def test_equal_texts_of_two_systems_are_never_paired_and_count_once() -> None:
+    same = Text("c-same", "the same words")
+    image = Image(
+        "image-0",
+        "test",
+        (Text("r", "a reference"),),
+        (("one", same), ("two", same), ("three", Text("c-other", "other words"))),
+    )
+    material = Material("equal", (image,))
+    assert len(pairs_of(material, {"MM": 1})) == 1
+    with pytest.raises(DesignError, match="asks for 2 MM pairs, but dataset 'equal' gives 1"):
+        pairs_of(material, {"MM": 2})
+
+
+def test_the_same_seed_draws_the_same_pairs_and_another_seed_others() -> None:
+    material = made_up()
+    assert pairs_of(material, {"HC": 20}) == pairs_of(material, {"HC": 20})
+    assert pairs_of(material, {"HC": 20}) != pairs_of(material, {"HC": 20}, seed=6)
+
+
+def test_another_kind_beside_it_shifts_no_draw() -> None:
+    material = made_up()
+    alone = pairs_of(material, {"MM": 10})
+    beside = [pair for pair in pairs_of(material, {"HC": 10, "MM": 10}) if pair.kind == "MM"]
+    assert alone == beside
+
+
+def test_without_numbers_there_are_a_hundred_of_each_kind_or_as_many_as_there_are() -> None:
+    counts = Counter(pair.kind for pair in pairs_of(made_up(10, systems=2, dev=2), {}))
+    assert counts == {"HC": 80, "HI": counts["HI"], "HM": 80, "MM": 8}
+    assert 0 < counts["HI"] <= 40
+
+
+def test_references_are_drawn_with_the_seed_and_keep_their_order() -> None:
+    pairs = pairs_of(made_up(), {"MM": 10}, references=2)
+    for pair in pairs:
+        assert len(pair.references) == 2
+        assert list(pair.references) == sorted(pair.references)
+    with pytest.raises(DesignError, match=r"sampling\.references is 9"):
+        pairs_of(made_up(), {"MM": 10}, references=9)
+
+
+def test_published_pairs_are_taken_as_they_are() -> None:
+    material = made_up()
+    published = tuple(
+        Pair(
+            key=str(number),
+            kind="MM",
+            image=f"image-{number % 10}",
+            first=Text(f"x{number}", f"one {number}"),
+            second=Text(f"y{number}", f"two {number}"),
+            first_system="machine-1",
+            second_system=f"machine-{2 + number % 2}",
+            references=(f"image-{number % 10}#0",),
+        )
+        for number in range(20)
+    )
+    material = replace(material, published=published)
+    drawn = pairs_of(material, {"MM": 6})
+    assert all(pair in published for pair in drawn)
+    assert Counter(pair.second_system for pair in drawn) == {"machine-2": 3, "machine-3": 3}
+    fresh = pairs_of(material, {"MM": 6}, source="references")
+    assert not any(pair in published for pair in fresh)
+
+
+def test_published_pairs_of_a_dataset_without_any_are_refused() -> None:
+    with pytest.raises(DesignError, match="comes with no candidate pairs"):
+        pairs_of(made_up(), {"MM": 6}, source="published")
