@@ -8,3 +8,10 @@ class AnnotationConfig(AppConfig):
 
     name = "annotation"
     verbose_name = "Annotation"
+
+    def ready(self) -> None:
+        """Says who does this app's jobs."""
+        from judgments import jobs
+
+        jobs.register("import_judgments", "annotation.handlers.import_judgments")
+        jobs.register("rehearse", "annotation.handlers.rehearse")

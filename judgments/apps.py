@@ -8,3 +8,11 @@ class JudgmentsConfig(AppConfig):
 
     name = "judgments"
     verbose_name = "Judgments"
+
+    def ready(self) -> None:
+        """Says who does this app's jobs."""
+        from judgments import jobs
+
+        jobs.register("import_dataset", "judgments.handlers.import_dataset")
+        jobs.register("import_candidates", "judgments.handlers.import_candidates")
+        jobs.register("generate_hits", "judgments.handlers.generate")

@@ -104,7 +104,7 @@ class StudyAdmin(QuorumAdmin):
     def get_urls(self) -> list[URLPattern]:
         """The pages and steps that the apps have added, before the admin's own."""
         own = [
-            path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_file"),
+            path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_from_file"),
             path("<int:pk>/do/<slug:name>/", self.admin_site.admin_view(require_POST(self.step_view)), name="judgments_study_do"),
         ]
         own += [
@@ -148,7 +148,9 @@ class StudyAdmin(QuorumAdmin):
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         """What every page of a study shows."""
         may_change = self.has_change_permission(request, study)
-        return study_context(self.admin_site, request, study, active=active, may_change=may_change)
+        context = study_context(self.admin_site, request, study, active=active, may_change=may_change)
+        never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+        return context | {"may_delete": never_opened and self.has_delete_permission(request, study)}
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
         """The study, if the person may do this to it."""

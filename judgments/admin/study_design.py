@@ -174,5 +174,5 @@ def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> 
 
 
 add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view))
-add_page(StudyPage(name="file", label="", order=11, view=show_file))
+add_page(StudyPage(name="study-file", label="", order=11, view=show_file))
 add_step(StudyStep(name="duplicate", label="Duplicate", run=_duplicate, states=frozenset(Study.State.values)))

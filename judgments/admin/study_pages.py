@@ -14,6 +14,7 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from judgments.admin.addresses import preview_address
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 
@@ -106,6 +107,8 @@ def study_context(
         "kind": KINDS[study.protocol],
         "study_tabs": tabs,
         "study_steps": steps,
+        "active_page": active,
+        "preview_link": preview_address(study),
         "may_change": may_change,
         "jobs": jobs_to_show(study),
     }
