@@ -10,8 +10,8 @@ class AnnotationConfig(AppConfig):
     verbose_name = "Annotation"
 
     def ready(self) -> None:
-        """Says who does this app's jobs."""
-        from judgments import jobs
+        """Registers the long work of this app."""
+        from judgments.jobs import register
 
-        jobs.register("import_judgments", "annotation.handlers.import_judgments")
-        jobs.register("rehearse", "annotation.handlers.rehearse")
+        register("import_judgments", "annotation.handlers.import_judgments")
+        register("rehearse", "annotation.handlers.rehearse")

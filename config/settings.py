@@ -5,7 +5,7 @@ from pathlib import Path
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 
-from config.secret import load_secret_key
+from config.installation import data_folder, load_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -13,7 +13,7 @@ env = environ.Env()
 env.read_env(BASE_DIR / ".env")  # the environment wins over the file
 
 # --- where things are kept ------------------------------------------------------------------------
-DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "var"))).expanduser().resolve()
+DATA_DIR = data_folder(env.str("DATA_DIR", default=str(BASE_DIR / "var")))
 SECRET_KEY = env.str("SECRET_KEY", default="") or load_secret_key(DATA_DIR / "secret_key")
 MEDIA_ROOT = DATA_DIR / "media"  # no MEDIA_URL: uploads leave through a view that asks who wants them
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / "staticfiles")))
@@ -139,13 +139,21 @@ DATABASES = {"default": {**_database, "CONN_MAX_AGE": 600, "CONN_HEALTH_CHECKS":
 
 # --- long work ------------------------------------------------------------------------------------
 # The row in judgments_job is the truth; a message only wakes a worker (docs/decisions/0002-jobs.md).
-CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or "filesystem://"
+CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="") or "filesystem://localhost"
 if CELERY_BROKER_URL.startswith("filesystem:"):
-    CELERY_BROKER_TRANSPORT_OPTIONS = {
+    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
         "data_folder_in": str(BROKER_DIR / "messages"),
         "data_folder_out": str(BROKER_DIR / "messages"),
         "control_folder": str(BROKER_DIR / "control"),
         "polling_interval": 0.25,
+    }
+else:
+    # One try, then the request that asked goes on without: the sweep sends what could not be sent.
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        "max_retries": 1,
+        "interval_start": 0,
+        "interval_step": 0,
+        "socket_connect_timeout": 2,
     }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_IGNORE_RESULT = True
@@ -153,17 +161,10 @@ CELERY_TASK_PUBLISH_RETRY = False  # a message that cannot be sent is replaced b
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_SEND_TASK_EVENTS = False
-CELERY_BEAT_SCHEDULE_FILENAME = str(BROKER_DIR / "beat")
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False  # nobody steers workers; the row tells how far they are
 CELERY_TIMEZONE = "UTC"
 JOB_SWEEP_SECONDS = env.int("JOB_SWEEP_SECONDS", default=15)
 JOB_STALE_SECONDS = env.int("JOB_STALE_SECONDS", default=120)
-CELERY_BEAT_SCHEDULE = {
-    "sweep-jobs": {
-        "task": "judgments.sweep_jobs",
-        "schedule": JOB_SWEEP_SECONDS,
-        "options": {"expires": JOB_SWEEP_SECONDS},
-    },
-}
 
 # --- people ---------------------------------------------------------------------------------------
 AUTH_PASSWORD_VALIDATORS = [
@@ -264,6 +265,7 @@ LOGGING = {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "matplotlib": {"level": "WARNING"},
-        "kombu": {"level": "WARNING"},
+        "celery.app.trace": {"level": "WARNING"},  # the rows tell what was done
+        "celery.worker.strategy": {"level": "WARNING"},
     },
 }

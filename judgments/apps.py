@@ -10,9 +10,9 @@ class JudgmentsConfig(AppConfig):
     verbose_name = "Judgments"
 
     def ready(self) -> None:
-        """Says who does this app's jobs."""
-        from judgments import jobs
+        """Registers the long work of this app."""
+        from judgments.jobs import register
 
-        jobs.register("import_dataset", "judgments.handlers.import_dataset")
-        jobs.register("import_candidates", "judgments.handlers.import_candidates")
-        jobs.register("generate_hits", "judgments.handlers.generate")
+        register("import_dataset", "judgments.handlers.import_dataset")
+        register("import_candidates", "judgments.handlers.import_candidates")
+        register("generate_hits", "judgments.handlers.generate")

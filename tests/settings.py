@@ -17,6 +17,8 @@ os.environ |= {
     "ALLOWED_HOSTS": "localhost,127.0.0.1,testserver",
     "HTTPS": "false",
     "DEBUG": "false",
+    # Playwright keeps an event loop in the main thread, which Django takes for asynchronous code.
+    "DJANGO_ALLOW_ASYNC_UNSAFE": "1",
 }
 
 from config.settings import *  # noqa: E402, F403

@@ -1,10 +1,23 @@
-"""The signing key of an installation: made once, readable by its owner alone."""
+"""What an installation keeps for itself: its data folder, and a signing key made once."""
 
 import os
 import secrets
 from pathlib import Path
 
 from django.core.exceptions import ImproperlyConfigured
+
+
+def data_folder(name: str) -> Path:
+    """The folder `name`, made when it is not there; raises ImproperlyConfigured when it cannot be."""
+    path = Path(name).expanduser().resolve()
+    try:
+        path.mkdir(mode=0o750, parents=True, exist_ok=True)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"The data folder {path} cannot be made ({error.strerror}): set DATA_DIR to a folder that can be "
+            f"written to."
+        ) from error
+    return path
 
 
 def load_secret_key(path: Path) -> str:
@@ -28,7 +41,6 @@ def load_secret_key(path: Path) -> str:
 
 def _make(path: Path) -> None:
     # Server and worker start together: each writes a file of its own, and the first to link it wins.
-    path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
     mine = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
