@@ -1,0 +1,202 @@
+"""What the judgments of a study say together: consensus, agreement, workers. Pure; arrays in, records out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.provenance import plain
+from evaluation.quality import ControlRecord
+from evaluation.records import Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.statistics.aggregation import pair_winners
+from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments
+from evaluation.statistics.meta import wilson_interval
+from judgments.kinds import Consensus, Kind
+
+RESAMPLES = 1000
+NO_ONE = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
+ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
+
+
+@dataclass(frozen=True, slots=True)
+class PairConsensus:
+    """The winner of a candidate pair: 1, 2, or None; ``published`` where no judgment stands behind it.
+
+    ``wins``, ``losses`` and ``ties`` count the pair's judged units from the first candidate's side.
+    """
+
+    value: int | None
+    wins: int
+    losses: int
+    ties: int
+    tie: bool
+    published: bool
+
+
+def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
+    """Unit row id -> what its used judgments say; units without any are left out."""
+    counted = table.counted
+    if not counted.any():
+        return {}
+    return kind.consensus(table.unit[counted].tolist(), table.value[counted].astype(np.int64).tolist())
+
+
+def pair_consensus(
+    units: Sequence[UnitRow], pairs: Sequence[PairRow], found: Mapping[int, Consensus]
+) -> dict[int, PairConsensus]:
+    """Pair row id -> its winner (V15 §3: the candidate that wins most of the pair's triplets).
+
+    A triplet that is tied itself is counted and decides nothing; a pair whose candidates win equally often is
+    a tie. A pair without judged units has its published winner, or none.
+    """
+    judged = [unit for unit in units if unit.pair is not None and unit.pk in found]
+    outcomes = [int(found[unit.pk].value or 0) for unit in judged]
+    winners: dict[int, PairConsensus] = {}
+    if judged:
+        result = pair_winners([unit.pair for unit in judged], outcomes, triplet_ties="set-aside")
+        rows = zip(
+            result.pairs.tolist(), result.winner.tolist(), result.wins.tolist(), result.losses.tolist(),
+            result.ties.tolist(), strict=True,
+        )  # fmt: skip
+        for pair, winner, wins, losses, ties in rows:
+            winners[pair] = PairConsensus(winner or None, wins, losses, ties, tie=not winner, published=False)
+    for row in pairs:
+        if row.pk not in winners:
+            known = row.published_winner
+            winners[row.pk] = PairConsensus(known, 0, 0, 0, tie=False, published=known is not None)
+    return winners
+
+
+def measure_agreement(
+    kind: Kind, table: JudgmentTable, units: Sequence[UnitRow], workers: Sequence[WorkerRow], *, seed: int
+) -> dict[str, Any]:
+    """Krippendorff's alpha of the used judgments, with bootstrap intervals over units.
+
+    Keys: ``alpha`` at the kind's level; ``ordinal`` where the level is interval; ``by_kind`` where units have
+    pair kinds; ``one_against_rest``: how often one judge says what the majority of the unit's others says;
+    ``per_worker``: whether figures of single workers can be given.
+    """
+    counted = table.counted
+    columns = (table.unit[counted], table.worker[counted], table.value[counted])
+
+    def alpha(level: str, keep: Any = slice(None)) -> dict[str, Any]:
+        unit, worker, value = (column[keep] for column in columns)
+        return alpha_dict(alpha_of_judgments(unit, worker, value, level, resamples=RESAMPLES, seed=seed))
+
+    agreement: dict[str, Any] = {"alpha": alpha(kind.level)}
+    if kind.level == "interval":
+        agreement["ordinal"] = alpha("ordinal")
+    kinds = _kinds_of(columns[0], units)
+    names = [str(name) for name in np.unique(kinds) if name]
+    if names:
+        agreement["by_kind"] = {name: alpha(kind.level, kinds == name) for name in names}
+    if kind.level == "nominal":
+        agreement["one_against_rest"] = one_against_rest(table, units)
+    anonymous = any(worker.anonymous for worker in workers)
+    agreement["per_worker"] = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    return agreement
+
+
+def alpha_dict(result: AgreementResult) -> dict[str, Any]:
+    """An agreement figure as JSON; ``n`` is the number of units with two judgments or more."""
+    return {
+        "value": plain(result.value),
+        "low": plain(result.low),
+        "high": plain(result.high),
+        "n": result.pairable,
+        "level": result.level,
+        "units": result.units,
+        "workers": result.raters,
+        "judgments": result.judgments,
+        "confidence": result.confidence,
+        "resamples": result.resamples,
+        "seed": result.seed,
+        "reason": result.reason,
+        "note": result.note,
+    }
+
+
+def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
+    """(N,) pair kind of each unit id in ``unit``; "" where it has none."""
+    kind_of = {row.pk: row.kind for row in units}
+    return np.array([kind_of[pk] for pk in unit.tolist()], dtype=np.str_)
+
+
+def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow]) -> dict[str, Any]:
+    """How often one judge says what the majority of the unit's others says: people's own level.
+
+    By pair kind and over all ("all"), with Wilson intervals. Judgments whose others are tied, or that have none,
+    are left out and counted.
+    """
+    counted = table.counted
+    unit, value = table.unit[counted], table.value[counted]
+    kinds = _kinds_of(unit, units)
+    names = [str(name) for name in np.unique(kinds) if name]
+    _, rows = np.unique(unit, return_inverse=True)
+    labels, columns = np.unique(value, return_inverse=True)
+    counts = np.zeros((int(rows.max(initial=-1)) + 1, len(labels)), dtype=np.int64)
+    np.add.at(counts, (rows, columns), 1)
+    others = counts[rows]
+    others[np.arange(len(rows)), columns] -= 1
+    most = others.max(axis=1, initial=0)
+    decided = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)
+    same = decided & (others[np.arange(len(rows)), columns] == most)
+    figures = {}
+    for name in (*names, "all"):
+        here = kinds == name if name != "all" else np.ones(len(rows), dtype=bool)
+        n, correct = int((decided & here).sum()), int((same & here).sum())
+        low, high = wilson_interval(correct, n)
+        figures[name] = {
+            "value": plain(correct / n if n else None),
+            "low": plain(low),
+            "high": plain(high),
+            "n": n,
+            "left_out": int(here.sum()) - n,
+        }
+    return figures
+
+
+def worker_table(
+    table: JudgmentTable,
+    workers: Sequence[WorkerRow],
+    records: Mapping[int, ControlRecord],
+    wall_times: Mapping[int, Sequence[float]],
+) -> list[dict[str, Any]]:
+    """One row a worker, by name; anonymous places have none.
+
+    ``judgments`` are those on units, ``seconds`` the median time of a unit (from the page, else from the
+    assignment's wall time), ``left_share`` how often the option on the left was chosen.
+    """
+    rows = []
+    order = np.argsort(table.worker, kind="stable")
+    starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
+    ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
+    for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
+        if worker.anonymous:
+            continue
+        own = order[start:end]
+        record = records.get(worker.pk)
+        seconds = table.seconds[own]
+        seconds = seconds[~np.isnan(seconds)]
+        times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
+        sided = int(table.sided[own].sum())
+        judged = int((~table.control[own]).sum())
+        rows.append(
+            {
+                "worker": worker.name,
+                "judgments": judged,
+                "used_judgments": int((table.used[own] & ~table.control[own]).sum()),
+                "controls_seen": record.seen if record else 0,
+                "controls_right": record.right if record else 0,
+                "controls_share": record.share if record else None,
+                "used": record.used if record else bool(table.used[own].any()) or not len(own),
+                "seconds": float(np.median(times)) if len(times) else None,
+                "left_share": int(table.left[own].sum()) / sided if sided else None,
+                "simulated": worker.simulated,
+            }
+        )
+    return rows

@@ -1,0 +1,93 @@
+"""Files that are there whole or not at all: written beside their place and renamed at the end."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import uuid4
+
+from evaluation.errors import ExportError
+
+
+class HashedFile:
+    """A binary file that hashes and counts what is written to it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hash = hashlib.sha256()
+        self.size = 0
+
+    def write(self, data: bytes) -> int:
+        """Write, hash and count."""
+        self._hash.update(data)
+        self.size += len(data)
+        return self._file.write(data)
+
+    def write_text(self, text: str) -> None:
+        """Write ``text`` as UTF-8."""
+        self.write(text.encode())
+
+    def hexdigest(self) -> str:
+        """SHA-256 of everything written."""
+        return self._hash.hexdigest()
+
+    # what pyarrow asks of a file besides
+    closed = False
+
+    def flush(self) -> None:
+        """Hand on what is buffered."""
+        self._file.flush()
+
+    def close(self) -> None:
+        """The file belongs to ``whole_files``, which closes it."""
+        self.flush()
+
+    def readable(self) -> bool:
+        """Never."""
+        return False
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def seekable(self) -> bool:
+        """Never: a stream."""
+        return False
+
+
+def check_place(path: Path) -> None:
+    """Refuse a path that cannot be written before any work is done."""
+    if path.is_dir():
+        raise ExportError(f"{path} is a folder; expected the name of a file to write.")
+    if not path.parent.is_dir():
+        raise ExportError(f"The folder {path.parent} does not exist; nothing was written.")
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[HashedFile]:
+    """A file to write to that takes ``path``'s place when the block ends without an error.
+
+    Raises:
+        ExportError: the folder does not exist or cannot be written to.
+    """
+    check_place(path)
+    beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
+    try:
+        with beside.open("wb", buffering=1 << 20) as raw:
+            yield HashedFile(raw)
+        beside.replace(path)
+    except OSError as error:
+        raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from None
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """``value`` as indented JSON, or no file. An undefined number must have become null before."""
+    text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
+    with whole_file(path) as file:
+        file.write_text(f"{text}\n")

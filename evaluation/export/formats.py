@@ -1,0 +1,119 @@
+"""The formats of ``export_judgments``, declared as data: what each is, holds, and is written by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from evaluation.errors import ExportError
+from evaluation.export import consensus, tables
+from evaluation.export.files import HashedFile
+from evaluation.export.rows import JudgmentRows
+from judgments.kinds import KINDS
+from judgments.models import Study
+
+TASKS = ("annotation", "search")
+Write = Callable[[Study, HashedFile, str], tuple[dict[str, int], str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A file format.
+
+    Attributes:
+        name: what ``--format`` takes.
+        suffix: of a file whose name we choose.
+        content_type: for downloads.
+        what: one line for people.
+        fits: the sentence why it cannot hold a study, or "".
+        write: (study, file, task) -> counts, and the hash of the judgments where all of them passed by.
+    """
+
+    name: str
+    suffix: str
+    content_type: str
+    what: str
+    fits: Callable[[Study], str]
+    write: Write
+
+
+def _rows(write: Callable[[JudgmentRows, HashedFile], None]) -> Write:
+    def run(study: Study, file: HashedFile, task: str) -> tuple[dict[str, int], str]:
+        rows = JudgmentRows(study)
+        write(rows, file)
+        return rows.counts, rows.data_hash.hexdigest()
+
+    return run
+
+
+def _flickr8k(study: Study, file: HashedFile, task: str) -> tuple[dict[str, int], str]:
+    binary = KINDS[study.protocol].values == (0, 1)
+    write = consensus.write_flickr8k_crowd if binary else consensus.write_flickr8k_expert
+    return write(study, file), ""
+
+
+def _any(study: Study) -> str:
+    return ""
+
+
+def _captions_of_images(study: Study) -> str:
+    kind = KINDS[study.protocol]
+    if kind.compares_pairs or not kind.values:
+        return "it holds judgments of one caption of one image (relevance, graded)"
+    return ""
+
+
+def _closed(study: Study) -> str:
+    return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
+
+
+FORMATS = {
+    one.name: one
+    for one in (
+        Format("jsonl", "jsonl", "application/jsonl", "every judgment, one JSON object a line", _any,
+               _rows(tables.write_jsonl)),
+        Format("csv", "csv", "text/csv; charset=utf-8", "every judgment, for spreadsheet programs", _any,
+               _rows(tables.write_csv)),
+        Format("parquet", "parquet", "application/vnd.apache.parquet", "every judgment, typed columns", _any,
+               _rows(tables.write_parquet)),
+        Format("qrels", "qrels.txt", "text/plain; charset=utf-8", "consensus as TREC relevance judgments",
+               _captions_of_images, lambda study, file, task: (consensus.write_qrels(study, file, task=task), "")),
+        Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
+               "Flickr8k's crowd file (relevance) or expert file (graded)", _captions_of_images, _flickr8k),
+        Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
+               "workers x units, as agreement is computed from", _closed,
+               lambda study, file, task: (consensus.write_reliability(study, file), "")),
+    )
+}  # fmt: skip
+
+
+def format_named(name: str) -> Format:
+    """The format of this name.
+
+    Raises:
+        ExportError: there is none; the message names the nearest one.
+    """
+    if name not in FORMATS:
+        near = get_close_matches(name, FORMATS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise ExportError(f"There is no export format {name!r}; {hint}there are {', '.join(FORMATS)}.")
+    return FORMATS[name]
+
+
+def formats_for(study: Study) -> list[Format]:
+    """The formats that can hold ``study``, for download buttons."""
+    return [one for one in FORMATS.values() if not one.fits(study)]
+
+
+def check_fits(study: Study, chosen: Format) -> None:
+    """Refuse a study that the format cannot hold.
+
+    Raises:
+        ExportError: with the reason.
+    """
+    why = chosen.fits(study)
+    if why:
+        raise ExportError(
+            f"Format {chosen.name} does not fit study {study.slug!r} ({study.protocol}): {why}."
+        )

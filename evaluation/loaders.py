@@ -1,0 +1,205 @@
+"""From rows to arrays and plain records: the only bridge between the database and the numbers.
+
+Everything is read in the order of the units and, within a unit, of the workers' names, which is the same on
+every database whatever its row ids and collation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+from django.db.models import Count
+
+from annotation.models import Assignment, Judgment, Worker
+from evaluation.provenance import DataHash
+from evaluation.quality import ControlRecord, control_records
+from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Caption, Item, Study, Unit
+from judgments.services.studies import design_of
+
+ROWS_AT_ONCE = 2_000
+FIRST_LEFT, SECOND_LEFT = 1, 2
+
+
+def worker_rows(study: Study) -> list[WorkerRow]:
+    """Everyone who finished work in the study, by name."""
+    finished = Assignment.objects.filter(study=study).finished()
+    simulated = set(finished.filter(simulated=True).values_list("worker_id", flat=True).distinct())
+    rows = Worker.objects.filter(pk__in=finished.values("worker")).values_list("pk", "name", "anonymous")
+    found = [
+        WorkerRow(pk=pk, name=name, anonymous=anonymous, simulated=pk in simulated)
+        for pk, name, anonymous in rows
+    ]
+    return sorted(found, key=lambda row: (row.name, row.pk))
+
+
+def control_records_of(study: Study) -> dict[int, ControlRecord]:
+    """What the control items say of each worker who saw one; of nobody in an imported study.
+
+    An import says of each judgment whether it is used; the rule is not applied a second time.
+    """
+    if study.source == Study.Source.IMPORTED:
+        return {}
+    rows = Judgment.objects.filter(assignment__study=study, unit__control=True, unit__struck=False)
+    answers = rows.values_list("assignment__worker_id", "value", "unit__expected").order_by("pk")
+    return control_records(
+        answers.iterator(ROWS_AT_ONCE),
+        threshold=design_of(study).controls.threshold,
+        is_right=KINDS[study.protocol].is_right,
+    )
+
+
+def unused_workers(study: Study) -> frozenset[int]:
+    """The workers whose judgments the control rule sets aside."""
+    return frozenset(worker for worker, record in control_records_of(study).items() if not record.used)
+
+
+def in_order(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
+    """``rows`` sorted by unit, put in order of workers' names within each unit.
+
+    Sorting names here and not in the database: its collation is not ours to know.
+    """
+    for _, group in groupby(rows, key=itemgetter(unit)):
+        yield from sorted(group, key=itemgetter(worker))
+
+
+def load_judgments(study: Study) -> JudgmentTable:
+    """All judgments of ``study`` as arrays, in two queries."""
+    unused = unused_workers(study)
+    rows = (
+        Judgment.objects.filter(assignment__study=study)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "unit__key", "assignment__worker_id", "assignment__worker__name", "assignment_id",
+            "value", "answer", "unit__control", "set_aside", "presented", "seconds",
+        )
+    )  # fmt: skip
+    data_hash = DataHash()
+    assignments: dict[Any, int] = {}
+    columns: list[tuple[Any, ...]] = []
+    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=3):
+        unit, key, worker, name, assignment, value, answer, control, set_aside, presented, seconds = row
+        data_hash.add(key, name, value if answer is None else answer, set_aside)
+        sided = bool(presented)
+        on_left = FIRST_LEFT if presented == Judgment.Presented.FIRST_LEFT else SECOND_LEFT
+        columns.append(
+            (
+                unit,
+                worker,
+                assignments.setdefault(assignment, len(assignments)),
+                np.nan if value is None else value,
+                control,
+                not set_aside and worker not in unused,
+                sided and value == on_left,
+                sided,
+                np.nan if seconds is None else seconds,
+            )
+        )
+    table = np.array(columns, dtype=np.float64).reshape(-1, 9).T  # row ids stay exact below 2^53
+    return JudgmentTable(
+        unit=table[0].astype(np.int64),
+        worker=table[1].astype(np.int64),
+        assignment=table[2].astype(np.int64),
+        value=table[3],
+        control=table[4].astype(bool),
+        used=table[5].astype(bool),
+        left=table[6].astype(bool),
+        sided=table[7].astype(bool),
+        seconds=table[8],
+        data_hash=data_hash.hexdigest(),
+    )
+
+
+def hash_of_judgments(study: Study) -> str:
+    """The data hash alone, of the judgments as they stand now: tells whether a result is older than the data."""
+    rows = (
+        Judgment.objects.filter(assignment__study=study)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list("unit_id", "assignment__worker__name", "unit__key", "value", "answer", "set_aside")
+    )
+    data_hash = DataHash()
+    for _, name, key, value, answer, set_aside in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+        data_hash.add(key, name, value if answer is None else answer, set_aside)
+    return data_hash.hexdigest()
+
+
+def work_times(study: Study) -> dict[int, list[float]]:
+    """Worker -> seconds a unit of each finished assignment, from its wall time.
+
+    Assignments without a time between taking and submitting (imports) give none.
+    """
+    rows = (
+        Assignment.objects.filter(study=study)
+        .finished()
+        .annotate(count=Count("judgments"))
+        .values_list("worker_id", "accepted_at", "submitted_at", "count")
+    )
+    times: dict[int, list[float]] = {}
+    for worker, accepted, submitted, count in rows.iterator(ROWS_AT_ONCE):
+        if count and submitted is not None and submitted > accepted:
+            times.setdefault(worker, []).append((submitted - accepted).total_seconds() / count)
+    return times
+
+
+def unit_rows(study: Study) -> list[UnitRow]:
+    """The judged units in their order."""
+    rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
+    return [UnitRow(*row) for row in rows.values_list("pk", "key", "kind", "pair_id").iterator(ROWS_AT_ONCE)]
+
+
+def pair_rows(study: Study) -> list[PairRow]:
+    """The candidate pairs in their order."""
+    rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
+    names = ("pk", "key", "kind", "first__key", "second__key", "published_winner")
+    return [PairRow(*row) for row in rows.values_list(*names).iterator(ROWS_AT_ONCE)]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceSet:
+    """The references of the images in the splits that a study judges, in import order.
+
+    Attributes:
+        of_item: image row id -> its (key, text) references in their order.
+        splits: the splits' names; [""] for a dataset without splits.
+    """
+
+    of_item: dict[int, list[tuple[str, str]]]
+    splits: list[str]
+
+
+def load_references(study: Study) -> ReferenceSet:
+    """The references of every image in the splits of the study's judged images; of all, where there are no splits."""
+    if KINDS[study.protocol].compares_pairs:
+        items = CandidatePair.objects.filter(study=study).values_list("item_id")
+    else:
+        items = Unit.objects.filter(study=study, control=False).values_list("item_id")
+    splits = sorted(set(Item.objects.filter(pk__in=items).values_list("split", flat=True)))
+    rows = (
+        Caption.objects.filter(
+            dataset_id=study.dataset_id, role=Caption.Role.REFERENCE, item__split__in=splits
+        )
+        .order_by("item__position", "position", "pk")
+        .values_list("item_id", "key", "text")
+    )
+    of_item: dict[int, list[tuple[str, str]]] = {}
+    for item, key, text in rows.iterator(ROWS_AT_ONCE):
+        of_item.setdefault(item, []).append((key, text))
+    return ReferenceSet(of_item=of_item, splits=splits)
+
+
+def pair_texts(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
+    """(row id, kind, image row id, first text, second text, keys of its references) of each candidate pair."""
+    rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
+    return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))
+
+
+def caption_units(study: Study) -> list[tuple[int, int, str]]:
+    """(row id, image row id, caption text) of each judged image-caption unit."""
+    rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
+    return list(rows.values_list("pk", "item_id", "first__text"))

@@ -1,0 +1,108 @@
+"""``manage.py aggregate``: consensus, agreement and worker quality of a study."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from evaluation.export.files import check_place, write_json
+from evaluation.management.terminal import print_table, progress_bar
+from evaluation.management.words import percent, with_interval
+from evaluation.services import aggregate_study
+from judgments.errors import QuorumError
+from judgments.models import Study
+from judgments.services.studies import find_study
+
+
+class Command(BaseCommand):
+    """Thin: parses, calls ``aggregate_study``, shows and writes what comes back."""
+
+    help = "Compute and store consensus, agreement and worker quality of a study.\n\nExample: manage.py aggregate triplets-50 --output consensus.json"  # noqa: E501
+
+    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
+        """Keep the line breaks of the help text."""
+        return super().create_parser(
+            prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
+        )
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Study and output."""
+        parser.add_argument("study", help="slug of the study")
+        parser.add_argument(
+            "--output", type=Path, help="write units, pairs, agreement and workers there as JSON"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Aggregate, print a summary, write the JSON."""
+        try:
+            study = find_study(options["study"])
+            if options["output"]:
+                check_place(options["output"])
+            with progress_bar() as progress:
+                result = aggregate_study(study=study, progress=progress)
+            if options["output"]:
+                write_json(options["output"], result)
+        except QuorumError as error:
+            raise CommandError(str(error)) from None
+        self._summary(study, result)
+
+    def _summary(self, study: Study, result: dict[str, Any]) -> None:
+        simulated = " (simulated answers)" if study.simulated else ""
+        units = result["units"]
+        judged = sum(unit["n"] > 0 for unit in units)
+        self.stdout.write(f"{study.name}{simulated}")
+        self.stdout.write(
+            f"{judged:,} of {len(units):,} units judged, {sum(unit['tie'] for unit in units):,} tied"
+        )
+        if result["pairs"]:
+            rows = [_pair_line(kind, result["pairs"]) for kind in _kinds(result["pairs"])]
+            print_table(
+                self.stdout, "Candidate pairs", ["kind", "pairs", "first wins", "second wins", "ties"], rows
+            )
+        agreement = result["agreement"]
+        figures = [(f"alpha ({agreement['alpha']['level']})", agreement["alpha"])]
+        if "ordinal" in agreement:
+            figures.append(("alpha (ordinal)", agreement["ordinal"]))
+        figures += [(f"alpha, {kind}", figure) for kind, figure in agreement.get("by_kind", {}).items()]
+        print_table(
+            self.stdout,
+            "Agreement",
+            ["figure", "value [95 % interval]", "units", "judgments"],
+            [[name, with_interval(one), f"{one['n']:,}", f"{one['judgments']:,}"] for name, one in figures],
+        )
+        if agreement["alpha"]["reason"]:
+            self.stdout.write(f"Alpha is undefined: {agreement['alpha']['reason']}.")
+        if result["workers"]:
+            print_table(
+                self.stdout,
+                "Workers",
+                ["worker", "judgments", "controls right", "seconds", "left", "used"],
+                [_worker_line(row) for row in result["workers"]],
+            )
+        if not agreement["per_worker"]["available"]:
+            self.stdout.write(agreement["per_worker"]["reason"])
+
+
+def _kinds(pairs: list[dict[str, Any]]) -> list[str | None]:
+    return sorted({pair["kind"] for pair in pairs}, key=lambda kind: kind or "")
+
+
+def _pair_line(kind: str | None, pairs: list[dict[str, Any]]) -> list[str]:
+    values = [pair["value"] for pair in pairs if pair["kind"] == kind]
+    ties = sum(pair["tie"] for pair in pairs if pair["kind"] == kind)
+    return [kind or "–", *(f"{count:,}" for count in (len(values), values.count(1), values.count(2), ties))]
+
+
+def _worker_line(row: dict[str, Any]) -> list[str]:
+    seen = row["controls_seen"]
+    return [
+        row["worker"],
+        f"{row['judgments']:,}",
+        f"{row['controls_right']} of {seen}" if seen else "none seen",
+        "–" if row["seconds"] is None else f"{row['seconds']:.1f}",
+        percent(row["left_share"]),
+        "yes" if row["used"] else "no",
+    ]

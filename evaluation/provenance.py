@@ -1,0 +1,65 @@
+"""What a result must carry to be made again: versions, settings in one line, and a hash of the data."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import platform
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+
+@cache
+def quorum_version() -> str:
+    """The version that pyproject.toml states."""
+    with (Path(__file__).resolve().parent.parent / "pyproject.toml").open("rb") as file:
+        return str(tomllib.load(file)["project"]["version"])
+
+
+def versions() -> dict[str, str]:
+    """Of Quorum and of what the numbers rest on."""
+    return {
+        "quorum": quorum_version(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
+
+
+def signature(name: str, settings: dict[str, Any]) -> str:
+    """``name|key:value|...|v:version``, in the order of ``settings``; equal text means equal procedure."""
+    parts = [
+        f"{key}:{value:g}" if isinstance(value, float) else f"{key}:{value}"
+        for key, value in settings.items()
+    ]
+    return "|".join([name, *parts, f"v:{quorum_version()}"])
+
+
+class DataHash:
+    """SHA-256 over judgments in the order of units, then of workers' names.
+
+    It changes with any answer, and not with row ids, times, or the database.
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, unit: str, worker: str, answer: Any, set_aside: bool) -> None:
+        """Take in one judgment."""
+        line = json.dumps([unit, worker, answer, bool(set_aside)], ensure_ascii=False, sort_keys=True)
+        self._hash.update(f"{line}\n".encode())
+
+    def hexdigest(self) -> str:
+        """The hash of what was taken in so far."""
+        return self._hash.hexdigest()
+
+
+def plain(value: float | None) -> float | None:
+    """``value`` as JSON can hold it: an undefined figure is null."""
+    return None if value is None or math.isnan(value) else float(value)

@@ -1,0 +1,79 @@
+"""The shapes in which a study reaches the numbers: arrays and plain records, without a database behind them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentTable:
+    """The judgments of a study, one a row.
+
+    Attributes:
+        unit, worker, assignment: (N,) int64; row ids of units and workers, numbers of assignments from 0.
+        value: (N,) float64 in the unit's order; nan where the answer is an open one.
+        control: (N,) bool, judgments on control items.
+        used: (N,) bool, judgments that count: not set aside by an import, nor by the control rule.
+        left: (N,) bool, the option on the left was chosen; meaningless where ``sided`` is false.
+        sided: (N,) bool, whether the unit had sides.
+        seconds: (N,) float64; nan where unknown.
+        data_hash: SHA-256 of all of them.
+    """
+
+    unit: Ints
+    worker: Ints
+    assignment: Ints
+    value: Floats
+    control: Flags
+    used: Flags
+    left: Flags
+    sided: Flags
+    seconds: Floats
+    data_hash: str
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    @property
+    def counted(self) -> Flags:
+        """(N,) bool: judgments that enter consensus and agreement: used, on no control item, with a value."""
+        return self.used & ~self.control & ~np.isnan(self.value)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A worker of a study; ``anonymous`` stands for a place in a published total, not for a person."""
+
+    pk: int
+    name: str
+    anonymous: bool
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnitRow:
+    """A judged unit, no control item."""
+
+    pk: int
+    key: str
+    kind: str
+    pair: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PairRow:
+    """A candidate pair of a study."""
+
+    pk: int
+    key: str
+    kind: str
+    first: str
+    second: str
+    published_winner: int | None

@@ -1,0 +1,133 @@
+"""A study's judgments as a file with a manifest beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from evaluation.errors import ExportError
+from evaluation.export.files import check_place, whole_file, write_json
+from evaluation.export.formats import TASKS, check_fits, format_named
+from evaluation.export.rows import timestamp
+from evaluation.loaders import hash_of_judgments
+from evaluation.provenance import signature, versions
+from evaluation.services.aggregation import Progress, no_progress
+from judgments.design import StudyDesign
+from judgments.errors import NotThere
+from judgments.models import Job, Study
+from judgments.services.studies import design_of
+
+JOB_KIND = "export"
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file that was written, its manifest's path and content."""
+
+    path: Path
+    manifest_path: Path
+    manifest: dict[str, Any]
+
+
+def manifest_path(path: Path) -> Path:
+    """PATH.manifest.json."""
+    return path.with_name(f"{path.name}.manifest.json")
+
+
+def export_judgments(
+    *, study: Study, format: str, output: Path, task: str = "annotation", progress: Progress = no_progress
+) -> Export:
+    """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json beside it.
+
+    Args:
+        format: one of ``evaluation.export.formats.FORMATS``.
+        task: qrels only: ``annotation`` asks with images, ``search`` with captions.
+
+    Raises:
+        ExportError: no such format or task, a study that the format cannot hold, a path that cannot be written.
+    """
+    chosen = format_named(format)
+    if task not in TASKS:
+        raise ExportError(f"There is no task {task!r}; expected one of {', '.join(TASKS)}.")
+    check_fits(study, chosen)
+    check_place(output)
+    progress(0.05, f"writing {chosen.name}")
+    design = design_of(study)
+    with whole_file(output) as file:
+        counts, data_hash = chosen.write(study, file, task)
+    how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
+    if chosen.name == "qrels":
+        how["task"] = task
+    how["controls"] = "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold
+    manifest = {
+        "study": study.slug,
+        "protocol": study.protocol,
+        "dataset": design.dataset,
+        "simulated": study.simulated,
+        "format": chosen.name,
+        "file": output.name,
+        "bytes": file.size,
+        "sha256": file.hexdigest(),
+        "judgments_sha256": data_hash or hash_of_judgments(study),
+        "counts": counts,
+        "seed": design.seed,
+        "design": _shareable(design),
+        "versions": versions(),
+        "signature": signature("export", how),
+        "created_at": timestamp(timezone.now()),
+    }
+    write_json(manifest_path(output), manifest)
+    progress(1.0, "done")
+    return Export(output, manifest_path(output), manifest)
+
+
+def _shareable(design: StudyDesign) -> dict[str, Any]:
+    """The design without the code that lets people join: a manifest goes where the data goes."""
+    access = design.access.model_copy(update={"code": ""})
+    return design.model_copy(update={"access": access}).model_dump(mode="json")
+
+
+def export_for_download(
+    *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
+) -> dict[str, Any]:
+    """Export into the export folder under a name of the job's own; a job that runs again writes the same file.
+
+    Returns:
+        ``{"file", "manifest_file", "manifest"}``: the job's result; ``exported_file`` finds the file from it.
+    """
+    chosen = format_named(format)
+    folder = Path(settings.EXPORT_ROOT)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{study.slug}-{job_id}.{chosen.suffix}"
+    made = export_judgments(study=study, format=format, output=path, task=task, progress=progress)
+    return {"file": path.name, "manifest_file": made.manifest_path.name, "manifest": made.manifest}
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that staff may download: where it is, what to call it, what it is."""
+
+    path: Path
+    name: str
+    content_type: str
+
+
+def exported_file(*, job: Job, manifest: bool = False) -> Download:
+    """The file, or the manifest, that an export job wrote.
+
+    Raises:
+        NotThere: the job is no finished export, or its file was removed.
+    """
+    result = job.result or {}
+    name = result.get("manifest_file" if manifest else "file")
+    if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
+        raise NotThere(f"Job {job.pk} is no finished export.")
+    path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
+    if not path.is_file():
+        raise NotThere(f"The file of export {job.pk} is not there any more; export the study again.")
+    kind = "application/json" if manifest else format_named(str(job.args["format"])).content_type
+    return Download(path=path, name=path.name, content_type=kind)

@@ -1,0 +1,215 @@
+"""Metrics against the consensus of a study: loaded, computed, stored, and told as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from evaluation import loaders
+from evaluation.aggregation import one_against_rest
+from evaluation.errors import EvaluationError
+from evaluation.meta_evaluation import (
+    DEFAULT_METRICS,
+    DEFAULT_TOKENIZER,
+    CaptionTexts,
+    Judged,
+    PairTexts,
+    References,
+    judge_captions,
+    judge_pairs,
+)
+from evaluation.models import Analysis, MetricScore
+from evaluation.provenance import signature
+from evaluation.services.aggregation import Progress, StudyConsensus, consensus_of, no_progress
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.services.studies import design_of
+
+ROWS_AT_ONCE = 2_000
+ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class MetaEvaluation:
+    """Everything ``evaluate`` computes. ``settings`` and ``signature`` say how; ``result`` is the JSON."""
+
+    study: Study
+    judged: Judged
+    result: dict[str, Any]
+    settings: dict[str, Any]
+    signature: str
+    data_hash: str
+
+
+def compute_evaluation(
+    *,
+    study: Study,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    progress: Progress = no_progress,
+) -> MetaEvaluation:
+    """Score the study's captions and hold the metrics against its consensus; nothing is stored.
+
+    Raises:
+        EvaluationError: an unknown metric or tokenizer, a study without a consensus or without references.
+    """
+    kind, design = KINDS[study.protocol], design_of(study)
+    progress(0.05, "reading judgments")
+    table = loaders.load_judgments(study)
+    consensus = consensus_of(study, table)
+    references = loaders.load_references(study)
+    progress(0.3, "scoring captions")
+    settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
+    result: dict[str, Any] = {}
+    if kind.compares_pairs:
+        pairs, documents, leading = _pair_texts(study, consensus, references)
+        judged = judge_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
+        settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
+        settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
+        people = one_against_rest(table, consensus.units)
+        result["people"] = people if people["all"]["n"] else {}
+        result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
+    else:
+        captions, counts = _caption_texts(study, consensus, references)
+        documents = [[text for _, text in rows] for rows in references.of_item.values()]
+        judged = judge_captions(
+            captions,
+            documents,
+            metrics=metrics,
+            tokenizer=tokenizer,
+            graded=kind.level == "interval",
+            seed=design.seed,
+        )
+        settings |= {"df": f"{len(documents)}-images", "own": "dropped", "seed": design.seed}
+        result["counts"] = counts
+    settings["split"] = "+".join(split or ALL for split in references.splits)
+    result = {
+        "metrics": judged.metrics,
+        "signatures": judged.signatures,
+        **result,
+        "notes": list(judged.notes),
+    }
+    return MetaEvaluation(
+        study=study,
+        judged=judged,
+        result=result,
+        settings=settings | {"metrics": list(metrics)},
+        signature=signature("meta-evaluation", settings),
+        data_hash=consensus.data_hash,
+    )
+
+
+def _pair_texts(
+    study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
+) -> tuple[list[PairTexts], list[References], int]:
+    """The pairs with their own references, the documents, and how many leading references an image's document has.
+
+    Where every pair is scored against the same number of its image's leading references (PASCAL-50S: 48 of 50),
+    the rest play no part in the experiment, and documents hold as many (0: all).
+    """
+    pairs, leading = [], set()
+    for pk, kind, item, first, second, keys in loaders.pair_texts(study):
+        rows = references.of_item.get(item, [])
+        texts = dict(rows)
+        own = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
+        if not own:
+            raise EvaluationError(
+                f"An image of study {study.slug!r} has no reference captions to score against."
+            )
+        leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == keys else 0)
+        pairs.append(PairTexts(pk, kind, first, second, tuple(own), consensus.of_pair[pk].value or 0))
+    if not any(pair.winner for pair in pairs):
+        raise EvaluationError(
+            f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
+        )
+    used = leading.pop() if len(leading) == 1 else 0
+    documents: list[References] = [
+        [text for _, text in rows[: used or None]] for rows in references.of_item.values()
+    ]
+    return pairs, documents, used
+
+
+def _caption_texts(
+    study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
+) -> tuple[list[CaptionTexts], dict[str, int]]:
+    """The captions that have a consensus and a reference, and how many have not."""
+    texts = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
+    counts = {"units": 0, "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
+    captions = []
+    for pk, item, text in loaders.caption_units(study):
+        counts["units"] += 1
+        found = consensus.of_unit.get(pk)
+        if found is None or found.value is None:
+            counts["no_consensus"] += 1
+            continue
+        own = texts.get(item, ())
+        if text in own:
+            counts["own_reference_dropped"] += 1
+            own = tuple(one for one in own if one != text)
+        if not own:
+            counts["no_reference"] += 1
+            continue
+        people = found.value if found.share is None else found.share
+        captions.append(CaptionTexts(pk, text, own, float(people)))
+    if not captions:
+        raise EvaluationError(
+            f"Study {study.slug!r} has no judged caption with references to hold a metric against."
+        )
+    return captions, counts
+
+
+@transaction.atomic
+def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
+    """Keep the result as an analysis with every score behind it.
+
+    The same procedure on the same judgments replaces its earlier row; scores are kept for the newest data alone.
+    """
+    study, judged = evaluation.study, evaluation.judged
+    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
+    analysis, _ = Analysis.objects.update_or_create(
+        study=study,
+        what=Analysis.What.META_EVALUATION,
+        signature=evaluation.signature,
+        data_hash=evaluation.data_hash,
+        defaults={
+            "settings": evaluation.settings,
+            "result": evaluation.result,
+            "created_at": timezone.now(),
+        },
+    )
+    MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_AT_ONCE)
+    return analysis
+
+
+def _score_rows(analysis: Analysis, judged: Judged) -> Iterator[MetricScore]:
+    for metric, scores in judged.scores.items():
+        for pk, row in zip(judged.pks.tolist(), scores.tolist(), strict=True):
+            if len(row) == 2:
+                yield MetricScore(analysis=analysis, metric=metric, pair_id=pk, first=row[0], second=row[1])
+            else:
+                yield MetricScore(analysis=analysis, metric=metric, unit_id=pk, first=row[0])
+
+
+def evaluate_study(
+    *,
+    study: Study,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    progress: Progress = no_progress,
+) -> dict[str, Any]:
+    """Compute and store how well metrics agree with the consensus of ``study``.
+
+    Returns:
+        ``{"metrics", "signatures", ...}`` as CONTRACT 1 describes it; ``counts`` and ``notes`` besides, and for
+        pairs ``people``: how often one judge says what the others say.
+    """
+    evaluation = compute_evaluation(study=study, metrics=metrics, tokenizer=tokenizer, progress=progress)
+    progress(0.85, "storing scores")
+    store_evaluation(evaluation)
+    progress(1.0, "done")
+    return evaluation.result

@@ -1,0 +1,130 @@
+"""Small studies written down by hand: rows as the services store them, answers as people gave them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from annotation.models import Assignment, Judgment, Worker
+from judgments.design import make_design
+from judgments.draws import candidate_key
+from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, Item, Study, Unit
+from judgments.services.studies import create_study
+
+START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
+
+
+def make_dataset(name: str, images: Mapping[str, Sequence[str]], split: str = "") -> Dataset:
+    """Images with their reference captions, keyed ``image#n``."""
+    dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="0" * 64)
+    for position, (image, references) in enumerate(images.items()):
+        item = Item.objects.create(dataset=dataset, name=image, position=position, split=split)
+        for number, text in enumerate(references):
+            Caption.objects.create(
+                dataset=dataset,
+                item=item,
+                key=f"{image}#{number}",
+                text=text,
+                position=number,
+                role="reference",
+            )
+    return dataset
+
+
+def candidate(dataset: Dataset, text: str) -> Caption:
+    """A candidate caption, stored once."""
+    made, _ = Caption.objects.get_or_create(
+        dataset=dataset, key=candidate_key(text), defaults={"text": text, "role": "candidate"}
+    )
+    return made
+
+
+class StudyOf:
+    """A study with one HIT per call of ``hit``; answers are added per worker and HIT."""
+
+    def __init__(self, dataset: Dataset, protocol: str, *, imported: bool = False, **design: Any) -> None:
+        values = {
+            "name": f"{dataset.name} {protocol}",
+            "dataset": dataset.name,
+            "protocol": protocol,
+        } | design
+        self.dataset = dataset
+        self.study = create_study(design=make_design(values))
+        self.study.state = Study.State.CLOSED
+        if imported:
+            self.study.source = Study.Source.IMPORTED
+        self.study.save()
+        self.units = 0
+
+    def pair(
+        self, key: str, image: str, first: str, second: str, *, kind: str = "HM", **extra: Any
+    ) -> CandidatePair:
+        """A candidate pair against all references of its image."""
+        item = Item.objects.get(dataset=self.dataset, name=image)
+        keys = list(Caption.objects.filter(item=item).order_by("position").values_list("key", flat=True))
+        return CandidatePair.objects.create(
+            study=self.study, key=key, position=self.study.pairs.count(), kind=kind, item=item,
+            first=candidate(self.dataset, first), second=candidate(self.dataset, second),
+            **{"references": keys, **extra},
+        )  # fmt: skip
+
+    def unit(self, key: str, image: str = "", **values: Any) -> Unit:
+        """A unit; ``first`` may be a text. Units of a pair take its candidates, image and kind."""
+        pair = values.get("pair")
+        item = pair.item if pair else Item.objects.get(dataset=self.dataset, name=image)
+        if pair:
+            values = {"first": pair.first, "second": pair.second, "kind": pair.kind, **values}
+        if isinstance(values.get("first"), str):
+            values["first"] = candidate(self.dataset, values["first"])
+        self.units += 1
+        return Unit.objects.create(study=self.study, key=key, position=self.units - 1, item=item, **values)
+
+    def hit(self, key: str, units: Sequence[Unit], *, required: int = 3) -> HIT:
+        """A HIT that holds ``units`` in this order."""
+        hit = HIT.objects.create(
+            study=self.study,
+            key=key,
+            position=self.study.hits.count(),
+            required=required,
+            open_slots=required,
+        )
+        HITUnit.objects.bulk_create(
+            HITUnit(hit=hit, unit=unit, position=position) for position, unit in enumerate(units, start=1)
+        )
+        return hit
+
+    def worker(self, name: str, *, anonymous: bool = False) -> Worker:
+        """A worker: local, or of the import when anonymous."""
+        if anonymous:
+            made, _ = Worker.objects.get_or_create(
+                name=name, study=self.study, source=Worker.Source.IMPORTED, defaults={"anonymous": True}
+            )
+        else:
+            made, _ = Worker.objects.get_or_create(name=name, source=Worker.Source.LOCAL)
+        return made
+
+    def answer(
+        self, hit: HIT, name: str, values: Sequence[int], *, anonymous: bool = False, simulated: bool = False,
+        presented: Sequence[str] = (), seconds: Sequence[float | None] = (), set_aside: bool = False,
+        minutes: int = 5,
+    ) -> Assignment:  # fmt: skip
+        """A finished assignment: one answer a unit, in the order of the HIT."""
+        taken = hit.required - hit.open_slots
+        assignment = Assignment.objects.create(
+            study=self.study, hit=hit, worker=self.worker(name, anonymous=anonymous), seat=taken,
+            state=Assignment.State.SUBMITTED, accepted_at=START, submitted_at=START + timedelta(minutes=minutes),
+            simulated=simulated,
+        )  # fmt: skip
+        HIT.objects.filter(pk=hit.pk).update(open_slots=hit.open_slots - 1)
+        hit.refresh_from_db()
+        places = list(hit.places.order_by("position").select_related("unit"))
+        Judgment.objects.bulk_create(
+            Judgment(
+                assignment=assignment, unit=place.unit, value=value, set_aside=set_aside,
+                presented=presented[index] if presented else "",
+                seconds=seconds[index] if seconds else None,
+            )
+            for index, (place, value) in enumerate(zip(places, values, strict=True))
+        )  # fmt: skip
+        return assignment
