@@ -33,7 +33,7 @@ def draw_flips(*, design: StudyDesign, hit: HIT, worker: Worker, count: int) -> 
     return balanced_sides(count, rng_for(design.seed, f"sides {hit.key} {worker.name}"))
 
 
-def units_of_hit(hit_id: int | None) -> list[Unit]:
+def units_of_hit(hit_id: int) -> list[Unit]:
     """The HIT's units with their texts, in order, in one query."""
     rows = (
         HITUnit.objects.filter(hit_id=hit_id)
@@ -53,6 +53,8 @@ def placed(units: Sequence[Unit], flips: Sequence[bool]) -> list[Place]:
 
 def places_of(assignment: Assignment) -> list[Place]:
     """The assignment's units in the order shown, in one query."""
+    if assignment.hit_id is None:  # imported judgments of an unknown HIT
+        return []
     return placed(units_of_hit(assignment.hit_id), assignment.flips)
 
 

@@ -203,13 +203,14 @@ DATA_UPLOAD_MAX_NUMBER_FIELDS = 5_000  # a relevance HIT alone posts sixty answe
 REST_FRAMEWORK = {
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "rest_framework.authentication.TokenAuthentication",  # first: a missing token is then 401
+        "config.api.TokenAuthentication",  # first: a missing token is then 401
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAdminUser"],
+    "DEFAULT_PERMISSION_CLASSES": ["judgments.api.permissions.IsStaff"],
     "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["config.api.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["config.api.ProblemRenderer"],
+    "EXCEPTION_HANDLER": "config.api.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
 SPECTACULAR_SETTINGS = {

@@ -51,12 +51,13 @@ def make_study(protocol: str = "triplet", *, opened: bool = True, **values: Any)
     """A generated (and opened) study of the protocol; the dataset ``animals`` is made where it is missing."""
     if not Dataset.objects.filter(name="animals").exists():
         make_dataset()
-    sizes: dict[str, Any] = {
+    all_sizes: dict[str, dict[str, Any]] = {
         "triplet": {"units_per_hit": 5, "sampling": {"pairs": {"HC": 2, "HI": 2, "MM": 2}, "references": 2}},
         "pairwise": {"units_per_hit": 4, "sampling": {"pairs": {"HC": 4, "HI": 4, "MM": 4}}},
         "relevance": {"images_per_hit": 3, "captions_per_image": 4},
         "graded": {"units_per_hit": 4},
-    }[protocol]
+    }
+    sizes = all_sizes[protocol]
     controls = {"controls": {"per_hit": 1}}
     design = make_design(
         {"name": f"A {protocol} study", "dataset": "animals", "protocol": protocol, "seed": 3}

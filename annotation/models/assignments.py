@@ -162,6 +162,10 @@ class Judgment(models.Model):
             raise AppendOnly("judgments are never edited")
         super().save(*args, **kwargs)
 
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refused."""
+        raise AppendOnly("judgments are never deleted")
+
 
 class ProblemReport(models.Model):
     """A worker says that something is wrong with an item."""

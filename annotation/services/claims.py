@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
@@ -35,36 +35,52 @@ class Claim:
     places: list[Place]
 
 
-@transaction.atomic
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     """Give the worker the HIT they hold, or the next one; None when nothing is left for them.
 
     Raises:
         NotJoined: the worker did not join the study.
     """
-    participation = Participation.objects.filter(study=study, worker=worker).first()
-    if participation is None:
-        raise NotJoined("You have not joined this study.")
-    now = timezone.now()
-    held = _held(study, worker, now)
-    if held is not None:
-        return held
-    expire_overdue(study=study, now=now)
-    if Study.objects.values_list("state", flat=True).get(pk=study.pk) != Study.State.OPEN:
-        return None
     for attempt in range(ATTEMPTS):
-        hit = _next_hit(study, worker, participation, attempt)
-        if hit is None:
-            return None
-        claim = _take(hit, study, worker, now) or _held(study, worker, now)
-        if claim is not None:
-            return claim
+        try:
+            with transaction.atomic():
+                return _claim(study, worker, attempt)
+        except _Beaten:
+            continue  # nothing of the attempt was kept; look again
+        except IntegrityError:
+            continue  # the same worker in another window took a HIT between our look and our insert
     return None
 
 
-def _held(study: Study, worker: Worker, now: datetime) -> Claim | None:
-    held = Assignment.objects.holding(now).filter(study=study, worker=worker).first()
-    return Claim(assignment=held, created=False, places=places_of(held)) if held is not None else None
+class _Beaten(Exception):
+    """Another worker took the HIT's last seat first."""
+
+
+def _claim(study: Study, worker: Worker, attempt: int) -> Claim | None:
+    now = timezone.now()
+    participation = (
+        Participation.objects.filter(study=study, worker=worker)
+        .annotate(study_state=F("study__state"))  # as it is now, not as it was when the request began
+        .first()
+    )
+    if participation is None:
+        raise NotJoined("You have not joined this study.")
+    held, overdue = None, []
+    for assignment in Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED).filter(
+        Q(worker=worker) | Q(expires_at__lte=now)
+    ):
+        if assignment.expires_at is not None and assignment.expires_at <= now:
+            overdue.append(assignment)
+        else:
+            held = assignment
+    if held is not None:
+        return Claim(assignment=held, created=False, places=places_of(held))
+    for assignment in overdue:
+        _free(assignment, Assignment.State.EXPIRED)
+    if participation.study_state != Study.State.OPEN:
+        return None
+    hit = _next_hit(study, worker, participation, attempt)
+    return _take(hit, study, worker, now) if hit is not None else None
 
 
 def _next_hit(study: Study, worker: Worker, participation: Participation, attempt: int) -> HIT | None:
@@ -79,34 +95,33 @@ def _next_hit(study: Study, worker: Worker, participation: Participation, attemp
     if window[0].position != participation.cursor:
         participation.cursor = window[0].position
         participation.save(update_fields=["cursor"])
-    rng = rng_for(worker.pk, f"hit {study.pk} {participation.cursor} {len(window)} {attempt}")
+    rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
     return window[int(rng.integers(len(window)))]
 
 
-def _take(hit: HIT, study: Study, worker: Worker, now: datetime) -> Claim | None:
-    """Take a seat, or None when another worker was faster."""
+def _take(hit: HIT, study: Study, worker: Worker, now: datetime) -> Claim:
+    """Take a seat.
+
+    Raises:
+        _Beaten: another worker was faster.
+        IntegrityError: this worker took a HIT in another window.
+    """
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
-        return None
+        raise _Beaten
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design = design_of(study)
     units = units_of_hit(hit.pk)
     flips = draw_flips(design=design, hit=hit, worker=worker, count=len(units))
-    try:
-        with transaction.atomic():
-            assignment = Assignment.objects.create(
-                study=study,
-                hit=hit,
-                worker=worker,
-                seat=min(set(range(hit.required)) - taken),
-                accepted_at=now,
-                expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
-                flips=flips,
-                simulated=worker.source == Worker.Source.REHEARSAL,
-            )
-    except IntegrityError:
-        # the same worker in another tab took a HIT between our look and our insert
-        HIT.objects.filter(pk=hit.pk).update(open_slots=F("open_slots") + 1)
-        return None
+    assignment = Assignment.objects.create(
+        study=study,
+        hit=hit,
+        worker=worker,
+        seat=min(set(range(hit.required)) - taken),
+        accepted_at=now,
+        expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
+        flips=flips,
+        simulated=worker.source == Worker.Source.REHEARSAL,
+    )
     return Claim(assignment=assignment, created=True, places=placed(units, flips))
 
 
@@ -122,6 +137,7 @@ def return_assignment(*, assignment: Assignment) -> None:
         Participation.objects.filter(study_id=assignment.study_id, worker_id=assignment.worker_id).update(
             cursor=F("cursor") + 1
         )
+        assignment.state = Assignment.State.RETURNED
         return
     assignment.refresh_from_db(fields=["state"])
     if assignment.state not in (Assignment.State.RETURNED, Assignment.State.EXPIRED):

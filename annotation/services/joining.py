@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import unicodedata
 from dataclasses import dataclass
@@ -74,7 +75,7 @@ def join_study(
     if joined_before is None:
         _refuse_strangers(study, design_of(study), code, consent)
     worker, token, resume = _worker_named(name, known)
-    participation = joined_before or _participate(study, worker, code, consent)
+    participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
 
 
@@ -97,7 +98,7 @@ def resume_worker(*, study: Study, name: str, resume: str, code: str = "", conse
     participation = _participation(study, worker)
     if participation is None:
         _refuse_strangers(study, design_of(study), code, consent)
-        participation = _participate(study, worker, code, consent)
+        participation = _participate(study, worker, code, consent, new=False)
     return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
 
 
@@ -110,6 +111,10 @@ def checked_name(name: str) -> str:
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         raise NameProblem(f"A worker's name is 1 to {NAME_LENGTH} visible characters.")
+    if re.fullmatch(r"anon-\d+", name):
+        raise NameProblem(
+            f"The name {name!r} is kept for raters of published totals; please choose another one."
+        )
     return name
 
 
@@ -163,18 +168,20 @@ def _new_token(worker: Worker) -> str:
     return token
 
 
-def _participate(study: Study, worker: Worker, code: str, consent: bool) -> Participation:
+def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new: bool) -> Participation:
     design = design_of(study)
     version = consent_version(design)
-    participation, created = Participation.objects.get_or_create(
-        study=study,
-        worker=worker,
-        defaults={
-            "consent_version": version,
-            "consented_at": timezone.now() if version and consent else None,
-            "completion_code": "".join(secrets.choice(CODE_LETTERS) for _ in range(8)),
-        },
-    )
+    terms = {
+        "consent_version": version,
+        "consented_at": timezone.now() if version and consent else None,
+        "completion_code": "".join(secrets.choice(CODE_LETTERS) for _ in range(8)),
+    }
+    if new:
+        participation, created = Participation.objects.create(study=study, worker=worker, **terms), True
+    else:  # whose other window may join at the same moment
+        participation, created = Participation.objects.get_or_create(
+            study=study, worker=worker, defaults=terms
+        )
     if created and design.access.join == "invited":
         _use_invitation(study, worker, code)
     return participation

@@ -175,7 +175,11 @@ def _store_judgments(
         raise TooLate(
             "The time for this page of work ended while it was submitted; what you had saved is kept."
         )
-    assignment.refresh_from_db(fields=["state", "submitted_at", "answers"])
+    assignment.state, assignment.submitted_at, assignment.answers = (
+        Assignment.State.SUBMITTED,
+        now,
+        dict(answers),
+    )
     Judgment.objects.bulk_create(
         Judgment(
             assignment=assignment,

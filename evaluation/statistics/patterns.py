@@ -85,7 +85,9 @@ def _as_numbers(matrix: NDArray[Any]) -> NDArray[np.float64]:
 
 def _of_numbers(matrix: NDArray[Any]) -> Patterns:
     raters, units = matrix.shape
-    given = ~np.isnan(matrix) if matrix.dtype.kind == "f" else np.ones(matrix.shape, dtype=bool)
+    if matrix.dtype.kind != "f":
+        matrix = matrix.astype(np.float64)
+    given = ~np.isnan(matrix)
     if not matrix.size or not given.any():
         return _of_cells(matrix, given)
     low = float(np.min(matrix, initial=np.inf, where=given))

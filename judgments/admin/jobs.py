@@ -40,7 +40,15 @@ def about(job: Job) -> tuple[str, str] | None:
 class JobAdmin(ReadOnlyAdmin):
     """The rows that long work is kept in."""
 
-    list_display = ("work", "state_label", "subject", "progress_bar", "created_by", "created_at", "finished_at")
+    list_display = (
+        "work",
+        "state_label",
+        "subject",
+        "progress_bar",
+        "created_by",
+        "created_at",
+        "finished_at",
+    )
     list_display_links = None
     list_filter = ("state", "kind")
     list_select_related = ("created_by",)
@@ -73,12 +81,18 @@ class JobAdmin(ReadOnlyAdmin):
     def get_urls(self) -> list[URLPattern]:
         """The part of a page that follows a job."""
         follow = path(
-            "<int:pk>/progress/", self.admin_site.admin_view(self.progress_view), name="judgments_job_progress"
+            "<int:pk>/progress/",
+            self.admin_site.admin_view(self.progress_view),
+            name="judgments_job_progress",
         )
         return [follow, *super().get_urls()]
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """A job on a page of its own."""
         job = self._job(request, object_id)

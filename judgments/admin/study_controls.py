@@ -58,7 +58,10 @@ def grouped(kind: Kind, units: Sequence[Unit]) -> list[ControlGroup]:
     before: Unit | None = None
     for unit in units:
         together = (
-            kind.grouped and before is not None and before.item_id == unit.item_id and before.position == unit.position - 1
+            kind.grouped
+            and before is not None
+            and before.item_id == unit.item_id
+            and before.position == unit.position - 1
         )
         if not together:
             groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
@@ -86,7 +89,12 @@ def _strike(request: HttpRequest, study: Study) -> None:
         for key in keys:
             strike_control(study=study, unit_key=key)
     count = "One control item was" if len(keys) == 1 else f"{len(keys)} control items were"
-    messages.success(request, f"{count} struck; no worker will see it." if len(keys) == 1 else f"{count} struck; no worker will see them.")
+    messages.success(
+        request,
+        f"{count} struck; no worker will see it."
+        if len(keys) == 1
+        else f"{count} struck; no worker will see them.",
+    )
 
 
 add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls))

@@ -157,7 +157,12 @@ def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, Any]]]]:
             value: Any = values
             for part in key.split("."):
                 value = value.get(part) if isinstance(value, dict) else None
-            rows.append((entry.label, {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value))
+            rows.append(
+                (
+                    entry.label,
+                    {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value,
+                )
+            )
         shown.append((section.title, rows))
     return shown
 

@@ -45,7 +45,9 @@ def counts_of(study: Study) -> dict[str, Any]:
         struck=Count("pk", filter=Q(struck=True)),
         filtered=Count("pk", filter=Q(filtered=True)),
     )
-    hits = HIT.objects.filter(study=study).aggregate(n=Count("pk"), wanted=Sum("required"), free=Sum("open_slots"))
+    hits = HIT.objects.filter(study=study).aggregate(
+        n=Count("pk"), wanted=Sum("required"), free=Sum("open_slots")
+    )
     kinds = Unit.objects.filter(study=study, control=False).exclude(kind="").order_by("kind")
     overlap = design_of(study).judgments_per_unit
     return {
@@ -53,7 +55,9 @@ def counts_of(study: Study) -> dict[str, Any]:
         "hits": hits,
         "wanted_judgments": (units["judged"] + units["controls"]) * overlap,
         "hours": (units["judged"] + units["controls"]) * overlap * design_of(study).seconds_per_unit / 3600,
-        "pair_kinds": list(kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))),
+        "pair_kinds": list(
+            kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
+        ),
     }
 
 

@@ -95,7 +95,8 @@ def study_context(
     steps = [
         step
         for step in STEPS.values()
-        if study.state in step.states and (may_change or step.permission == "view")
+        if study.state in step.states
+        and (may_change or step.permission == "view")
         # published judgments have no HITs of their own to let workers into
         and (study.source == Study.Source.DESIGNED or step.permission == "view")
     ]

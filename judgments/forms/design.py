@@ -135,9 +135,7 @@ def sections_for(kind: Kind) -> list[Section]:
                     "Minutes a HIT may be held", "Then its place is given to somebody else."
                 ),
                 "crowd.question": Entry("Page shown at Mechanical Turk"),
-                "crowd.live": Entry(
-                    "Live at Mechanical Turk", "Otherwise its sandbox, which costs nothing."
-                ),
+                "crowd.live": Entry("Live at Mechanical Turk", "Otherwise its sandbox, which costs nothing."),
             },
         ),
     ]
@@ -184,8 +182,12 @@ def _size(kind: Kind) -> Section:
         entries["captions_per_image"] = Entry("Captions under an image")
     else:
         entries["units_per_hit"] = Entry("Units in a HIT")
-    entries["seconds_per_unit"] = Entry("Seconds for a unit", "Expected; tells workers and you how long it takes.")
-    return Section("Overlap and size", "How many people judge each unit, and how much one accepts at a time.", entries)
+    entries["seconds_per_unit"] = Entry(
+        "Seconds for a unit", "Expected; tells workers and you how long it takes."
+    )
+    return Section(
+        "Overlap and size", "How many people judge each unit, and how much one accepts at a time.", entries
+    )
 
 
 def starting_values(*, preset: str = "", protocol: str = "") -> dict[str, Any]:
@@ -319,7 +321,12 @@ def _constraints(key: str) -> tuple[type | None, Any, Any, int | None]:
         assert isinstance(inner, type) and issubclass(inner, BaseModel)
         model = inner
     field = model.model_fields[last]
-    bounds = {name: getattr(rule, name) for rule in field.metadata for name in ("ge", "le", "max_length") if hasattr(rule, name)}
+    bounds = {
+        name: getattr(rule, name)
+        for rule in field.metadata
+        for name in ("ge", "le", "max_length")
+        if hasattr(rule, name)
+    }
     annotation = field.annotation if isinstance(field.annotation, type) else None
     return annotation, bounds.get("ge"), bounds.get("le"), bounds.get("max_length")
 
@@ -361,7 +368,9 @@ class StudyFileForm(forms.Form):
             raise forms.ValidationError("Paste a study file or choose one: one of the two is needed.")
         if upload:
             if upload.size > 200_000:
-                raise forms.ValidationError(f"{upload.name} has {upload.size} bytes; a study file has 200,000 at most.")
+                raise forms.ValidationError(
+                    f"{upload.name} has {upload.size} bytes; a study file has 200,000 at most."
+                )
             try:
                 cleaned["text"] = upload.read().decode("utf-8-sig")
             except UnicodeDecodeError as error:

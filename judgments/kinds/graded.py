@@ -92,9 +92,9 @@ class Graded(CrossedKind):
         return Group(image.name, (self.control(design, place, image, text, expected),))
 
     def is_right(self, value: int, expected: Any) -> bool:
-        """3 and 4 are right for an own caption, 1 and 2 for another image's."""
-        low, high = str(expected).split("-")
-        return int(low) <= value <= int(high)
+        """A control item expects a range: 3-4 for an own caption, 1-2 for another image's; a truth is one grade."""
+        grades = [int(grade) for grade in str(expected).split("-")]
+        return grades[0] <= value <= grades[-1]
 
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
         """The mean grade (H13); a mean has no winner, so share, margin and tie say nothing."""

@@ -1,0 +1,130 @@
+"""What the worker's calls take and give, for the schema. The rules are in the services: nothing here checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rest_framework import serializers
+
+
+class Schema(serializers.Serializer[Any]):
+    """A described body."""
+
+
+class Problem(Schema):
+    """RFC 9457."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    missing = serializers.ListField(child=serializers.IntegerField(), required=False)
+    errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
+
+
+class JoinRequest(Schema):
+    """A name, and what the study asks for."""
+
+    worker = serializers.CharField(max_length=100)
+    code = serializers.CharField(required=False)
+    consent = serializers.BooleanField(required=False)
+    resume = serializers.CharField(required=False, help_text="Gives a new token; the old one stops working.")
+
+
+class JoinedReply(Schema):
+    """The way in."""
+
+    worker = serializers.CharField()
+    token = serializers.CharField()
+    resume = serializers.CharField(allow_null=True, help_text="Shown once, when the worker is new.")
+
+
+class Sentence(Schema):
+    """A sentence on the page."""
+
+    text = serializers.CharField()
+
+
+class Picture(Schema):
+    """A picture on the page."""
+
+    url = serializers.CharField(help_text="The original bytes, for the same token.")
+    alt = serializers.CharField()
+
+
+class ShownUnit(Schema):
+    """A unit as shown: triplet has a, b, c; pairwise image, b, c; relevance and graded image, caption."""
+
+    position = serializers.IntegerField()
+    protocol = serializers.CharField()
+    question = serializers.CharField()
+    a = Sentence(required=False)
+    b = Sentence(required=False)
+    c = Sentence(required=False)
+    image = Picture(required=False)
+    caption = Sentence(required=False)
+
+
+class AssignmentReply(Schema):
+    """A HIT as its worker may see it."""
+
+    id = serializers.UUIDField()
+    expires_at = serializers.DateTimeField()
+    units = ShownUnit(many=True)
+
+
+class Answer(Schema):
+    """One answer, as the worker sees the unit."""
+
+    position = serializers.IntegerField(min_value=1)
+    value = serializers.IntegerField()
+    seconds = serializers.FloatField(required=False)
+
+
+class SaveRequest(Schema):
+    """Some answers."""
+
+    answers = Answer(many=True)
+
+
+class SavedReply(Schema):
+    """The draft as it is now."""
+
+    id = serializers.UUIDField()
+    state = serializers.CharField()
+    answers = Answer(many=True)
+
+
+class SubmitRequest(SaveRequest):
+    """The answers not saved before, or all of them."""
+
+    next = serializers.BooleanField(required=False)
+
+
+class StateReply(Schema):
+    """Where the assignment is."""
+
+    id = serializers.UUIDField()
+    state = serializers.CharField()
+
+
+class SubmittedReply(StateReply):
+    """With the next HIT where it was asked for."""
+
+    next = AssignmentReply(required=False, allow_null=True)
+
+
+class ReportRequest(Schema):
+    """What is wrong with the unit at a position."""
+
+    position = serializers.IntegerField()
+    what = serializers.ChoiceField(choices=["picture", "text", "other"], required=False)
+    comment = serializers.CharField(required=False, max_length=2000)
+
+
+class ReportReply(Schema):
+    """The report as kept."""
+
+    id = serializers.UUIDField()
+    position = serializers.IntegerField()
+    what = serializers.CharField()

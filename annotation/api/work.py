@@ -1,0 +1,223 @@
+"""The worker's calls (CONTRACT 4): join, accept the next HIT, save, submit; return and report.
+
+Views parse, call a service, and answer; every rule is in annotation.services.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, cast
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.permissions import BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.settings import api_settings
+from rest_framework.views import APIView
+
+from annotation.api import schemas
+from annotation.models import Assignment, Worker
+from annotation.presentation import Place, shown_unit
+from annotation.services.claims import Claim, claim_assignment, return_assignment
+from annotation.services.joining import join_study, resume_worker
+from annotation.services.submissions import own_assignment, report_problem, save_answers, submit_assignment
+from judgments.api.bodies import body_of, member
+from judgments.design import StudyDesign
+from judgments.services.studies import design_of, find_study
+
+# tokens alone: a browser's session would ask for a CSRF token, and workers have none
+TOKENS = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
+
+
+class WorkersOnly(BasePermission):
+    """A worker's token opens the worker's calls by their own methods, and nothing else."""
+
+    message = "This call takes the token of a worker who joined."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Staff have resources of their own."""
+        return isinstance(request.user, Worker) and request.method in view.worker_methods
+
+
+class AnyoneMayPost(BasePermission):
+    """Joining is how a stranger becomes a worker."""
+
+    message = "This call is POST alone."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """Workers too, who join another study."""
+        return request.method == "POST" or not isinstance(request.user, Worker)
+
+
+class WorkView(APIView):
+    """A call of a worker's client."""
+
+    authentication_classes = TOKENS
+    permission_classes = [WorkersOnly]
+    worker_methods: ClassVar[tuple[str, ...]] = ("POST",)
+
+
+class JoinView(WorkView):
+    """POST /api/studies/{slug}/join/"""
+
+    permission_classes = [AnyoneMayPost]
+
+    @extend_schema(
+        request=schemas.JoinRequest,
+        responses={201: schemas.JoinedReply, 403: schemas.Problem, 409: schemas.Problem},
+        operation_id="studies_join",
+        summary="Join a study",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """A name makes a worker; a taken name needs its token or its resume code."""
+        body = body_of(request)
+        study = find_study(slug)
+        terms: dict[str, Any] = {
+            "study": study,
+            "name": member(body, "worker", str),
+            "code": member(body, "code", str, ""),
+            "consent": member(body, "consent", bool, False),
+        }
+        resume = member(body, "resume", str, None)
+        if resume is not None:
+            joined = resume_worker(**terms, resume=resume)
+        else:
+            known = request.user if isinstance(request.user, Worker) else None
+            joined = join_study(**terms, known=known)
+        reply = {"worker": joined.worker.name, "token": joined.token, "resume": joined.resume}
+        return _private(Response(reply, status=201))
+
+
+class AcceptView(WorkView):
+    """POST /api/studies/{slug}/assignments/"""
+
+    @extend_schema(
+        request=None,
+        responses={
+            201: schemas.AssignmentReply,
+            200: OpenApiResponse(schemas.AssignmentReply, description="The HIT that is held already."),
+            204: OpenApiResponse(description="Nothing is left for this worker."),
+            403: schemas.Problem,
+            404: schemas.Problem,
+        },
+        operation_id="studies_accept",
+        summary="Accept the next HIT",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """The held HIT, or the next one."""
+        study = find_study(slug)
+        claim = claim_assignment(study=study, worker=_worker(request))
+        if claim is None:
+            return Response(status=204)
+        return _private(Response(_shown(claim, design_of(study)), status=201 if claim.created else 200))
+
+
+class SubmitView(WorkView):
+    """POST /api/assignments/{id}/submit/"""
+
+    @extend_schema(
+        request=schemas.SubmitRequest,
+        responses={
+            200: schemas.SubmittedReply,
+            400: OpenApiResponse(
+                schemas.Problem, description="`missing` lists the positions without an answer."
+            ),
+            404: schemas.Problem,
+            409: OpenApiResponse(schemas.Problem, description="Too late, or submitted with other answers."),
+        },
+        operation_id="assignments_submit",
+        summary="Submit answers",
+    )
+    def post(self, request: Request, id: str) -> Response:
+        """Submit; with ``next`` the reply brings the next HIT."""
+        body = body_of(request)
+        answers, wants_next = member(body, "answers", list), member(body, "next", bool, False)
+        worker = _worker(request)
+        assignment = own_assignment(worker=worker, assignment_id=id)
+        submit_assignment(assignment=assignment, answers=answers)
+        reply: dict[str, Any] = {"id": str(assignment.pk), "state": "submitted"}
+        if wants_next:
+            claim = claim_assignment(study=assignment.study, worker=worker)
+            reply["next"] = _shown(claim, design_of(assignment.study)) if claim is not None else None
+        return _private(Response(reply))
+
+
+class ReturnView(WorkView):
+    """POST /api/assignments/{id}/return/"""
+
+    @extend_schema(
+        request=None,
+        responses={200: schemas.StateReply, 404: schemas.Problem, 409: schemas.Problem},
+        operation_id="assignments_return",
+        summary="Give a HIT back",
+    )
+    def post(self, request: Request, id: str) -> Response:
+        """Its place goes to somebody else; twice is harmless."""
+        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        return_assignment(assignment=assignment)
+        return Response({"id": str(assignment.pk), "state": assignment.state})
+
+
+class ReportView(WorkView):
+    """POST /api/assignments/{id}/report/"""
+
+    @extend_schema(
+        request=schemas.ReportRequest,
+        responses={201: schemas.ReportReply, 400: schemas.Problem, 404: schemas.Problem},
+        operation_id="assignments_report",
+        summary="Report a problem with a unit",
+    )
+    def post(self, request: Request, id: str) -> Response:
+        """A picture that cannot be seen, a broken sentence, something else."""
+        body = body_of(request)
+        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        report = report_problem(
+            assignment=assignment,
+            position=member(body, "position", int),
+            what=member(body, "what", str, "other"),
+            comment=member(body, "comment", str, ""),
+        )
+        return Response(
+            {"id": str(assignment.pk), "position": body["position"], "what": report.what}, status=201
+        )
+
+
+def save_draft(request: Request, id: str) -> Response:
+    """PATCH /api/assignments/{id}/: lay answers over the draft; the reply is the whole draft."""
+    answers = member(body_of(request), "answers", list)
+    assignment = own_assignment(worker=_worker(request), assignment_id=id)
+    saved = save_answers(assignment=assignment, answers=answers)
+    draft = [
+        {"position": int(position), "value": answer["value"]}
+        for position, answer in sorted(saved.answers.items(), key=lambda pair: int(pair[0]))
+    ]
+    return Response({"id": str(saved.pk), "state": saved.state, "answers": draft})
+
+
+def _worker(request: Request) -> Worker:
+    assert isinstance(request.user, Worker)  # WorkersOnly let nobody else in
+    return request.user
+
+
+def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
+    """The assignment as its worker may see it."""
+    assignment = claim.assignment
+    return {
+        "id": str(assignment.pk),
+        "expires_at": assignment.expires_at,
+        "units": [
+            shown_unit(place, design=design, picture_url=lambda shown: _picture_url(assignment, shown))
+            for place in claim.places
+        ],
+    }
+
+
+def _picture_url(assignment: Assignment, place: Place) -> str:
+    item = place.unit.item
+    return f"/pictures/{assignment.pk}/{place.position}/" if item.picture else item.url
+
+
+def _private(response: Response) -> Response:
+    """Tokens and answers stay out of every cache on the way."""
+    response["Cache-Control"] = "no-store"
+    return response

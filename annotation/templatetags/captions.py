@@ -1,0 +1,28 @@
+"""How a sentence that is judged stands on a page: escaped, and unable to disturb what is around it."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from django import template
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+register = template.Library()
+
+
+def looks_empty(text: str) -> bool:
+    """Whether nothing of it can be seen: white space, control and format characters only."""
+    return all(unicodedata.category(one)[0] in "ZC" for one in text)
+
+
+@register.simple_tag
+def said(text: str) -> SafeString:
+    """A judged sentence. ``bdi`` with its own direction keeps right-to-left text, and characters that turn the
+    direction round, within the sentence; a sentence without visible characters says so, since an empty card
+    looks like a fault of the page."""
+    if looks_empty(text):
+        return format_html(
+            '<bdi class="said blank" dir="auto">{}</bdi>', "(nothing to be seen in this sentence)"
+        )
+    return format_html('<bdi class="said" dir="auto">{}</bdi>', text)

@@ -1,0 +1,22 @@
+"""The worker's pages, their pictures, and the landing page."""
+
+from django.urls import path
+
+from annotation.views import home, joining, pictures, preview, work
+
+app_name = "annotation"
+urlpatterns = [
+    path("", home.home, name="home"),
+    path("s/<slug:slug>/", joining.study, name="study"),
+    path("s/<slug:slug>/resume/", joining.resume, name="resume"),
+    path("s/<slug:slug>/start/", joining.start, name="start"),
+    path("s/<slug:slug>/preview/", preview.preview, name="preview"),
+    path("s/<slug:slug>/work/", work.work, name="work"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/save/", work.save, name="save"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/submit/", work.submit, name="submit"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/return/", work.give_back, name="return"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/report/<int:position>/", work.report, name="report"),
+    path("s/<slug:slug>/done/", work.done, name="done"),
+    path("pictures/preview/<int:item_id>/", pictures.preview_picture, name="preview-picture"),
+    path("pictures/<uuid:assignment_id>/<int:position>/", pictures.picture, name="picture"),
+]

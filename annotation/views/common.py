@@ -1,0 +1,64 @@
+"""What the worker's pages share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render, resolve_url
+
+from annotation.cookies import worker_of
+from annotation.models import Assignment
+from annotation.services.submissions import own_assignment
+from judgments.errors import NotThere, QuorumError
+
+View = Callable[..., HttpResponse]
+
+
+class SeeOther(HttpResponseRedirect):
+    """After a form was taken: look at this page now (a reload there sends nothing again)."""
+
+    status_code = 303
+
+
+def see_other(to: str, *args: Any, fragment: str = "") -> SeeOther:
+    """A SeeOther to a named address."""
+    return SeeOther(resolve_url(to, *args) + (f"#{fragment}" if fragment else ""))
+
+
+def errors_as_pages(view: View) -> View:
+    """Show a named error as a page of its own; what is not there, or not for this worker, is a 404."""
+
+    @wraps(view)
+    def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        try:
+            return view(request, *args, **kwargs)
+        except NotThere as error:
+            raise Http404(str(error)) from None
+        except QuorumError as error:
+            return render(
+                request,
+                "annotation/ended.html",
+                {"title": error.title, "message": str(error), "slug": kwargs.get("slug", "")},
+                status=error.status,
+            )
+
+    return wrapped
+
+
+def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:
+    """The assignment of this browser's worker in this study.
+
+    Raises:
+        NotThere: nobody is known here, or it is somebody else's.
+    """
+    worker = worker_of(request)
+    if worker is None:
+        raise NotThere("There is no such assignment.")
+    assignment = own_assignment(worker=worker, assignment_id=assignment_id)
+    if assignment.study.slug != slug:
+        raise NotThere("There is no such assignment.")
+    return assignment

@@ -1,0 +1,149 @@
+"""A study's link: what it is, joining, coming back, and the page before the first work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from annotation.cookies import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
+from annotation.errors import JoinRefused, NameTaken
+from annotation.forms import JoinForm, ResumeForm
+from annotation.models import Participation, Worker
+from annotation.services.joining import Joined, join_study, resume_worker, suggest_name
+from annotation.views.common import errors_as_pages, see_other
+from annotation.words import spell_count, spell_duration, spell_pay
+from judgments.design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.markup import render_markdown
+from judgments.models import Study
+from judgments.services.studies import design_of, find_study
+
+
+def effort_of(design: StudyDesign) -> dict[str, str]:
+    """What a page of work holds, how long it takes and what it pays, in words."""
+    if KINDS[design.protocol].grouped:
+        units = design.images_per_hit * design.captions_per_image
+        size = spell_count(design.images_per_hit, "picture", "pictures")
+    else:
+        units = design.units_per_hit
+        size = spell_count(units, "question", "questions")
+    return {
+        "size": size,
+        "duration": spell_duration(units * design.seconds_per_unit),
+        "pay": spell_pay(design.crowd.reward_cents),
+    }
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@errors_as_pages
+def study(request: HttpRequest, slug: str) -> HttpResponse:
+    """The study's page with the form to join; whoever joined before goes on."""
+    found = find_study(slug)
+    worker = worker_of(request)
+    if found.simulated or found.state in (Study.State.DRAFT, Study.State.GENERATED):
+        return render(request, "annotation/not_open.html", {"study": found, "why": _why_shut(found)})
+    if worker is not None and Participation.objects.filter(study=found, worker=worker).exists():
+        return redirect("annotation:work", slug)
+    if request.method == "POST":
+        return _join(request, found, worker)
+    if found.state != Study.State.OPEN:
+        return render(request, "annotation/not_open.html", {"study": found, "why": _why_shut(found)})
+    name = worker.name if worker is not None else suggest_name()
+    form = JoinForm(initial={"name": name, "code": request.GET.get("code", "")[:100]})
+    return _study_page(request, found, form=form)
+
+
+def _why_shut(found: Study) -> str:
+    if found.simulated:
+        return "simulated"
+    return "closed" if found.state == Study.State.CLOSED else "not yet"
+
+
+def _join(request: HttpRequest, found: Study, worker: Worker | None) -> HttpResponse:
+    form = JoinForm(request.POST)
+    if not form.is_valid():
+        return _study_page(request, found, form=form, status=400)
+    try:
+        joined = join_study(study=found, known=worker, **form.cleaned_data)
+    except (JoinRefused, NameTaken) as error:
+        if found.state != Study.State.OPEN:
+            return render(request, "annotation/not_open.html", {"study": found, "why": "closed"}, status=403)
+        form.add_error(None, str(error))
+        return _study_page(request, found, form=form, status=error.status)
+    return _let_in(joined, found.slug)
+
+
+def _let_in(joined: Joined, slug: str) -> HttpResponse:
+    response = see_other("annotation:start", slug)
+    remember_worker(response, joined.token)
+    if joined.resume:
+        remember_resume_code(response, joined.resume, resolve_url("annotation:start", slug))
+    return response
+
+
+@never_cache
+@require_POST
+@errors_as_pages
+def resume(request: HttpRequest, slug: str) -> HttpResponse:
+    """Back again, in another browser: name and resume code give a new token."""
+    found = find_study(slug)
+    form = ResumeForm(request.POST)
+    if not form.is_valid():
+        return _study_page(request, found, resume_form=form, status=400)
+    try:
+        joined = resume_worker(
+            study=found, name=form.cleaned_data["name"], resume=form.cleaned_data["resume"].strip()
+        )
+    except NameTaken as error:
+        form.add_error(None, str(error))
+        return _study_page(request, found, resume_form=form, status=error.status)
+    response = see_other("annotation:work", slug)
+    remember_worker(response, joined.token)
+    return response
+
+
+def _study_page(
+    request: HttpRequest,
+    found: Study,
+    *,
+    form: JoinForm | None = None,
+    resume_form: ResumeForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    design = design_of(found)
+    context: dict[str, Any] = {
+        "study": found,
+        "design": design,
+        "consent": render_markdown(design.consent) if design.consent else "",
+        "asks_code": design.access.join != "open",
+        "form": form or JoinForm(initial={"name": suggest_name()}),
+        "resume_form": resume_form or ResumeForm(),
+        **effort_of(design),
+    }
+    return render(request, "annotation/study.html", context, status=status)
+
+
+@never_cache
+@require_safe
+@errors_as_pages
+def start(request: HttpRequest, slug: str) -> HttpResponse:
+    """The resume code, the instructions, and the way to the first page of work."""
+    found = find_study(slug)
+    worker = worker_of(request)
+    if worker is None or not Participation.objects.filter(study=found, worker=worker).exists():
+        return redirect("annotation:study", slug)
+    design = design_of(found)
+    context = {
+        "study": found,
+        "design": design,
+        "worker": worker,
+        "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
+        "instructions": render_markdown(design.instructions) if design.instructions else "",
+        **effort_of(design),
+    }
+    return render(request, "annotation/start.html", context)

@@ -1,0 +1,93 @@
+"""The worker's page as a designer sees it before anybody else: the same templates, nothing stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from django.contrib.admin.views.decorators import staff_member_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from annotation.pictures import preview_picture_url
+from annotation.presentation import Place
+from annotation.views.common import errors_as_pages
+from annotation.words import spell_left
+from annotation.worksheet import sheet_of
+from judgments.design import StudyDesign
+from judgments.draws import balanced_sides, rng_for
+from judgments.kinds import KINDS
+from judgments.markup import render_markdown
+from judgments.material import UnitSpec
+from judgments.models import Dataset, HITUnit, Item, Study, Unit
+from judgments.services.generation import build_batch
+from judgments.services.studies import design_of, find_study
+
+
+@never_cache
+@require_safe
+@staff_member_required
+@errors_as_pages
+def preview(request: HttpRequest, slug: str) -> HttpResponse:
+    """The first page of work: of the stored HITs, or for a draft of a draw that is thrown away."""
+    study = find_study(slug)
+    design = design_of(study)
+    units: Sequence[Unit | UnitSpec]
+    if study.state == Study.State.DRAFT:
+        units = build_batch(design, study.dataset).hits[0].units
+    else:
+        units = _first_units(study)
+    return render_preview(request, design, units, dataset=study.dataset)
+
+
+def _first_units(study: Study) -> list[Unit]:
+    hit = study.hits.order_by("position").first()  # type: ignore[attr-defined]  # related name of HIT.study
+    rows = HITUnit.objects.filter(hit=hit).select_related(
+        "unit__item", "unit__reference", "unit__first", "unit__second"
+    )
+    return [row.unit for row in rows.order_by("position")]
+
+
+def render_preview(
+    request: HttpRequest, design: StudyDesign, units: Sequence[Unit | UnitSpec], *, dataset: Dataset
+) -> HttpResponse:
+    """The worker's page for ``units``, with a banner, and with a form that goes nowhere."""
+    two_sided = KINDS[design.protocol].two_sided
+    flips = (
+        balanced_sides(len(units), rng_for(design.seed, "sides preview"))
+        if two_sided
+        else [False] * len(units)
+    )
+    places = [
+        Place(position=position, unit=unit, flipped=flipped)  # type: ignore[arg-type]  # a UnitSpec has the names a kind needs
+        for position, (unit, flipped) in enumerate(zip(units, flips, strict=True), start=1)
+    ]
+    steps = sheet_of(places, design=design, picture_url=_pictures(units, dataset), answers={})
+    context = {
+        "study": {"name": design.name, "slug": design.slug},
+        "design": design,
+        "kind": KINDS[design.protocol],
+        "steps": steps,
+        "missing_steps": [],
+        "now": 1,
+        "left": 0,
+        "left_words": spell_left(design.crowd.lease_minutes * 60),
+        "instructions": render_markdown(design.instructions) if design.instructions else "",
+        "preview": True,
+    }
+    return render(request, "annotation/work.html", context)
+
+
+def _pictures(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> Callable[[Place], str]:
+    """Where each place's picture is, for staff; one query for units that are no rows yet."""
+    names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
+    items = (
+        {item.name: item for item in Item.objects.filter(dataset=dataset, name__in=names)} if names else {}
+    )
+
+    def address(place: Place) -> str:
+        unit: Unit | UnitSpec = place.unit
+        return preview_picture_url(items[unit.image] if isinstance(unit, UnitSpec) else unit.item)
+
+    return address

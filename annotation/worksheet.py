@@ -1,0 +1,173 @@
+"""A page of work as its template shows it, and the answers that its form brings back.
+
+The page is a plain form. ``u<position>`` is the answer at a position and ``t<position>`` the seconds that a script
+measured. Where a kind groups units under one picture, an unticked box alone says nothing: the group counts as
+answered once a box is ticked or ``none<first position>`` is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from annotation.presentation import Place, shown_unit
+from annotation.services.submissions import MOST_SECONDS
+from judgments.design import StudyDesign
+from judgments.kinds import KINDS, Kind
+from judgments.material import UnitSpec
+
+NUMBER_KEYS = "1234567890"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A unit on the page.
+
+    Attributes:
+        position: its number in the assignment.
+        shown: what the worker sees of it (CONTRACT 4).
+        value: the saved answer, as the worker sees it.
+        seconds: the time saved with it.
+        key: the number key that ticks it, in a group.
+    """
+
+    position: int
+    shown: dict[str, Any]
+    value: int | None
+    seconds: float | None
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is on screen at a time: a unit, or the units of one picture.
+
+    Attributes:
+        number: from 1.
+        missing: whether a submission was refused for want of its answer.
+    """
+
+    number: int
+    rows: tuple[Row, ...]
+    missing: bool
+
+    @property
+    def first(self) -> Row:
+        """Its only unit, or the first one of its picture."""
+        return self.rows[0]
+
+    @property
+    def answered(self) -> bool:
+        """Whether all of it is answered."""
+        return all(row.value is not None for row in self.rows)
+
+    @property
+    def none_fits(self) -> bool:
+        """In a group: whether it was answered with no box ticked."""
+        return self.answered and not any(row.value for row in self.rows)
+
+
+def sheet_of(
+    places: Sequence[Place],
+    *,
+    design: StudyDesign,
+    picture_url: Callable[[Place], str],
+    answers: Mapping[str, Mapping[str, Any]],
+    missing: Collection[int] = (),
+) -> list[Step]:
+    """The steps of a page of work, with ``answers`` (position -> value, seconds) filled in."""
+    steps = []
+    for number, group in enumerate(groups_of(places, KINDS[design.protocol]), start=1):
+        rows = tuple(
+            Row(
+                position=place.position,
+                shown=shown_unit(place, design=design, picture_url=picture_url),
+                value=answers.get(str(place.position), {}).get("value"),
+                seconds=answers.get(str(place.position), {}).get("seconds"),
+                key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
+            )
+            for index, place in enumerate(group)
+        )
+        steps.append(Step(number=number, rows=rows, missing=any(row.position in missing for row in rows)))
+    return steps
+
+
+def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
+    """Units that are shown together: one by one, or neighbours of the same picture."""
+    if not kind.grouped:
+        yield from ([place] for place in places)
+        return
+    for _, group in groupby(places, key=lambda place: _picture_of(place.unit)):
+        yield list(group)
+
+
+def _picture_of(unit: Any) -> object:
+    return unit.image if isinstance(unit, UnitSpec) else unit.item_id
+
+
+def answers_of_form(
+    form: Mapping[str, Any],
+    places: Sequence[Place],
+    *,
+    kind: Kind,
+    final: bool,
+    saved: Mapping[str, Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """The form's answers as ``submit_assignment`` takes them; whether they are allowed is checked there.
+
+    Args:
+        form: the posted fields.
+        final: it is a submission. In a draft, the unticked boxes of a group say nothing yet, except where a tick
+            that was ``saved`` is taken back.
+    """
+    if kind.grouped:
+        values = _ticks(form, groups_of(places, kind), final=final, saved=saved)
+    else:
+        raw = {place.position: form.get(f"u{place.position}") for place in places}
+        values = {position: _whole(text) for position, text in raw.items() if text not in (None, "")}
+    return [
+        {"position": position, "value": value, **_seconds(form.get(f"t{position}"))}
+        for position, value in values.items()
+    ]
+
+
+def _ticks(
+    form: Mapping[str, Any],
+    groups: Iterator[list[Place]],
+    *,
+    final: bool,
+    saved: Mapping[str, Mapping[str, Any]],
+) -> dict[int, int]:
+    values: dict[int, int] = {}
+    for group in groups:
+        positions = [place.position for place in group]
+        ticked = {position for position in positions if form.get(f"u{position}") == "1"}
+        none = f"none{positions[0]}" in form
+        if none and ticked:  # it contradicts itself: only the ticks are kept, and the group stays unanswered
+            decided = False
+        else:
+            decided = none or (final and bool(ticked))
+        for position in positions:
+            taken_back = saved.get(str(position), {}).get("value") == 1
+            if position in ticked or decided or taken_back:
+                values[position] = int(position in ticked)
+    return values
+
+
+def _whole(text: Any) -> Any:
+    """A whole number where it is one; anything else goes on as it is and is refused by name."""
+    return (
+        int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10 else text
+    )
+
+
+def _seconds(text: Any) -> dict[str, float]:
+    """The measured time, where there is a usable one: an answer is never refused for the sake of a clock."""
+    try:
+        seconds = float(text)
+    except (TypeError, ValueError):
+        return {}
+    return {"seconds": round(seconds, 2)} if math.isfinite(seconds) and 0 <= seconds <= MOST_SECONDS else {}

@@ -1,0 +1,134 @@
+"""What every resource below /api/ shares: who asks, how bodies are read, how errors and pages look.
+
+The addresses are in config/api_urls.py: the framework loads this module for its settings, before any view exists.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
+from django.utils.cache import patch_vary_headers
+from rest_framework import exceptions
+from rest_framework.authentication import BaseAuthentication, get_authorization_header
+from rest_framework.authentication import TokenAuthentication as StaffTokens
+from rest_framework.parsers import JSONParser
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from annotation.services.joining import worker_for_token
+from judgments.errors import QuorumError
+
+PROBLEM_TYPE = "application/problem+json"
+STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
+
+
+class TokenAuthentication(BaseAuthentication):
+    """``Authorization: Token ...``, a worker's or a staff member's; permissions tell the two apart."""
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        """Who the token belongs to, with the token; None where the request carries none."""
+        parts = get_authorization_header(request).split()
+        if not parts or parts[0].lower() != b"token":
+            return None
+        token = parts[1].decode("ascii", errors="replace") if len(parts) == 2 else ""
+        if not token or not token.isascii() or not token.isprintable():
+            raise exceptions.AuthenticationFailed(
+                "The Authorization header is not of the form 'Token <token>'."
+            )
+        if len(token) == STAFF_TOKEN_LENGTH:
+            return StaffTokens().authenticate_credentials(token)
+        worker = worker_for_token(token)
+        if worker is None:
+            raise exceptions.AuthenticationFailed(
+                "The token is not known; join again, or with the resume code."
+            )
+        return worker, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Makes a missing token a 401."""
+        return "Token"
+
+
+class StrictJSONParser(JSONParser):
+    """JSON whose nesting cannot exhaust the stack."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        """The body as Python values."""
+        try:
+            return super().parse(stream, media_type, parser_context)
+        except RecursionError:
+            raise exceptions.ParseError("The body is nested too deeply.") from None
+
+
+class ProblemRenderer(JSONRenderer):
+    """JSON; an error goes out under the media type of RFC 9457."""
+
+    def render(self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None) -> Any:
+        """The body; the media type is set on the response, whose status is known only now."""
+        response = (renderer_context or {}).get("response")
+        if response is not None and response.status_code >= 400:
+            response["Content-Type"] = PROBLEM_TYPE
+        return super().render(data, accepted_media_type, renderer_context)
+
+
+def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
+    """An RFC 9457 problem document; ``members`` are its extensions."""
+    return {
+        "type": "about:blank",
+        "title": title or HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+        **members,
+    }
+
+
+def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
+    """The exception handler of every API view; None leaves an unforeseen error to Django, which reports it."""
+    headers: dict[str, str] = {}
+    if isinstance(error, QuorumError):
+        members = {name: value for name in ("missing", "field") if (value := getattr(error, name, None))}
+        body = problem(error.status, str(error), title=error.title, **members)
+    elif isinstance(error, Http404 | exceptions.NotFound):
+        body = problem(404, "There is nothing at this address for you.")
+    elif isinstance(error, PermissionDenied):
+        body = problem(403, "This is not open to you.")
+    elif isinstance(error, RequestDataTooBig):
+        body = problem(413, "The body is larger than this server takes.")
+    elif isinstance(error, exceptions.APIException):
+        body, headers = _framework_problem(error)
+    else:
+        return None
+    response = Response(body, status=body["status"], headers=headers)
+    patch_vary_headers(response, ("Authorization",))
+    return response
+
+
+def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]]:
+    headers: dict[str, str] = {}
+    if challenge := getattr(error, "auth_header", None):
+        headers["WWW-Authenticate"] = challenge
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(int(wait))
+    if isinstance(error, exceptions.ValidationError):
+        errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
+        first, words = next(iter(errors.items()))
+        said = words[0] if isinstance(words, list) and words else words
+        return problem(400, f"{first}: {said}" if first else str(said), errors=errors), headers
+    return problem(error.status_code, str(error.detail)), headers
+
+
+def nothing_here(request: HttpRequest, rest: str = "") -> HttpResponse:
+    """Addresses below /api/ that do not exist; one without its last slash is led to it, where that is safe."""
+    if not request.path.endswith("/") and request.method in ("GET", "HEAD"):
+        return HttpResponseRedirect(f"{request.path}/{'?' if request.GET else ''}{request.GET.urlencode()}")
+    hint = "" if request.path.endswith("/") else " Addresses end with a slash."
+    return problem_page(404, f"There is nothing at this address.{hint}")
+
+
+def problem_page(status: int, detail: str) -> JsonResponse:
+    """A problem document outside of the framework's views."""
+    return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM_TYPE)

@@ -1,0 +1,192 @@
+"""Judgments files -> columns for the agreement figures. Pure: no database, no Django.
+
+JSON lines or CSV with `unit`, `worker` and `value` (CONTRACT: Judgments); every other column may be
+absent. Rows with `used` false or `control` true do not count, and neither do rows without a value.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judgments.importers.errors import ImportProblem
+from judgments.importers.fields import Columns, Fields, shown
+from judgments.importers.formulas import unguard_formula
+from judgments.importers.notes import ImportNotes
+from judgments.importers.tables import read_csv, read_json_lines
+from judgments.importers.textio import read_lines
+
+# The level at which a protocol's answers are compared when none is asked for. Grades are ordered, but
+# nobody promises that 3 is as far from 4 as from 2.
+LEVEL_OF_PROTOCOL = {
+    "triplet": "nominal",
+    "pairwise": "nominal",
+    "relevance": "nominal",
+    "graded": "ordinal",
+    "slider": "interval",
+}
+DEFAULT_LEVEL = "nominal"
+
+# A progress display hears of this many rows at a time.
+_STEP = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class JudgmentTable:
+    """The judgments that count, one a row of N, and what was left out.
+
+    units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) numbers (float64), or
+    objects where a text is among them. protocol: the one that the rows name, or None.
+    """
+
+    units: NDArray[np.int64]
+    workers: NDArray[np.int64]
+    values: NDArray[np.float64] | NDArray[np.object_]
+    unit_names: list[str]
+    worker_names: list[str]
+    protocol: str | None
+    unused: int
+    controls: int
+    unanswered: int
+
+    @property
+    def level(self) -> str:
+        """The level at which these judgments are compared when none is asked for."""
+        return LEVEL_OF_PROTOCOL.get(self.protocol or "", DEFAULT_LEVEL)
+
+
+class _Needed(Columns):
+    """Columns of which the required ones must be there; others are welcome and not looked at."""
+
+    def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
+        for needed in self.required:
+            if needed not in names:
+                near = get_close_matches(needed, [str(name) for name in names], n=1)
+                found = f"no such column, but {near[0]!r}" if near else "no such column"
+                raise ImportProblem(file, line, needed, found, f"{', '.join(self.required)} in every record")
+
+
+def read_judgment_table(
+    path: Path,
+    *,
+    numeric: bool = False,
+    encoding: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> JudgmentTable:
+    """Read a judgments file, one line at a time; UTF-8, or what a byte order mark or `encoding` says.
+
+    `numeric` refuses values that are no numbers. `progress` is told of rows read. Raises ImportProblem
+    (file, line, column, found, expected), also where a worker judged a unit twice or where the rows
+    name two protocols, whose values cannot be compared.
+    """
+    units, workers, lines = array("q"), array("q"), array("q")
+    unit_index: dict[str, int] = {}
+    worker_index: dict[str, int] = {}
+    values: list[float | str] = []
+    protocol: str | None = None
+    textual = False
+    unused = controls = unanswered = rows = 0
+    for fields in _records(path, encoding):
+        rows += 1
+        if progress is not None and rows % _STEP == 0:
+            progress(_STEP)
+        unit, worker = _name(fields, "unit"), _name(fields, "worker")
+        if not fields.flag("used", True):
+            unused += 1
+            continue
+        if fields.flag("control", False):
+            controls += 1
+            continue
+        value = _value(fields, numeric)
+        if value is None:
+            unanswered += 1
+            continue
+        named = fields.optional_name("protocol")
+        if named is not None and protocol is not None and named != protocol:
+            raise fields.problem("protocol", shown(named), f"{protocol!r} as before, one protocol a file")
+        protocol = protocol or named
+        textual = textual or isinstance(value, str)
+        units.append(unit_index.setdefault(unit, len(unit_index)))
+        workers.append(worker_index.setdefault(worker, len(worker_index)))
+        lines.append(fields.line or 0)
+        values.append(value)
+    if not rows:
+        raise ImportProblem(path, None, None, "no judgments", "one record or more")
+    table = JudgmentTable(
+        units=np.array(units, dtype=np.int64),
+        workers=np.array(workers, dtype=np.int64),
+        values=np.array(values, dtype=object if textual else np.float64),
+        unit_names=list(unit_index),
+        worker_names=list(worker_index),
+        protocol=protocol,
+        unused=unused,
+        controls=controls,
+        unanswered=unanswered,
+    )
+    _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
+    return table
+
+
+def _records(path: Path, encoding: str | None) -> Iterator[Fields]:
+    """The first character tells JSON lines from CSV, whatever the file is called."""
+    columns = _Needed(("unit", "worker", "value"))
+    first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
+    if not first:
+        raise ImportProblem(path, None, None, "an empty file", "JSON lines or CSV")
+    reader = read_json_lines if first.lstrip()[0] in "{[" else read_csv
+    return reader(path, columns, ImportNotes(), encoding)
+
+
+def _name(fields: Fields, column: str) -> str:
+    name = fields.name(column)
+    return unguard_formula(name) if fields.textual else name
+
+
+def _value(fields: Fields, numeric: bool) -> float | str | None:
+    value = fields.raw("value")
+    if value is None:
+        return None
+    expected = "a number" if numeric else "a number or a text"
+    if isinstance(value, bool):
+        return float(value)
+    if isinstance(value, str):
+        text = unguard_formula(value).strip() if fields.textual else value.strip()
+        if fields.textual:
+            try:
+                value = float(text)
+            except ValueError:
+                value = text
+        if isinstance(value, str):
+            if numeric or not text:
+                raise fields.problem("value", shown(value), expected)
+            return text
+    if not isinstance(value, (int, float)) or not abs(value) < math.inf:
+        raise fields.problem("value", shown(value), expected)
+    try:
+        return float(value)
+    except OverflowError:
+        raise fields.problem("value", "a number of hundreds of digits", expected) from None
+
+
+def _refuse_duplicates(path: Path, table: JudgmentTable, lines: NDArray[np.int64]) -> None:
+    keys = table.units * max(len(table.worker_names), 1) + table.workers
+    ordered = np.sort(keys)
+    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
+    if repeated.size:
+        # The row at which a reader first meets the repetition, whatever the order of the keys.
+        rows = np.flatnonzero(np.isin(keys, ordered[repeated]))
+        seen: dict[int, int] = {}
+        for row in rows.tolist():
+            first = seen.setdefault(int(keys[row]), row)
+            if first != row:
+                unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
+                found = f"a second answer of {shown(worker)} on unit {shown(unit)}"
+                expected = f"one answer a worker and unit (the first is on line {lines[first]})"
+                raise ImportProblem(path, int(lines[row]), "worker", found, expected)

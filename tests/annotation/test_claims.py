@@ -1,0 +1,194 @@
+"""Taking HITs: each goes to as many different workers as it asks for, and seats come back."""
+
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from annotation.errors import AlreadyEnded
+from annotation.models import Assignment, Worker
+from annotation.presentation import places_of
+from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
+from annotation.services.submissions import submit_assignment
+from judgments.errors import NotThere
+from judgments.models import HIT, Study
+from judgments.services.studies import mark_closed, mark_open
+from tests.studies import make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+
+
+def take(study: Study, worker: Worker) -> Assignment:
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
+    return claim.assignment
+
+
+def finish(assignment: Assignment) -> None:
+    answers = [{"position": place.position, "value": 1} for place in places_of(assignment)]
+    submit_assignment(assignment=assignment, answers=answers)
+
+
+def test_a_worker_gets_every_hit_once_and_then_nothing() -> None:
+    study = make_study("pairwise")
+    worker, _ = make_worker(study)
+    seen = []
+    while (claim := claim_assignment(study=study, worker=worker)) is not None:
+        seen.append(claim.assignment.hit_id)
+        finish(claim.assignment)
+    assert sorted(seen) == sorted(study.hits.values_list("pk", flat=True))
+
+
+def test_each_hit_goes_to_three_different_workers_and_no_fourth() -> None:
+    study = make_study("pairwise")
+    for number in range(4):
+        worker, _ = make_worker(study, f"w-{number}")
+        taken = 0
+        while (claim := claim_assignment(study=study, worker=worker)) is not None:
+            finish(claim.assignment)
+            taken += 1
+        assert taken == (study.hits.count() if number < 3 else 0)
+    for hit in study.hits.all():
+        assert hit.open_slots == 0
+        assert hit.assignments.values("worker").distinct().count() == 3
+
+
+def test_who_asks_again_gets_the_hit_they_hold() -> None:
+    study = make_study()
+    worker, _ = make_worker(study)
+    first = claim_assignment(study=study, worker=worker)
+    again = claim_assignment(study=study, worker=worker)
+    assert first is not None
+    assert again is not None
+    assert (first.created, again.created) == (True, False)
+    assert first.assignment == again.assignment
+
+
+def test_a_seat_whose_lease_ended_goes_to_another() -> None:
+    study = make_study("pairwise", judgments_per_unit=1)
+    hits = study.hits.count()
+    gone, _ = make_worker(study, "gone")
+    assignment = take(study, gone)
+    Assignment.objects.filter(pk=assignment.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    worker, _ = make_worker(study, "worker")
+    taken = []
+    while (claim := claim_assignment(study=study, worker=worker)) is not None:
+        taken.append(claim.assignment.hit_id)
+        finish(claim.assignment)
+    assert len(taken) == hits
+    assert assignment.hit_id in taken
+    assignment.refresh_from_db()
+    assert assignment.state == "expired"
+
+
+def test_a_worker_who_comes_back_after_expiry_gets_work_again() -> None:
+    study = make_study("pairwise")
+    worker, _ = make_worker(study)
+    lost = take(study, worker)
+    Assignment.objects.filter(pk=lost.pk).update(expires_at=timezone.now() - timedelta(seconds=1))
+    taken = set()
+    while (claim := claim_assignment(study=study, worker=worker)) is not None:
+        taken.add(claim.assignment.hit_id)
+        finish(claim.assignment)
+    assert lost.hit_id in taken
+
+
+def test_returning_gives_the_seat_back_once() -> None:
+    study = make_study()
+    worker, _ = make_worker(study)
+    assignment = take(study, worker)
+    assert assignment.hit is not None
+    return_assignment(assignment=assignment)
+    return_assignment(assignment=assignment)
+    assignment.hit.refresh_from_db()
+    assert assignment.hit.open_slots == assignment.hit.required
+
+
+def test_a_returned_hit_is_not_offered_first_but_still_offered() -> None:
+    study = make_study("pairwise")
+    assert study.hits.count() > 1
+    worker, _ = make_worker(study)
+    returned = take(study, worker)
+    return_assignment(assignment=returned)
+    order = []
+    while (claim := claim_assignment(study=study, worker=worker)) is not None:
+        order.append(claim.assignment.hit_id)
+        finish(claim.assignment)
+    assert returned.hit_id in order
+
+
+def test_submitted_work_cannot_be_returned() -> None:
+    study = make_study()
+    worker, _ = make_worker(study)
+    assignment = take(study, worker)
+    finish(assignment)
+    with pytest.raises(AlreadyEnded, match="were submitted and stay"):
+        return_assignment(assignment=assignment)
+
+
+def test_expiry_leaves_what_is_within_its_lease() -> None:
+    study = make_study()
+    worker, _ = make_worker(study)
+    assignment = take(study, worker)
+    assert expire_overdue(study=study) == 0
+    assignment.refresh_from_db()
+    assert assignment.state == "accepted"
+
+
+def test_a_stranger_to_the_study_gets_nothing() -> None:
+    study, other = make_study(), make_study(name="Another study")
+    stranger, _ = make_worker(other, "stranger")
+    with pytest.raises(NotThere):
+        claim_assignment(study=study, worker=stranger)
+
+
+def test_a_closed_study_offers_nothing_but_takes_what_is_held() -> None:
+    study = make_study("pairwise")
+    worker, _ = make_worker(study)
+    held = take(study, worker)
+    mark_closed(study=study)
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
+    assert claim.assignment == held
+    finish(held)
+    assert claim_assignment(study=study, worker=worker) is None
+    mark_open(study=study)
+    assert claim_assignment(study=study, worker=worker) is not None
+
+
+def test_the_two_sides_of_an_assignment_differ_by_at_most_one() -> None:
+    study = make_study("pairwise")
+    for number in range(3):
+        worker, _ = make_worker(study, f"w-{number}")
+        flips = take(study, worker).flips
+        assert abs(2 * sum(flips) - len(flips)) <= 1
+
+
+def test_the_database_itself_refuses_a_second_worker_on_a_seat() -> None:
+    study = make_study()
+    worker, _ = make_worker(study)
+    other, _ = make_worker(study, "other")
+    held = take(study, worker)
+    with pytest.raises(IntegrityError, match=r"seat|UNIQUE"), transaction.atomic():
+        Assignment.objects.create(study=study, hit=held.hit, worker=other, seat=held.seat)
+
+
+def test_the_database_itself_refuses_more_slots_than_wanted() -> None:
+    study = make_study()
+    hit = study.hits.first()
+    assert hit is not None
+    with pytest.raises(IntegrityError), transaction.atomic():
+        HIT.objects.filter(pk=hit.pk).update(open_slots=hit.required + 1)
+
+
+@pytest.mark.parametrize("hits_done", [0, 60])
+def test_taking_a_hit_costs_the_same_queries_whatever_was_done_before(
+    hits_done: int, django_assert_max_num_queries
+) -> None:
+    study = make_study("graded", units_per_hit=2, judgments_per_unit=2)
+    worker, _ = make_worker(study)
+    for _ in range(min(hits_done, study.hits.count() - 1)):
+        finish(take(study, worker))
+    with django_assert_max_num_queries(14):
+        take(study, worker)

@@ -1,0 +1,97 @@
+"""The rehearsal crowd fills a study through the services of people, and never touches theirs."""
+
+import pytest
+
+from annotation.errors import JoinRefused
+from annotation.models import Assignment, Judgment, Worker
+from annotation.services.claims import claim_assignment
+from annotation.services.crowd import open_study
+from annotation.services.joining import join_study
+from annotation.services.rehearsal import rehearse
+from judgments.errors import WrongState
+from judgments.services.generation import generate_hits
+from judgments.services.studies import duplicate_study
+from tests.studies import make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+def test_every_hit_is_filled_and_everything_is_marked(protocol: str) -> None:
+    study = make_study(protocol)
+    report = rehearse(study=study, workers=6, spammers=0.0, seed=1)
+    study.refresh_from_db()
+    assert (study.simulated, study.state) == (True, "closed")
+    for hit in study.hits.all():
+        finished = hit.assignments.finished()
+        assert hit.open_slots == 0
+        assert finished.values("worker").distinct().count() == finished.count() == 3
+    assert not Assignment.objects.filter(study=study, simulated=False).exists()
+    assert not Worker.objects.filter(assignments__study=study).exclude(source="rehearsal").exists()
+    assert report.judgments == Judgment.objects.of_study(study).count()
+    assert report.hits == study.hits.count()
+
+
+def test_careful_workers_recover_the_truth_and_spammers_spoil_it() -> None:
+    size = {"judgments_per_unit": 7, "sampling": {"pairs": {"HC": 12, "HI": 12, "MM": 6}, "references": 2}}
+    careful = rehearse(study=make_study("triplet", **size), workers=9, spammers=0.0, seed=1)
+    spoiled = rehearse(study=make_study("triplet", name="Spoiled", **size), workers=9, spammers=1.0, seed=1)
+    assert careful.recovered > 0.9
+    assert careful.controls_careful is not None
+    assert careful.controls_careful > 0.7
+    assert spoiled.recovered < 0.75
+    assert spoiled.controls_careful is None
+
+
+def test_the_same_seed_gives_the_same_answers() -> None:
+    study = make_study("triplet")
+    copy = duplicate_study(study=study)
+    generate_hits(study=copy)
+    answers = []
+    for one in (study, copy):
+        rehearse(study=one, workers=5, spammers=0.2, seed=4)
+        rows = Judgment.objects.of_study(one).values_list("unit__key", "assignment__worker__name", "value")
+        answers.append(sorted(rows))
+    assert answers[0] == answers[1]
+
+
+def test_a_rehearsal_that_was_stopped_goes_on() -> None:
+    study = make_study("pairwise")
+
+    class Stopped(Exception):
+        pass
+
+    def stop(share: float, words: str) -> None:
+        if share > 0.4:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        rehearse(study=study, workers=5, seed=1, progress=stop)
+    report = rehearse(study=study, workers=5, seed=1)
+    assert report.hits == study.hits.count()
+    assert Judgment.objects.of_study(study).count() == report.judgments
+
+
+def test_a_study_with_people_s_judgments_is_refused() -> None:
+    study = make_study()
+    worker, _ = make_worker(study)
+    claim_assignment(study=study, worker=worker)
+    with pytest.raises(WrongState, match="judgments of people"):
+        rehearse(study=study)
+    assert not Assignment.objects.filter(simulated=True).exists()
+    study.refresh_from_db()
+    assert not study.simulated
+
+
+def test_a_draft_is_refused() -> None:
+    with pytest.raises(WrongState, match="generate them first"):
+        rehearse(study=make_study(opened=False))
+
+
+def test_people_cannot_join_a_rehearsed_study_and_it_cannot_be_opened() -> None:
+    study = make_study()
+    rehearse(study=study, workers=4)
+    with pytest.raises(JoinRefused):
+        join_study(study=study, name="somebody")
+    with pytest.raises(WrongState, match="open the copy to people"):
+        open_study(study=study)

@@ -1,0 +1,664 @@
+"""A worker's client over HTTP: the four calls of CONTRACT 4, and everything a client can get wrong."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+from rest_framework.authtoken.models import Token
+
+from annotation.models import Assignment, Invitation, Judgment, ProblemReport, Worker
+from judgments.models import HIT, Study, Unit
+from judgments.services.studies import mark_closed
+from tests.studies import make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+
+Headers = dict[str, str]
+
+
+def post(path: str, body: Any = None, headers: Headers | None = None) -> Any:
+    return _send("post", path, body, headers)
+
+
+def patch(path: str, body: Any, headers: Headers | None = None) -> Any:
+    return _send("patch", path, body, headers)
+
+
+def _send(method: str, path: str, body: Any, headers: Headers | None) -> Any:
+    extra = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
+    return getattr(Client(), method)(path, headers=headers or {}, **extra)
+
+
+def join(study: Study, **body: Any) -> Any:
+    return post(f"/api/studies/{study.slug}/join/", {"worker": "w-0007"} | body)
+
+
+def accept(study: Study, headers: Headers) -> Any:
+    return post(f"/api/studies/{study.slug}/assignments/", headers=headers)
+
+
+def submit(assignment: Any, answers: Any, headers: Headers, **more: Any) -> Any:
+    return post(f"/api/assignments/{assignment}/submit/", {"answers": answers} | more, headers)
+
+
+def answers_to(shown: dict[str, Any], value: int = 1) -> list[dict[str, int]]:
+    return [{"position": unit["position"], "value": value} for unit in shown["units"]]
+
+
+def is_problem(response: Any, status: int) -> dict[str, Any]:
+    """The problem document of a response, checked to be one."""
+    assert response.status_code == status, response.content
+    assert response["Content-Type"] == "application/problem+json"
+    body: dict[str, Any] = response.json()
+    assert body["status"] == status
+    assert body["title"]
+    assert body["detail"].strip()
+    assert body["type"]
+    return body
+
+
+# --- joining --------------------------------------------------------------------------------------
+
+
+def test_joining_gives_a_name_a_token_and_a_resume_code() -> None:
+    reply = join(make_study())
+    assert reply.status_code == 201
+    assert set(reply.json()) == {"worker", "token", "resume"}
+    assert reply.json()["worker"] == "w-0007"
+    assert reply["Cache-Control"] == "no-store"
+
+
+def test_tokens_and_codes_are_not_stored_as_they_are() -> None:
+    reply = join(make_study()).json()
+    worker = Worker.objects.get()
+    stored = f"{worker.token_hash} {worker.resume_hash}"
+    assert reply["token"] not in stored
+    assert reply["resume"] not in stored
+
+
+def test_a_taken_name_is_refused() -> None:
+    study = make_study()
+    join(study)
+    assert "taken" in is_problem(join(study), 409)["detail"]
+
+
+def test_a_taken_name_with_another_workers_token_is_refused() -> None:
+    study = make_study()
+    join(study)
+    _, stranger = make_worker(study, "stranger")
+    is_problem(post(f"/api/studies/{study.slug}/join/", {"worker": "w-0007"}, stranger), 409)
+
+
+def test_a_worker_joins_again_with_their_token_and_keeps_it() -> None:
+    study, other = make_study(), make_study("graded")
+    _, headers = make_worker(study)
+    for one in (study, other):
+        reply = post(f"/api/studies/{one.slug}/join/", {"worker": "w-0007"}, headers)
+        assert reply.status_code == 201
+        assert headers["Authorization"] == f"Token {reply.json()['token']}"
+        assert reply.json()["resume"] is None
+        assert accept(one, headers).status_code == 201
+    assert Worker.objects.count() == 1
+
+
+def test_the_resume_code_gives_a_new_token_and_ends_the_old_one() -> None:
+    study = make_study()
+    first = join(study).json()
+    again = join(study, resume=first["resume"])
+    assert again.status_code == 201
+    assert again.json()["token"] != first["token"]
+    is_problem(accept(study, {"Authorization": f"Token {first['token']}"}), 401)
+    assert accept(study, {"Authorization": f"Token {again.json()['token']}"}).status_code == 201
+    assert join(study, resume=first["resume"]).status_code == 201, "the code works more than once"
+
+
+def test_a_wrong_resume_code_opens_nothing() -> None:
+    study = make_study()
+    token = join(study).json()["token"]
+    for resume in ("wrong", "", "\x00", "\ud800", "x" * 10_000):
+        is_problem(join(study, resume=resume), 409)
+    assert accept(study, {"Authorization": f"Token {token}"}).status_code == 201
+
+
+def test_the_resume_code_lets_a_worker_into_another_study_on_its_terms() -> None:
+    resume = join(make_study()).json()["resume"]
+    other = make_study("graded", consent="We store your answers.")
+    is_problem(join(other, resume=resume), 403)
+    assert join(other, resume=resume, consent=True).status_code == 201
+
+
+@pytest.mark.parametrize(
+    "name", ["", "   ", "x" * 101, "a\x00b", "a\x1bb", "\ud800", "‮evil", 7, None, True, ["w"], {"a": 1}]
+)
+def test_a_name_that_cannot_be_used_is_refused(name: Any) -> None:
+    is_problem(join(make_study(), worker=name), 400)
+    assert not Worker.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["Zoë", "王小明", "O'Neil <b>", "w 0007", "=cmd()"])
+def test_a_name_of_any_script_is_welcome(name: str) -> None:
+    assert join(make_study(), worker=name).json()["worker"] == name
+
+
+def test_equal_names_in_other_spellings_are_one_name() -> None:
+    study = make_study()
+    join(study, worker="Zoë")
+    is_problem(join(study, worker=" Zoe\u0308 "), 409)
+
+
+def test_a_code_study_wants_its_code() -> None:
+    study = make_study(access={"join": "code", "code": "blau-42"})
+    for wrong in ("", "blau", "BLAU-42", "\x00", "\ud800", "blau-42\x00"):
+        is_problem(join(study, code=wrong), 403)
+    is_problem(join(study), 403)
+    is_problem(join(study, code=42), 400)
+    assert not Worker.objects.exists()
+    assert join(study, code=" blau-42 ").status_code == 201
+
+
+def test_an_invitation_lets_one_worker_in_once() -> None:
+    study = make_study(access={"join": "invited"})
+    Invitation.objects.create(study=study, code="for-ada")
+    for wrong in ("", "for-bob", "\x00", "x" * 5000):
+        is_problem(join(study, code=wrong), 403)
+    ada = join(study, worker="ada", code="for-ada")
+    assert ada.status_code == 201
+    is_problem(join(study, worker="bob", code="for-ada"), 403)
+    back = post(
+        f"/api/studies/{study.slug}/join/",
+        {"worker": "ada"},
+        {"Authorization": f"Token {ada.json()['token']}"},
+    )
+    assert back.status_code == 201, "who is in needs the invitation no more"
+
+
+def test_an_invitation_to_another_study_opens_nothing() -> None:
+    study, other = make_study(access={"join": "invited"}), make_study("graded", access={"join": "invited"})
+    Invitation.objects.create(study=other, code="for-ada")
+    is_problem(join(study, code="for-ada"), 403)
+
+
+def test_a_consent_text_wants_consent() -> None:
+    study = make_study(consent="We store your answers.")
+    is_problem(join(study), 403)
+    is_problem(join(study, consent=False), 403)
+    for odd in ("true", 1, "yes", None):
+        is_problem(join(study, consent=odd), 400)
+    assert not Worker.objects.exists()
+    assert join(study, consent=True).status_code == 201
+    participation = Worker.objects.get().participation_set.get()
+    assert participation.consented_at is not None
+    assert participation.consent_version
+
+
+def test_only_open_studies_let_workers_in() -> None:
+    draft = make_study(opened=False)
+    is_problem(join(draft), 403)
+    closed = make_study("graded")
+    mark_closed(study=closed)
+    is_problem(join(closed), 403)
+    is_problem(post("/api/studies/no-such-study/join/", {"worker": "w"}), 404)
+
+
+# --- whose token opens what -----------------------------------------------------------------------
+
+
+def test_no_token_and_a_wrong_token_are_401() -> None:
+    study = make_study()
+    for headers in (
+        {},
+        {"Authorization": "Token wrong"},
+        {"Authorization": "Token " + "0" * 40},
+        {"Authorization": "Token "},
+        {"Authorization": "Token two words"},
+        {"Authorization": "Token naïve"},
+        {"Authorization": "Basic dzp3"},
+    ):
+        response = accept(study, headers)
+        is_problem(response, 401)
+        assert response["WWW-Authenticate"] == "Token"
+
+
+def test_a_wrong_token_is_401_when_joining_too() -> None:
+    study = make_study()
+    is_problem(
+        post(f"/api/studies/{study.slug}/join/", {"worker": "w"}, {"Authorization": "Token wrong"}), 401
+    )
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(
+            f"/api/{name}/"
+            for name in (
+                "datasets systems studies units hits assignments judgments workers consensus reports exports".split()
+            )
+        ),
+        "/api/studies/a-triplet-study/",
+        "/api/schema/",
+        "/api/docs/",
+    ],
+)
+def test_a_workers_token_opens_no_other_resource(path: str) -> None:
+    _, headers = make_worker(make_study())
+    is_problem(Client().get(path, headers=headers), 403)
+
+
+@pytest.mark.parametrize("method", ["get", "put", "patch", "delete", "options"])
+def test_a_workers_token_opens_its_calls_by_their_own_methods_alone(method: str) -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    own = accept(study, headers).json()["id"]
+    for path in (
+        f"/api/studies/{study.slug}/join/",
+        f"/api/studies/{study.slug}/assignments/",
+        f"/api/assignments/{own}/submit/",
+        *([f"/api/assignments/{own}/"] if method != "patch" else []),
+    ):
+        is_problem(getattr(Client(), method)(path, headers=headers), 403)
+
+
+def test_a_staff_token_does_no_workers_work() -> None:
+    study = make_study()
+    token = Token.objects.create(user=User.objects.create_user("designer", is_staff=True))
+    is_problem(accept(study, {"Authorization": f"Token {token.key}"}), 403)
+
+
+def test_a_strangers_assignment_looks_like_none() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    _, stranger = make_worker(study, "stranger")
+    shown = accept(study, headers).json()
+    for assignment in (shown["id"], "00000000-0000-4000-8000-000000000000", "1", "x" * 300, "%00"):
+        is_problem(patch(f"/api/assignments/{assignment}/", {"answers": []}, stranger), 404)
+        is_problem(submit(assignment, answers_to(shown), stranger), 404)
+        is_problem(post(f"/api/assignments/{assignment}/return/", headers=stranger), 404)
+        is_problem(post(f"/api/assignments/{assignment}/report/", {"position": 1}, stranger), 404)
+    assert Assignment.objects.get().state == "accepted"
+
+
+def test_a_worker_who_did_not_join_this_study_gets_no_work_in_it() -> None:
+    _, headers = make_worker(make_study())
+    is_problem(accept(make_study("graded"), headers), 403)
+
+
+# --- accepting ------------------------------------------------------------------------------------
+
+KEYS = {
+    "triplet": {"position", "protocol", "question", "a", "b", "c"},
+    "pairwise": {"position", "protocol", "question", "image", "b", "c"},
+    "relevance": {"position", "protocol", "question", "image", "caption"},
+    "graded": {"position", "protocol", "question", "image", "caption"},
+}
+
+
+@pytest.mark.parametrize("protocol", KEYS)
+def test_a_unit_is_shown_with_the_keys_of_its_kind_and_no_others(protocol: str) -> None:
+    study = make_study(protocol)
+    _, headers = make_worker(study)
+    response = accept(study, headers)
+    assert response.status_code == 201
+    shown = response.json()
+    assert set(shown) == {"id", "expires_at", "units"}
+    assert [unit["position"] for unit in shown["units"]] == list(range(1, len(shown["units"]) + 1))
+    for unit in shown["units"]:
+        assert set(unit) == KEYS[protocol]
+        assert unit["protocol"] == protocol
+        for name in {"a", "b", "c", "caption"} & set(unit):
+            assert set(unit[name]) == {"text"}
+        if "image" in unit:
+            assert set(unit["image"]) == {"url", "alt"}
+            assert not any(text in unit["image"]["alt"] for text in texts_of(unit))
+
+
+def texts_of(unit: dict[str, Any]) -> list[str]:
+    return [unit[name]["text"] for name in ("a", "b", "c", "caption") if name in unit]
+
+
+@pytest.mark.parametrize("protocol", KEYS)
+def test_nothing_shown_names_control_item_system_or_caption_id(protocol: str) -> None:
+    study = make_study(protocol)
+    _, headers = make_worker(study)
+    text = accept(study, headers).content.decode()
+    for unit in Unit.objects.filter(study=study).select_related("first", "second"):
+        for secret in (unit.key, unit.first.key, unit.second.key if unit.second else unit.key):
+            assert secret not in text
+    for word in ("control", "expected", "flip", "second", "first", "pair_", "kind", "HC", "reference"):
+        assert word not in text.replace(f'"protocol":"{protocol}"', "")
+
+
+def test_the_held_hit_comes_back_the_same() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    first, again = accept(study, headers), accept(study, headers)
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json() == again.json()
+
+
+def test_nothing_left_is_204_without_a_body() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    for _ in range(HIT.objects.filter(study=study).count()):
+        shown = accept(study, headers).json()
+        assert submit(shown["id"], answers_to(shown), headers).status_code == 200
+    response = accept(study, headers)
+    assert response.status_code == 204
+    assert response.content == b""
+
+
+def test_a_closed_study_gives_no_hit_but_takes_the_one_that_is_held() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    _, late = make_worker(study, "late")
+    shown = accept(study, headers).json()
+    mark_closed(study=study)
+    assert accept(study, late).status_code == 204
+    assert accept(study, headers).json() == shown
+    assert submit(shown["id"], answers_to(shown), headers).status_code == 200
+
+
+def test_the_sides_of_an_assignment_differ_by_at_most_one() -> None:
+    study = make_study()
+    for number in range(3):
+        _, headers = make_worker(study, f"w-{number}")
+        accept(study, headers)
+    for assignment in Assignment.objects.all():
+        assert abs(2 * sum(assignment.flips) - len(assignment.flips)) <= 1
+    assert len({tuple(one.flips) for one in Assignment.objects.all()}) > 1
+
+
+# --- saving and submitting ------------------------------------------------------------------------
+
+
+def test_saving_is_idempotent_and_adds_up() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    path = f"/api/assignments/{accept(study, headers).json()['id']}/"
+    for _ in range(2):
+        assert (
+            patch(path, {"answers": [{"position": 2, "value": 1, "seconds": 3.5}]}, headers).status_code
+            == 200
+        )
+    saved = patch(path, {"answers": [{"position": 1, "value": 2}]}, headers)
+    assert saved.json()["answers"] == [{"position": 1, "value": 2}, {"position": 2, "value": 1}]
+    changed = patch(path, {"answers": [{"position": 1, "value": 1}]}, headers)
+    assert changed.json()["answers"][0] == {"position": 1, "value": 1}
+
+
+def test_answers_are_stored_in_the_units_order_whatever_side_was_shown() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    submit(shown["id"], answers_to(shown, 1), headers)
+    stored = list(
+        Judgment.objects.order_by("unit__places__position").select_related("unit__first", "unit__second")
+    )
+    assert len(stored) == len(shown["units"])
+    for unit, judgment in zip(shown["units"], stored, strict=True):
+        chosen = judgment.unit.first if judgment.value == 1 else judgment.unit.second
+        assert chosen.text == unit["b"]["text"]
+        assert judgment.presented == ("first-left" if judgment.value == 1 else "second-left")
+    assert {judgment.value for judgment in stored} == {1, 2}
+
+
+@pytest.mark.parametrize(("protocol", "value"), [("relevance", 0), ("relevance", 1), ("graded", 4)])
+def test_answers_of_kinds_without_sides_are_stored_as_given(protocol: str, value: int) -> None:
+    study = make_study(protocol)
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    reply = submit(shown["id"], answers_to(shown, value), headers)
+    assert reply.json() == {"id": shown["id"], "state": "submitted"}
+    assert {(one.value, one.presented) for one in Judgment.objects.all()} == {(value, "")}
+
+
+def test_saved_answers_count_for_the_submission() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    first, *rest = answers_to(shown, 2)
+    patch(f"/api/assignments/{shown['id']}/", {"answers": [first | {"value": 1}]}, headers)
+    assert submit(shown["id"], rest, headers).status_code == 200
+    answers = Assignment.objects.get().answers
+    assert answers["1"]["value"] == 1
+    assert answers["2"]["value"] == 2
+
+
+def test_a_submission_that_leaves_units_out_says_which_and_keeps_the_rest() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    one, two, *rest = answers_to(shown)
+    missing = is_problem(submit(shown["id"], [two], headers), 400)["missing"]
+    assert missing == [answer["position"] for answer in (one, *rest)]
+    assert not Judgment.objects.exists()
+    assert Assignment.objects.get().answers == {"2": {"value": 1}}
+    assert submit(shown["id"], [one, *rest], headers).status_code == 200
+
+
+def test_the_reply_to_a_submission_brings_the_next_hit() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown, seen = accept(study, headers).json(), set()
+    while shown is not None:
+        seen.add(shown["id"])
+        reply = submit(shown["id"], answers_to(shown), headers, next=True).json()
+        assert set(reply) == {"id", "state", "next"}
+        if reply["next"] is not None:
+            assert accept(study, headers).json() == reply["next"]
+        shown = reply["next"]
+    assert len(seen) == HIT.objects.filter(study=study).count()
+
+
+def test_repeating_a_submission_is_harmless() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    first = submit(shown["id"], answers_to(shown), headers)
+    again = submit(shown["id"], answers_to(shown), headers)
+    assert again.status_code == first.status_code == 200
+    assert again.json() == first.json()
+    assert Judgment.objects.count() == len(shown["units"])
+    with_next = submit(shown["id"], answers_to(shown), headers, next=True).json()
+    assert with_next["next"] == submit(shown["id"], answers_to(shown), headers, next=True).json()["next"]
+
+
+def test_a_different_submission_afterwards_changes_nothing() -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    submit(shown["id"], answers_to(shown, 1), headers)
+    before = list(Judgment.objects.values_list("unit", "value"))
+    is_problem(submit(shown["id"], answers_to(shown, 2), headers), 409)
+    is_problem(patch(f"/api/assignments/{shown['id']}/", {"answers": answers_to(shown, 2)}, headers), 409)
+    is_problem(post(f"/api/assignments/{shown['id']}/return/", headers=headers), 409)
+    assert list(Judgment.objects.values_list("unit", "value")) == before
+
+
+def test_a_late_submission_changes_nothing_and_the_seat_goes_to_another() -> None:
+    study = make_study(judgments_per_unit=1)
+    _, headers = make_worker(study)
+    _, other = make_worker(study, "other")
+    shown = accept(study, headers).json()
+    patch(f"/api/assignments/{shown['id']}/", {"answers": answers_to(shown)[:1]}, headers)
+    Assignment.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    is_problem(submit(shown["id"], answers_to(shown), headers), 409)
+    is_problem(patch(f"/api/assignments/{shown['id']}/", {"answers": answers_to(shown, 2)}, headers), 409)
+    assert Assignment.objects.get().answers == {"1": {"value": 1}}
+    hits = set()
+    for _ in range(HIT.objects.filter(study=study).count()):
+        taken = accept(study, other).json()
+        hits.add(Assignment.objects.get(pk=taken["id"]).hit_id)
+        assert submit(taken["id"], answers_to(taken), other).status_code == 200
+    assert len(hits) == HIT.objects.filter(study=study).count()
+    is_problem(submit(shown["id"], answers_to(shown), headers), 409)
+    assert Assignment.objects.get(pk=shown["id"]).state == "expired"
+    assert not Judgment.objects.filter(assignment_id=shown["id"]).exists()
+
+
+def test_a_returned_hit_can_be_taken_by_another_and_takes_no_answers() -> None:
+    study = make_study(judgments_per_unit=1)
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    for _ in range(2):
+        reply = post(f"/api/assignments/{shown['id']}/return/", headers=headers)
+        assert reply.status_code == 200
+        assert reply.json() == {"id": shown["id"], "state": "returned"}
+    is_problem(submit(shown["id"], answers_to(shown), headers), 409)
+    hits = HIT.objects.filter(study=study)
+    assert {hit.open_slots for hit in hits} == {1}
+    assert accept(study, headers).json()["id"] != shown["id"]
+
+
+GOOD = {"position": 1, "value": 1}
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        None,
+        7,
+        "1",
+        {"1": 1},
+        [1],
+        [None],
+        [[]],
+        [{}],
+        [{"position": 1}],
+        [{"value": 1}],
+        [GOOD | {"position": True}],
+        [GOOD | {"value": True}],
+        [GOOD | {"value": 1.0}],
+        [GOOD | {"value": "1"}],
+        [GOOD | {"value": None}],
+        [GOOD | {"value": [1]}],
+        [GOOD | {"value": {"a": {"b": [1]}}}],
+        [GOOD | {"value": 0}],
+        [GOOD | {"value": 3}],
+        [GOOD | {"value": 10**40}],
+        [GOOD | {"position": 0}],
+        [GOOD | {"position": -1}],
+        [GOOD | {"position": 6}],
+        [GOOD | {"position": 10**40}],
+        [GOOD | {"position": "1"}],
+        [GOOD | {"seconds": "3"}],
+        [GOOD | {"seconds": -1}],
+        [GOOD | {"seconds": 1e300}],
+        [GOOD | {"seconds": True}],
+        [GOOD, GOOD | {"value": 2}],
+    ],
+)
+def test_answers_that_are_not_valid_are_refused_and_nothing_is_kept(answers: Any) -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    path = f"/api/assignments/{shown['id']}/"
+    is_problem(patch(path, {"answers": answers}, headers), 400)
+    is_problem(submit(shown["id"], answers, headers), 400)
+    if isinstance(answers, list):
+        is_problem(submit(shown["id"], [*answers_to(shown)[1:], *answers], headers), 400)
+    assert Assignment.objects.get().answers == {}
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b'"x"',
+        b"{'answers': []}",
+        b'{"answers": NaN}',
+        b'{"answers": [{"position": 1, "value": NaN}]}',
+        b'{"answers": [{"position": 1, "value": 1, "seconds": Infinity}]}',
+        b"\xff\xfe",
+        b'{"answers": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"answers": [{"position": ' + b"9" * 5000 + b', "value": 1}]}',
+        b"{}",
+        b'{"answer": []}',
+    ],
+)
+def test_a_broken_body_is_a_400(body: bytes) -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    for path in (f"/api/assignments/{shown['id']}/submit/", f"/api/studies/{study.slug}/join/"):
+        response = Client().post(path, data=body, content_type="application/json", headers=headers)
+        is_problem(response, 400)
+    response = Client().patch(
+        f"/api/assignments/{shown['id']}/", data=body, content_type="application/json", headers=headers
+    )
+    is_problem(response, 400)
+
+
+@pytest.mark.parametrize("next_", [1, "yes", None, []])
+def test_next_is_true_or_false(next_: Any) -> None:
+    study = make_study()
+    _, headers = make_worker(study)
+    shown = accept(study, headers).json()
+    is_problem(submit(shown["id"], answers_to(shown), headers, next=next_), 400)
+    assert not Judgment.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "application/xml", "nonsense"]
+)
+def test_a_body_of_another_type_is_a_415(kind: str) -> None:
+    study = make_study()
+    response = Client().post(f"/api/studies/{study.slug}/join/", data="worker=w", content_type=kind)
+    is_problem(response, 415)
+
+
+def test_a_body_that_is_too_large_is_a_413() -> None:
+    study = make_study()
+    body = json.dumps({"worker": "w" * 3_000_000})
+    response = Client().post(f"/api/studies/{study.slug}/join/", data=body, content_type="application/json")
+    is_problem(response, 413)
+
+
+def test_a_problem_with_a_picture_is_reported() -> None:
+    study = make_study("pairwise")
+    _, headers = make_worker(study)
+    path = f"/api/assignments/{accept(study, headers).json()['id']}/report/"
+    reply = post(path, {"position": 2, "what": "picture", "comment": "grey box"}, headers)
+    assert reply.status_code == 201
+    report = ProblemReport.objects.get()
+    assert (report.what, report.comment) == ("picture", "grey box")
+    for wrong in ({"position": 99}, {"position": True}, {"position": 1, "what": "spam"}, {}):
+        is_problem(post(path, wrong, headers), 400)
+    assert post(path, {"position": 1, "comment": "a\x00b\ud800"}, headers).status_code in (201, 400)
+
+
+def test_unknown_addresses_are_problem_documents() -> None:
+    is_problem(Client().get("/api/nothing/"), 404)
+    is_problem(post("/api/studies/x/join", {}), 404)
+    assert Client().get("/api/studies?state=open")["Location"] == "/api/studies/?state=open"
+
+
+# --- cost -----------------------------------------------------------------------------------------
+
+
+def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any) -> None:
+    study = make_study("relevance")
+    with django_assert_max_num_queries(8):
+        token = join(study).json()["token"]
+    headers = {"Authorization": f"Token {token}"}
+    with django_assert_max_num_queries(12):
+        shown = accept(study, headers).json()
+    with django_assert_max_num_queries(6):
+        assert accept(study, headers).status_code == 200
+    with django_assert_max_num_queries(7):
+        patch(f"/api/assignments/{shown['id']}/", {"answers": answers_to(shown)[:3]}, headers)
+    with django_assert_max_num_queries(12):
+        assert submit(shown["id"], answers_to(shown), headers).status_code == 200
+    shown = accept(study, headers).json()
+    with django_assert_max_num_queries(19):
+        assert submit(shown["id"], answers_to(shown), headers, next=True).status_code == 200

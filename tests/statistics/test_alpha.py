@@ -1,0 +1,262 @@
+"""Krippendorff's alpha against the reference program, closed forms and what must never matter."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from evaluation.statistics.agreement import (
+    LEVELS,
+    alpha_interval,
+    alpha_of_judgments,
+    krippendorff_alpha,
+)
+from evaluation.statistics.errors import BadOption, BadShape, BadValue, DuplicateJudgment, StatisticsError
+from tests.statistics.golden import golden, with_nan
+
+TABLES = golden("agreement.json")["alpha"]
+NAMES = [table["name"] for table in TABLES]
+
+answers = arrays(
+    np.float64,
+    st.tuples(st.integers(2, 4), st.integers(2, 12)),
+    elements=st.one_of(st.integers(0, 3).map(float), st.just(math.nan)),
+)
+
+
+def rows_of(matrix: Any) -> tuple[list[str], list[str], list[float]]:
+    """The table as one judgment a row."""
+    rows = [
+        (f"unit {unit}", f"worker {rater}", value)
+        for rater, given_answers in enumerate(matrix)
+        for unit, value in enumerate(given_answers)
+        if not math.isnan(value)
+    ]
+    units, workers, values = zip(*rows, strict=True) if rows else ((), (), ())
+    return list(units), list(workers), list(values)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("table", TABLES, ids=NAMES)
+def test_alpha_is_that_of_the_reference_program(table: dict[str, Any], level: str) -> None:
+    expected = table["alpha"][level]
+    alpha = krippendorff_alpha(with_nan(table["data"]), level=level)
+    if isinstance(expected, dict):
+        assert math.isnan(alpha)
+    else:
+        assert alpha == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("table", TABLES, ids=NAMES)
+def test_one_judgment_a_row_gives_the_same_alpha_as_the_table(table: dict[str, Any], level: str) -> None:
+    matrix = with_nan(table["data"])
+    result = alpha_of_judgments(*rows_of(matrix), level, resamples=10)
+    assert result.value == pytest.approx(krippendorff_alpha(matrix, level), abs=1e-12, nan_ok=True)
+    assert result.judgments == int((~np.isnan(matrix)).sum())
+
+
+def test_krippendorffs_own_example_gives_his_printed_figures() -> None:
+    example = with_nan(TABLES[NAMES.index("krippendorff-2011")]["data"])
+    printed = {"nominal": 0.743, "ordinal": 0.815, "interval": 0.849, "ratio": 0.797}
+    assert {level: round(krippendorff_alpha(example, level), 3) for level in LEVELS} == printed
+
+
+def test_text_is_compared_at_the_nominal_level() -> None:
+    words = [["cat", "dog", "cat", None], ["cat", "dog", "dog", "cat"]]
+    numbers = [[1.0, 2.0, 1.0, math.nan], [1.0, 2.0, 2.0, 1.0]]
+    assert krippendorff_alpha(np.array(words, dtype=object)) == pytest.approx(krippendorff_alpha(numbers))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_perfect_agreement_is_one_and_its_interval_has_no_width(level: str) -> None:
+    result = alpha_interval([[1, 2, 3, 4, 1, 2] * 5, [1, 2, 3, 4, 1, 2] * 5], level)
+    assert (result.value, result.low, result.high) == (1.0, 1.0, 1.0)
+
+
+def test_lopsided_answers_have_low_alpha_however_often_they_agree() -> None:
+    # 98 units yes/yes, one yes/no, one no/yes: D_o = 2, D_e from n = 200 with 2 no: alpha = 1 - 199 * 4 / 792.
+    first = [1] * 98 + [1, 0]
+    second = [1] * 98 + [0, 1]
+    assert krippendorff_alpha([first, second]) == pytest.approx(1 - 199 * 4 / (200**2 - 198**2 - 2**2))
+
+
+@pytest.mark.parametrize(
+    ("table", "reason"),
+    [
+        ([[1, 1, 1], [1, 1, math.nan]], "every judgment that can be compared has the same value"),
+        ([[1, math.nan], [math.nan, 2]], "no unit has two judgments"),
+        ([[1, 2, 3]], "no unit has two judgments"),
+        (np.empty((2, 0)), "no unit has two judgments"),
+    ],
+)
+@pytest.mark.parametrize("level", LEVELS)
+def test_an_undefined_alpha_is_nan_and_says_why(table: Any, reason: str, level: str) -> None:
+    result = alpha_interval(table, level)
+    assert math.isnan(result.value)
+    assert math.isnan(result.low)
+    assert result.reason == reason
+
+
+def test_equal_broken_numbers_are_no_variation() -> None:
+    result = alpha_interval([[0.1, 0.1, 0.1], [0.1, 0.1, 0.1], [0.1, 0.1, 0.1]], "interval")
+    assert math.isnan(result.value)
+
+
+def test_resamples_without_variation_are_left_out_and_counted() -> None:
+    result = alpha_interval([[1, 1, 1, 2], [1, 1, 1, 2]], resamples=1000)
+    # (3/4)^4 of the resamples never draw the unit that differs.
+    assert result.undefined_resamples == pytest.approx(316, abs=60)
+    assert (result.low, result.high) == (1.0, 1.0)
+
+
+def test_the_result_counts_everything_given_and_what_could_be_compared() -> None:
+    table = [[1, 2, math.nan, 3, math.nan], [1, 2, 2, math.nan, math.nan], [math.nan] * 5]
+    result = alpha_interval(table, "interval", seed=7)
+    assert (result.units, result.pairable, result.raters, result.judgments) == (4, 2, 2, 6)
+    assert (result.level, result.seed, result.resamples, result.confidence) == ("interval", 7, 2000, 0.95)
+
+
+def test_negative_numbers_at_the_ratio_level_carry_a_warning() -> None:
+    assert "no meaning" in alpha_interval([[-1, 2, 3], [-1, 2, 2]], "ratio").note
+    assert alpha_interval([[1, 2, 3], [1, 2, 2]], "ratio").note == ""
+
+
+def test_the_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
+    table = with_nan(TABLES[NAMES.index("random-5x30-k4-missing0.3")]["data"])
+    generator = np.random.default_rng(11)
+    for level in LEVELS:
+        drawn = [
+            krippendorff_alpha(table[:, generator.integers(0, table.shape[1], table.shape[1])], level)
+            for _ in range(3000)
+        ]
+        low, high = np.nanquantile(drawn, [0.025, 0.975])
+        result = alpha_interval(table, level, resamples=20_000)
+        assert result.low == pytest.approx(low, abs=0.02)
+        assert result.high == pytest.approx(high, abs=0.02)
+
+
+def test_many_distinct_values_give_the_interval_of_the_same_values_grouped() -> None:
+    generator = np.random.default_rng(5)
+    table = generator.integers(0, 100, (3, 60)).astype(float)
+    table[1:] = np.clip(table[0] + generator.integers(-9, 10, (2, 60)), 0, 99)
+    sparse = alpha_interval(table + np.array([0.5]), "interval", resamples=20_000)
+    redrawn = alpha_interval(table, "interval", resamples=20_000, seed=1)
+    assert sparse.value == pytest.approx(redrawn.value)
+    assert sparse.low == pytest.approx(redrawn.low, abs=0.01)
+    assert sparse.high == pytest.approx(redrawn.high, abs=0.01)
+
+
+def test_a_million_judgments_of_thousands_of_workers_need_no_table_of_workers_by_units() -> None:
+    generator = np.random.default_rng(3)
+    units = np.repeat(np.arange(250_000), 4)
+    workers = (generator.integers(0, 20_000, 250_000)[:, np.newaxis] + np.arange(4)).ravel()
+    truth = generator.integers(1, 5, 250_000)
+    values = np.where(
+        generator.random(1_000_000) < 0.5, np.repeat(truth, 4), generator.integers(1, 5, 1_000_000)
+    )
+    result = alpha_of_judgments(units, workers, values, resamples=200)
+    # A quarter of the pairs of judges both copy an even truth; the rest agrees by chance.
+    assert result.value == pytest.approx(0.25, abs=0.005)
+    assert result.low < 0.25 < result.high
+    assert result.judgments == 1_000_000
+
+
+@settings(deadline=None, max_examples=60)
+@given(answers, st.randoms(use_true_random=False), st.sampled_from(LEVELS))
+def test_the_order_of_raters_and_units_does_not_matter(matrix: Any, shuffler: Any, level: str) -> None:
+    raters, units = list(range(matrix.shape[0])), list(range(matrix.shape[1]))
+    shuffler.shuffle(raters)
+    shuffler.shuffle(units)
+    result = alpha_interval(matrix, level, resamples=50)
+    shuffled = alpha_interval(matrix[raters][:, units], level, resamples=50)
+    assert shuffled.value == pytest.approx(result.value, abs=1e-12, nan_ok=True)
+    assert shuffled.low == pytest.approx(result.low, abs=1e-12, nan_ok=True)
+
+
+@settings(deadline=None, max_examples=60)
+@given(answers, st.sampled_from(LEVELS))
+def test_units_judged_once_change_nothing(matrix: Any, level: str) -> None:
+    lonely = np.full((matrix.shape[0], 2), math.nan)
+    lonely[0] = (2, 9)
+    assert krippendorff_alpha(np.hstack([matrix, lonely]), level) == pytest.approx(
+        krippendorff_alpha(matrix, level), abs=1e-12, nan_ok=True
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(answers, st.integers(1, 50), st.integers(1, 9))
+def test_interval_alpha_ignores_shift_and_scale(matrix: Any, shift: int, scale: int) -> None:
+    assert krippendorff_alpha(matrix * scale + shift, "interval") == pytest.approx(
+        krippendorff_alpha(matrix, "interval"), abs=1e-9, nan_ok=True
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(answers, st.sampled_from(LEVELS))
+def test_alpha_never_exceeds_one(matrix: Any, level: str) -> None:
+    alpha = krippendorff_alpha(matrix, level)
+    assert math.isnan(alpha) or alpha <= 1
+
+
+@settings(deadline=None, max_examples=40)
+@given(answers)
+def test_ordinal_alpha_only_sees_the_order_of_values(matrix: Any) -> None:
+    assert krippendorff_alpha(np.exp(matrix), "ordinal") == pytest.approx(
+        krippendorff_alpha(matrix, "ordinal"), abs=1e-9, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "level", "error", "sentence"),
+    [
+        ([1, 2, 3], "nominal", BadShape, "reliability_data has 1 dimensions, expected two: raters by units"),
+        ([[1, 2], [1, 2]], "cardinal", BadOption, "level is 'cardinal', expected one of nominal, ordinal"),
+        ([["a", "b"], ["a", "b"]], "ordinal", BadValue, "holds text, expected numbers"),
+        ([[1, math.inf], [1, 2]], "interval", BadValue, "infinite number, expected finite numbers or nan"),
+    ],
+)
+def test_bad_tables_are_refused_in_one_sentence(
+    data: Any, level: str, error: type[StatisticsError], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        krippendorff_alpha(data, level)
+
+
+def test_a_worker_who_judged_a_unit_twice_is_refused_by_name() -> None:
+    with pytest.raises(DuplicateJudgment, match="worker w2 judged unit u1 more than once"):
+        alpha_of_judgments(["u1", "u1", "u1"], ["w1", "w2", "w2"], [1, 2, 2])
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    with pytest.raises(BadShape, match="workers has 1 entries and units 2"):
+        alpha_of_judgments(["u1", "u1"], ["w1"], [1, 2])
+
+
+def test_text_has_no_distance() -> None:
+    with pytest.raises(BadValue, match="expected numbers at the interval level"):
+        alpha_of_judgments(["u", "u"], ["a", "b"], ["yes", "no"], "interval")
+
+
+def test_the_same_seed_gives_the_same_interval_and_a_running_stream_has_no_seed_to_report() -> None:
+    table = with_nan(TABLES[0]["data"])
+    assert alpha_interval(table, seed=4) == alpha_interval(table, seed=4)
+    assert alpha_interval(table, seed=np.random.default_rng(4)).seed is None
+    assert alpha_interval(table, seed=np.random.default_rng(4)).low == alpha_interval(table, seed=4).low
+
+
+@pytest.mark.parametrize(
+    ("option", "sentence"),
+    [
+        ({"confidence": 1.5}, "confidence is 1.5, expected a number between 0 and 1"),
+        ({"resamples": 0}, "resamples is 0, expected a whole number above zero"),
+        ({"seed": -1}, "seed is -1, expected a whole number from zero on or a numpy Generator"),
+    ],
+)
+def test_bad_options_are_refused_in_one_sentence(option: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(BadOption, match=sentence):
+        alpha_interval([[1, 2, 3], [1, 2, 2]], **option)

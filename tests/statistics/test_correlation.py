@@ -1,0 +1,140 @@
+"""Correlations against scipy's golden numbers, and their intervals against plain redrawing."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluation.statistics.correlation import (
+    COEFFICIENTS,
+    correlation,
+    kendall_tau_b,
+    kendall_tau_c,
+    pearson,
+    spearman,
+)
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from tests.statistics.golden import golden
+
+CASES = [case for case in golden("significance.json")["correlation"] if "why" not in case]
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+@pytest.mark.parametrize("case", CASES, ids=range(len(CASES)))
+def test_coefficient_and_p_are_scipys(case: dict[str, Any], coefficient: str) -> None:
+    expected = case[coefficient.replace("-", "_")]
+    result = correlation(case["x"], case["y"], coefficient, resamples=0)
+    assert result.value == pytest.approx(expected["statistic"], abs=1e-12)
+    assert result.p == pytest.approx(expected["p"], rel=1e-9)
+    assert math.isnan(result.low)
+
+
+def test_the_short_names_give_the_bare_coefficients() -> None:
+    x, y = CASES[0]["x"], CASES[0]["y"]
+    short = {
+        "pearson": pearson,
+        "spearman": spearman,
+        "kendall-tau-b": kendall_tau_b,
+        "kendall-tau-c": kendall_tau_c,
+    }
+    for name, function in short.items():
+        assert function(x, y) == pytest.approx(CASES[0][name.replace("-", "_")]["statistic"])
+
+
+# Few levels on both sides, few on one side, and so many on both that pairs are counted another way.
+@pytest.mark.parametrize("levels", [(4, 3), (1000, 4), (4, 1000), (1000, 1000)])
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_the_interval_is_that_of_redrawing_the_observations(
+    coefficient: str, levels: tuple[int, int]
+) -> None:
+    generator = np.random.default_rng(8)
+    common = generator.normal(size=150)
+    x, y = (np.round((common + generator.normal(size=150)) * count / 6) / count for count in levels)
+    redrawn = []
+    for _ in range(1500):
+        rows = generator.integers(0, 150, 150)
+        redrawn.append(correlation(x[rows], y[rows], coefficient, resamples=0).value)
+    result = correlation(x, y, coefficient, resamples=4000)
+    low, high = np.quantile(redrawn, [0.025, 0.975])
+    assert result.low == pytest.approx(low, abs=0.025)
+    assert result.high == pytest.approx(high, abs=0.025)
+    assert (result.n, result.resamples, result.seed) == (150, 4000, 0)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=2, max_size=30))
+def test_turning_one_variable_around_turns_the_sign(pairs: list[tuple[int, int]]) -> None:
+    x, y = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
+    for coefficient in COEFFICIENTS:
+        value = correlation(x, y, coefficient, resamples=0).value
+        assert correlation(x, -y, coefficient, resamples=0).value == pytest.approx(
+            -value, abs=1e-12, nan_ok=True
+        )
+        assert math.isnan(value) or abs(value) <= 1
+
+
+def test_a_straight_line_correlates_fully_wherever_it_lies() -> None:
+    x = np.arange(20.0)
+    assert pearson(x, 1e9 + 1e-3 * x) == pytest.approx(1)
+    result = correlation(x, 3 * x - 7, "pearson")
+    assert (result.low, result.high) == (pytest.approx(1), pytest.approx(1))
+
+
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_two_observations_lie_on_a_line(coefficient: str) -> None:
+    result = correlation([1, 2], [5, 3], coefficient)
+    assert result.value == pytest.approx(-1)
+    # Half of the resamples draw one observation twice and say nothing.
+    assert result.undefined_resamples == pytest.approx(1000, abs=120)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "reason"),
+    [
+        ([1, 1, 1, 1], [1, 2, 3, 4], "the first variable has the same value throughout"),
+        ([1, 2, 3], [5, 5, 5], "the second variable has the same value throughout"),
+        ([1], [1], "there are fewer than two observations"),
+        ([], [], "there are fewer than two observations"),
+    ],
+)
+@pytest.mark.parametrize("coefficient", COEFFICIENTS)
+def test_an_undefined_correlation_is_nan_and_says_why(
+    x: list[float], y: list[float], reason: str, coefficient: str
+) -> None:
+    result = correlation(x, y, coefficient)
+    assert math.isnan(result.value)
+    assert math.isnan(result.p)
+    assert result.reason == reason
+
+
+def test_observations_with_a_missing_value_are_left_out_when_asked() -> None:
+    x, y = [1.0, math.nan, 2.0, 3.0], [1.0, 2.0, math.nan, 2.0]
+    with pytest.raises(BadValue, match=r"first\[1\] is nan, expected a finite number"):
+        correlation(x, y, "pearson")
+    result = correlation(x, y, "pearson", missing="leave-out")
+    assert (result.n, result.left_out, result.value) == (2, 2, pytest.approx(1))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda: correlation([1, 2], [1], "pearson"), BadShape, "second has 1 entries and first 2"),
+        (
+            lambda: correlation([1, 2], [1, 2], "kendall"),
+            BadOption,
+            "coefficient is 'kendall', expected one of",
+        ),
+        (lambda: correlation([1, 2], [1, 2], "pearson", missing="x"), BadOption, "missing is 'x'"),
+        (
+            lambda: correlation([1, math.inf], [1, 2], "pearson", missing="leave-out"),
+            BadValue,
+            "an observation is infinite",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        call()

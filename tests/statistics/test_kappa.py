@@ -1,0 +1,159 @@
+"""Cohen's and Fleiss' kappa against scikit-learn, statsmodels and closed forms."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluation.statistics.agreement import cohen_kappa, fleiss_interval, fleiss_kappa, kappa_interval
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from tests.statistics.golden import golden
+
+COHEN = golden("agreement.json")["cohen"]
+FLEISS = golden("agreement.json")["fleiss"]
+WEIGHTS = {"plain": None, "linear": "linear", "quadratic": "quadratic"}
+
+pairs_of_labels = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 4)), min_size=2, max_size=30)
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+@pytest.mark.parametrize("case", COHEN, ids=range(len(COHEN)))
+def test_cohens_kappa_is_that_of_scikit_learn(case: dict[str, Any], name: str) -> None:
+    if name not in case:
+        # The undefined case has a plain figure only; weights cannot define it.
+        assert math.isnan(cohen_kappa(case["first"], case["second"], WEIGHTS[name]))
+        return
+    kappa = cohen_kappa(case["first"], case["second"], weights=WEIGHTS[name])
+    if case[name] is None:
+        assert math.isnan(kappa)
+    else:
+        assert kappa == pytest.approx(case[name], abs=1e-12)
+
+
+@pytest.mark.parametrize("case", FLEISS, ids=range(len(FLEISS)))
+def test_fleiss_kappa_is_that_of_statsmodels(case: dict[str, Any]) -> None:
+    assert fleiss_kappa(case["counts"]) == pytest.approx(case["fleiss"], abs=1e-12)
+
+
+def test_an_unused_point_of_the_scale_counts_when_the_scale_is_given() -> None:
+    # One pair is 2 against 4: one step apart among the labels used, two on the scale of four.
+    first, second = [1, 2, 4, 2], [1, 2, 4, 4]
+    # Expected: every label of the first against every one of the second, 1 then 2 (twice) then 4.
+    assert cohen_kappa(first, second, "linear") == pytest.approx(1 - 1 * 4 / (5 + 6 + 3))
+    on_scale = cohen_kappa(first, second, "linear", labels=[1, 2, 3, 4])
+    assert on_scale == pytest.approx(1 - 2 * 4 / (7 + 10 + 5))
+
+
+def test_words_are_labels_too() -> None:
+    assert cohen_kappa(["cat", "dog", "cat", "dog"], ["cat", "dog", "dog", "dog"]) == pytest.approx(0.5)
+    assert cohen_kappa(np.array(["a", "b"]), np.array(["a", "b"])) == 1
+
+
+def test_two_raters_who_never_share_a_label_are_worse_than_chance() -> None:
+    assert cohen_kappa([0, 0, 1, 1], [1, 1, 0, 0]) == -1
+
+
+def test_undefined_kappas_say_why() -> None:
+    assert kappa_interval([1, 1], [1, 1]).reason == "both raters used one and the same label only"
+    assert kappa_interval([], []).reason == "there is nothing to compare"
+    assert fleiss_interval([[3, 0], [3, 0]]).reason == "every judgment names the same category"
+    assert fleiss_interval(np.empty((0, 3))).reason == "there is nothing to compare"
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+def test_the_interval_is_that_of_redrawing_the_pairs_one_by_one(weights: str | None) -> None:
+    case = COHEN[2]
+    first, second = np.array(case["first"]), np.array(case["second"])
+    generator = np.random.default_rng(2)
+    drawn = []
+    for _ in range(3000):
+        rows = generator.integers(0, len(first), len(first))
+        drawn.append(cohen_kappa(first[rows], second[rows], weights, labels=[1, 2, 3, 4]))
+    result = kappa_interval(first, second, weights, resamples=20_000)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    assert result.low == pytest.approx(low, abs=0.015)
+    assert result.high == pytest.approx(high, abs=0.015)
+    assert (result.units, result.judgments, result.raters) == (100, 200, 2)
+
+
+def test_fleiss_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
+    counts = np.array(FLEISS[2]["counts"])
+    generator = np.random.default_rng(2)
+    drawn = [fleiss_kappa(counts[generator.integers(0, len(counts), len(counts))]) for _ in range(3000)]
+    result = fleiss_interval(counts, resamples=20_000)
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    assert result.low == pytest.approx(low, abs=0.015)
+    assert result.high == pytest.approx(high, abs=0.015)
+
+
+def test_a_million_pairs_of_thousands_of_labels_have_a_kappa() -> None:
+    generator = np.random.default_rng(1)
+    first = generator.integers(0, 5000, 1_000_000)
+    second = np.where(generator.random(1_000_000) < 0.3, first, generator.integers(0, 5000, 1_000_000))
+    assert cohen_kappa(first, second) == pytest.approx(0.3, abs=0.005)
+    assert cohen_kappa(first, second, "quadratic") == pytest.approx(0.3, abs=0.005)
+
+
+@settings(deadline=None, max_examples=60)
+@given(pairs_of_labels, st.sampled_from([None, "linear", "quadratic"]))
+def test_the_two_raters_may_change_places(pairs: list[tuple[int, int]], weights: str | None) -> None:
+    first, second = zip(*pairs, strict=True)
+    assert cohen_kappa(first, second, weights) == pytest.approx(
+        cohen_kappa(second, first, weights), abs=1e-12, nan_ok=True
+    )
+
+
+@settings(deadline=None, max_examples=60)
+@given(pairs_of_labels)
+def test_weights_make_no_difference_between_two_labels(pairs: list[tuple[int, int]]) -> None:
+    first, second = ([label > 2 for label in side] for side in zip(*pairs, strict=True))
+    plain = cohen_kappa(first, second)
+    assert cohen_kappa(first, second, "linear") == pytest.approx(plain, abs=1e-12, nan_ok=True)
+    assert cohen_kappa(first, second, "quadratic") == pytest.approx(plain, abs=1e-12, nan_ok=True)
+
+
+@settings(deadline=None, max_examples=60)
+@given(pairs_of_labels)
+def test_two_raters_twice_over_have_the_same_kappa(pairs: list[tuple[int, int]]) -> None:
+    first, second = zip(*pairs, strict=True)
+    assert cohen_kappa(first * 2, second * 2) == pytest.approx(
+        cohen_kappa(first, second), abs=1e-12, nan_ok=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options", "error", "sentence"),
+    [
+        ([1, 2], [1], {}, BadShape, "second has 1 entries and first 2, expected equally many"),
+        ([1, 2], [1, 2], {"weights": "cubic"}, BadOption, "weights is 'cubic', expected None, linear or"),
+        ([1, 2], [1, math.nan], {}, BadValue, r"second\[1\] is nan, expected a finite number"),
+        (["a", None], ["a", "b"], {}, BadValue, r"first\[1\] is missing, expected a value"),
+        ([1, 5], [1, 2], {"labels": [1, 2]}, BadValue, r"first holds 5, expected one of \[1, 2\]"),
+        ([1, 2], [1, 2], {"labels": [1, 2, 2]}, BadOption, "names a value twice"),
+        ([[1], [1, 2]], [1, 2], {}, BadValue, "holds an answer that is no single value"),
+    ],
+)
+def test_bad_labels_are_refused_in_one_sentence(
+    first: Any, second: Any, options: dict[str, Any], error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        cohen_kappa(first, second, **options)
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "sentence"),
+    [
+        ([1, 2], BadShape, "counts has 1 dimensions, expected two: units by categories"),
+        ([[1, -1], [0, 0]], BadValue, "expected whole numbers from zero on"),
+        ([[1.5, 1.5]], BadValue, "expected whole numbers from zero on"),
+        ([[2, 1], [1, 1]], BadValue, "unit 1 has 2 judgments and unit 0 has 3, expected equally many"),
+        ([[1, 0], [0, 1]], BadValue, "units have 1 judgments each, expected two or more"),
+        ([["a"]], BadValue, "no number, expected whole numbers"),
+    ],
+)
+def test_bad_counts_are_refused_in_one_sentence(counts: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        fleiss_kappa(counts)
