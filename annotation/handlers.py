@@ -40,5 +40,7 @@ def rehearse(run: Run, *, study: str, workers: int, spammers: float, seed: int) 
     if found.state == Study.State.DRAFT:
         run.progress(0.0, "generating HITs")
         generate_hits(study=found)
-    report = let_crowd_answer(study=found, workers=workers, spammers=spammers, seed=seed, progress=run.progress)
+    report = let_crowd_answer(
+        study=found, workers=workers, spammers=spammers, seed=seed, progress=run.progress
+    )
     return asdict(report)

@@ -224,7 +224,9 @@ def _refuse_unsafe(member: zipfile.ZipInfo, inner: PurePosixPath, name: str) -> 
     shown = repr(member.filename)
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
-        raise UploadRefused(f"{name} holds {shown}, which leads out of the archive's folder; nothing was read.")
+        raise UploadRefused(
+            f"{name} holds {shown}, which leads out of the archive's folder; nothing was read."
+        )
     mode = member.external_attr >> 16
     if mode and not (stat.S_ISREG(mode) or stat.S_IFMT(mode) == 0):
         raise UploadRefused(f"{name} holds {shown}, which is a link or a device; expected files alone.")

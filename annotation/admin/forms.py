@@ -31,5 +31,8 @@ class InvitationForm(forms.Form):
         label="How many", min_value=1, max_value=500, initial=10, widget=UnfoldAdminIntegerFieldWidget
     )
     note = forms.CharField(
-        label="For whom (workers never see it)", required=False, max_length=200, widget=UnfoldAdminTextInputWidget
+        label="For whom (workers never see it)",
+        required=False,
+        max_length=200,
+        widget=UnfoldAdminTextInputWidget,
     )

@@ -33,9 +33,15 @@ class WorkerAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
         """With the number of HITs each took."""
-        return super().get_queryset(request).select_related("study").annotate(n=_beside(Worker, "assignments"))
+        return (
+            super().get_queryset(request).select_related("study").annotate(n=_beside(Worker, "assignments"))
+        )
 
-    @display(description="source", label={"local": "", "rehearsal": "warning", "imported": "info"}, ordering="source")
+    @display(
+        description="source",
+        label={"local": "", "rehearsal": "warning", "imported": "info"},
+        ordering="source",
+    )
     def source_label(self, worker: Worker) -> tuple[str, str]:
         """Where the worker comes from."""
         return worker.source, worker.get_source_display()
@@ -50,11 +56,31 @@ class WorkerAdmin(ReadOnlyAdmin):
 class AssignmentAdmin(ReadOnlyAdmin):
     """Who took which HIT, and what became of it."""
 
-    list_display = ("id", "study", "worker", "state_label", "accepted_at", "submitted_at", "judgment_count", "simulated")
+    list_display = (
+        "id",
+        "study",
+        "worker",
+        "state_label",
+        "accepted_at",
+        "submitted_at",
+        "judgment_count",
+        "simulated",
+    )
     list_filter = ("state", "simulated", "study")
     list_select_related = ("study", "worker", "hit")
     search_fields = ("=id", "worker__name", "=hit__key")
-    fields = ("id", "study", "hit", "worker", "state", "simulated", "accepted_at", "expires_at", "submitted_at", "external_id")
+    fields = (
+        "id",
+        "study",
+        "hit",
+        "worker",
+        "state",
+        "simulated",
+        "accepted_at",
+        "expires_at",
+        "submitted_at",
+        "external_id",
+    )
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Assignment]:
         """With the number of judgments."""
@@ -83,7 +109,17 @@ class AssignmentAdmin(ReadOnlyAdmin):
 class JudgmentAdmin(ReadOnlyAdmin):
     """Answers, as they were given. They are never edited or deleted."""
 
-    list_display = ("id", "study", "unit", "worker", "value", "presented", "seconds", "is_control", "set_aside")
+    list_display = (
+        "id",
+        "study",
+        "unit",
+        "worker",
+        "value",
+        "presented",
+        "seconds",
+        "is_control",
+        "set_aside",
+    )
     list_filter = ("value", "set_aside", "unit__control", "assignment__simulated", "assignment__study")
     list_select_related = ("unit__study", "assignment__worker")
     search_fields = ("=unit__key", "assignment__worker__name")

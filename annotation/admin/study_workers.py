@@ -38,11 +38,14 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
     )
     context |= {
         "design": design,
-        "link": public_address(request, study, code=design.access.code if design.access.join == "code" else ""),
+        "link": public_address(
+            request, study, code=design.access.code if design.access.join == "code" else ""
+        ),
         "invited": design.access.join == "invited",
         "page": page,
         "invitations": [
-            {"invitation": one, "link": public_address(request, study, code=one.code)} for one in page.object_list
+            {"invitation": one, "link": public_address(request, study, code=one.code)}
+            for one in page.object_list
         ],
         "joined": Participation.objects.filter(study=study).count(),
         "states": states,
@@ -66,7 +69,9 @@ def _invite(request: HttpRequest, study: Study) -> None:
     if not form.is_valid():
         raise WrongState(_first_error(form))
     made = create_invitations(study=study, count=form.cleaned_data["count"], note=form.cleaned_data["note"])
-    messages.success(request, "One invitation was made." if len(made) == 1 else f"{len(made)} invitations were made.")
+    messages.success(
+        request, "One invitation was made." if len(made) == 1 else f"{len(made)} invitations were made."
+    )
 
 
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:

@@ -18,7 +18,6 @@ from unfold.decorators import display
 
 from judgments.admin.addresses import picture_address
 from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, item_thumbnail, thumbnail
-from judgments.admin.jobs import about
 from judgments.admin.study_design import signed_in
 from judgments.forms.uploads import CandidatesForm, DatasetForm, JudgmentsForm, UploadForm
 from judgments.jobs import enqueue
@@ -30,7 +29,9 @@ IMPORTS = ["import_dataset", "import_candidates", "import_judgments"]
 
 def _count(rows: QuerySet[Any], owner: str) -> Coalesce:
     """How many of ``rows`` belong to the outer row."""
-    counted = rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
+    counted = (
+        rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
+    )
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
@@ -38,7 +39,15 @@ def _count(rows: QuerySet[Any], owner: str) -> Coalesce:
 class DatasetAdmin(QuorumAdmin):
     """Datasets come by upload or command, and stay as they came."""
 
-    list_display = ("dataset", "source_format", "image_count", "caption_count", "system_count", "study_count", "created_at")
+    list_display = (
+        "dataset",
+        "source_format",
+        "image_count",
+        "caption_count",
+        "system_count",
+        "study_count",
+        "created_at",
+    )
     list_display_links = None
     search_fields = ("name",)
     actions = None
@@ -126,7 +135,11 @@ class DatasetAdmin(QuorumAdmin):
             "button": "Import",
         }
         return self._upload(
-            request, form, "import_candidates", words, lambda given: {"dataset": dataset.name, "system": given["system"]}
+            request,
+            form,
+            "import_candidates",
+            words,
+            lambda given: {"dataset": dataset.name, "system": given["system"]},
         )
 
     def judgments_view(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -162,7 +175,11 @@ class DatasetAdmin(QuorumAdmin):
         return TemplateResponse(request, "judgments/upload.html", context)
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """What is in a dataset."""
         dataset = self._dataset(request, object_id, change=False)
@@ -194,7 +211,9 @@ def _contents(dataset: Dataset) -> dict[str, Any]:
     """Counts and a few images, in eight queries for any size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
-    jobs = Job.objects.filter(kind__in=IMPORTS).filter(Q(args__dataset=dataset.name) | Q(args__name=dataset.name))
+    jobs = Job.objects.filter(kind__in=IMPORTS).filter(
+        Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
+    )
     return {
         "splits": list(items.order_by().values("split").annotate(n=Count("pk")).order_by("split")),
         "counts": {
@@ -202,7 +221,9 @@ def _contents(dataset: Dataset) -> dict[str, Any]:
             "captions": Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).count(),
             "pairs": dataset.published_pairs.count(),
         },
-        "systems": list(System.objects.filter(dataset=dataset).annotate(n=_count(Output.objects.all(), "system"))),
+        "systems": list(
+            System.objects.filter(dataset=dataset).annotate(n=_count(Output.objects.all(), "system"))
+        ),
         "studies": list(Study.objects.filter(dataset=dataset)[:20]),
         "sample": [
             {"item": item, "picture": picture_address(item), "captions": list(item.references.all())[:3]}
@@ -280,7 +301,20 @@ class UnitAdmin(ReadOnlyAdmin):
     list_filter = ("control", "struck", "filtered", "kind", "study")
     list_select_related = ("study", "item__dataset", "first", "second")
     search_fields = ("=key", "first__text", "second__text", "item__name")
-    fields = ("key", "study", "picture", "reference", "first", "second", "pair", "kind", "control", "expected", "filtered", "struck")
+    fields = (
+        "key",
+        "study",
+        "picture",
+        "reference",
+        "first",
+        "second",
+        "pair",
+        "kind",
+        "control",
+        "expected",
+        "filtered",
+        "struck",
+    )
     readonly_fields = ("picture",)
     picture = staticmethod(item_thumbnail)
 

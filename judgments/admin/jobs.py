@@ -24,6 +24,8 @@ STATE_COLOURS = {
     Job.State.DONE: "success",
     Job.State.FAILED: "danger",
 }
+
+
 def about(job: Job) -> tuple[str, str] | None:
     """Name and address of the study or dataset that the job is about."""
     study = Study.objects.filter(slug=job.args.get("study", "")).first()

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
@@ -20,7 +21,14 @@ from unfold.decorators import display
 
 from judgments.admin import study_design
 from judgments.admin.base import QuorumAdmin
-from judgments.admin.study_pages import PAGES, STEPS, Context, StudyPage, StudyStep, page_address, study_context
+from judgments.admin.study_pages import (
+    PAGES,
+    STEPS,
+    Context,
+    StudyPage,
+    page_address,
+    study_context,
+)
 from judgments.errors import QuorumError
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
@@ -45,7 +53,15 @@ STATE_COLOURS = {
 class StudyAdmin(QuorumAdmin):
     """A study from design to results. Services decide; these pages ask and explain."""
 
-    list_display = ("study", "state_label", "protocol_title", "dataset", "progress", "created_by", "created_at")
+    list_display = (
+        "study",
+        "state_label",
+        "protocol_title",
+        "dataset",
+        "progress",
+        "created_by",
+        "created",
+    )
     list_display_links = None
     list_filter = ("state", "protocol", "source", "simulated", "dataset")
     list_filter_submit = True
@@ -99,13 +115,22 @@ class StudyAdmin(QuorumAdmin):
             wanted, finished, f"{finished:,}", f"{wanted:,}",
         )  # fmt: skip
 
+    @display(description="created", ordering="created_at")
+    def created(self, study: Study) -> str:
+        """The day."""
+        return date_format(study.created_at, "j M Y")
+
     # --- addresses -----------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
         """The pages and steps that the apps have added, before the admin's own."""
         own = [
             path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_from_file"),
-            path("<int:pk>/do/<slug:name>/", self.admin_site.admin_view(require_POST(self.step_view)), name="judgments_study_do"),
+            path(
+                "<int:pk>/do/<slug:name>/",
+                self.admin_site.admin_view(require_POST(self.step_view)),
+                name="judgments_study_do",
+            ),
         ]
         own += [
             path(
@@ -143,7 +168,9 @@ class StudyAdmin(QuorumAdmin):
     def _back(self, request: HttpRequest, study: Study) -> HttpResponseRedirect:
         """To the page of the study that the post came from."""
         page = PAGES.get(request.POST.get("page", ""))
-        return redirect(page_address(study, page.name if page and page.label else FIRST_PAGE[Study.State(study.state)]))
+        return redirect(
+            page_address(study, page.name if page and page.label else FIRST_PAGE[Study.State(study.state)])
+        )
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         """What every page of a study shows."""
@@ -179,7 +206,11 @@ class StudyAdmin(QuorumAdmin):
         return study_design.add_study_from_file(self, request)
 
     def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """The design: a form while the study is a draft, to read afterwards."""
         study = self._study(request, object_id, "view")
@@ -202,5 +233,7 @@ class StudyAdmin(QuorumAdmin):
             messages.success(request, f"Study “{study.name}” was deleted.")
             return redirect(reverse("admin:judgments_study_changelist"))
         return TemplateResponse(
-            request, "judgments/study/delete.html", self.context(request, study, "change") | {"subtitle": "Delete"}
+            request,
+            "judgments/study/delete.html",
+            self.context(request, study, "change") | {"subtitle": "Delete"},
         )

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from judgments.admin.study_pages import StudyPage, StudyStep, add_page, add_step, page_address
-from judgments.design import StudyDesign, make_design, read_toml, write_toml
+from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
 from judgments.forms.design import DesignForm, StudyFileForm, html_name, sections_for, starting_values
 from judgments.kinds import KINDS

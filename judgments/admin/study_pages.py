@@ -94,7 +94,7 @@ def study_context(
     ]
     steps = [
         step
-        for step in STEPS.values()
+        for step in sorted(STEPS.values(), key=lambda step: step.primary)
         if study.state in step.states
         and (may_change or step.permission == "view")
         # published judgments have no HITs of their own to let workers into
