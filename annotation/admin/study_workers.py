@@ -55,6 +55,12 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
     return TemplateResponse(request, "admin/annotation/study_workers.html", context)
 
 
+def _may_open(study: Study) -> bool:
+    """Simulated answers and people's are never mixed; imported judgments ask nobody."""
+    waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
+    return waits and not study.simulated and study.source == Study.Source.DESIGNED
+
+
 def _open(request: HttpRequest, study: Study) -> HttpResponse:
     messages.success(request, open_study(study=study))
     return redirect(page_address(study, "workers"))
@@ -99,8 +105,8 @@ add_step(
         name="open",
         label="Open to workers",
         run=_open,
-        states=frozenset({Study.State.GENERATED.value, Study.State.CLOSED.value}),
-        primary=True,
+        offered=_may_open,
+        primary_in=frozenset({Study.State.GENERATED.value}),
     )
 )
 add_step(
@@ -109,7 +115,7 @@ add_step(
         label="Close",
         run=_close,
         done="The study is closed; who holds a HIT may still hand it in.",
-        states=frozenset({Study.State.OPEN.value}),
+        offered=lambda study: study.state == Study.State.OPEN,
     )
 )
 add_step(StudyStep(name="invite", label="Make invitations", run=_invite))

@@ -19,7 +19,6 @@ from judgments.kinds import KINDS
 from judgments.models import Job, Study
 
 Context = dict[str, Any]
-EVERY_STATE = frozenset(Study.State.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,11 @@ class StudyPage:
     permission: str = "view"
 
 
+def never(study: Study) -> bool:
+    """For steps whose button stands on a page of their own."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class StudyStep:
     """Something that is done to a study by a post.
@@ -50,8 +54,8 @@ class StudyStep:
         label: the button.
         run: does it; an answer of None leads back to the page the post came from.
         done: said afterwards; '' says nothing.
-        states: the states in which the button stands at the top of the study's pages; empty: never there.
-        primary: the filled button, the next thing to do.
+        offered: whether the button stands at the top of the study's pages.
+        primary_in: the states in which it is the filled button, the next thing to do.
         permission: view or change.
     """
 
@@ -59,8 +63,8 @@ class StudyStep:
     label: str
     run: Callable[[HttpRequest, Study], HttpResponse | None]
     done: str = ""
-    states: frozenset[str] = frozenset()
-    primary: bool = False
+    offered: Callable[[Study], bool] = never
+    primary_in: frozenset[str] = frozenset()
     permission: str = "change"
 
 
@@ -93,12 +97,9 @@ def study_context(
         if page.label
     ]
     steps = [
-        step
-        for step in sorted(STEPS.values(), key=lambda step: step.primary)
-        if study.state in step.states
-        and (may_change or step.permission == "view")
-        # published judgments have no HITs of their own to let workers into
-        and (study.source == Study.Source.DESIGNED or step.permission == "view")
+        {"name": step.name, "label": step.label, "primary": study.state in step.primary_in}
+        for step in STEPS.values()
+        if step.offered(study) and (may_change or step.permission == "view")
     ]
     return {
         **site.each_context(request),
@@ -107,7 +108,7 @@ def study_context(
         "study": study,
         "kind": KINDS[study.protocol],
         "study_tabs": tabs,
-        "study_steps": steps,
+        "study_steps": sorted(steps, key=lambda step: bool(step["primary"])),
         "active_page": active,
         "preview_link": preview_address(study),
         "may_change": may_change,
