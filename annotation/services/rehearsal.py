@@ -1,8 +1,9 @@
 """The rehearsal crowd: a design tried out before it costs money.
 
 Simulated workers join, take HITs, answer, return and submit through the services that people use. Each unit has a
-truth, and each worker gets it right with a chance of their own. Afterwards the truth is compared with what the answers say together. Nothing here is a judgment of a
-person: study, workers and assignments are marked as simulated, and a study that holds people's judgments is refused.
+truth, and each worker gets it right with a chance of their own. Afterwards the truth is compared with what the answers
+say together. Nothing here is a judgment of a person: study, workers and assignments are marked as simulated, and a
+study that holds people's judgments is refused.
 """
 
 from __future__ import annotations
