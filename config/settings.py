@@ -4,6 +4,7 @@ from pathlib import Path
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from django.core.exceptions import ImproperlyConfigured
 
 from config.installation import data_folder, load_secret_key
 
@@ -123,6 +124,11 @@ TEMPLATES = [
 # --- the database ---------------------------------------------------------------------------------
 if env.str("DATABASE_URL", default=""):
     _database = env.db_url("DATABASE_URL")
+    if not _database.get("ENGINE"):
+        raise ImproperlyConfigured(
+            "DATABASE_URL is not the address of a database; expected postgres://user:password@host:5432/name, "
+            "sqlite:////absolute/path, or nothing for SQLite in DATA_DIR."
+        )
 else:  # not as a URL: a folder's name may hold characters that mean something there
     _database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "quorum.sqlite3")}
 if _database["ENGINE"] == "django.db.backends.sqlite3":
