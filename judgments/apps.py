@@ -13,6 +13,6 @@ class JudgmentsConfig(AppConfig):
         """Registers the long work of this app."""
         from judgments.jobs import register
 
-        for kind in ("import_dataset", "import_candidates", "import_judgments"):
-            register(kind, f"judgments.handlers.{kind}")
+        register("import_dataset", "judgments.handlers.import_dataset")
+        register("import_candidates", "judgments.handlers.import_candidates")
         register("generate_hits", "judgments.handlers.generate")
