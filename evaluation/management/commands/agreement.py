@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
+import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from django.core.management.base import CommandParser
 
-from evaluation.judgment_files import LEVEL_OF_PROTOCOL, JudgmentTable, read_judgment_table
-from evaluation.management.output import as_json, write_whole
+from evaluation.export.files import check_place, write_json
+from evaluation.judgment_files import JudgmentTable, read_judgment_table
+from evaluation.provenance import plain
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
-from judgments.importers.errors import ImportProblem
+from judgments.errors import QuorumError
+from judgments.kinds import KINDS
+from judgments.management.base import QuorumCommand, progress_bar
 
-_PROTOCOLS = ", ".join(f"{protocol} {level}" for protocol, level in LEVEL_OF_PROTOCOL.items())
+_PROTOCOLS = ", ".join(f"{protocol} {kind.level}" for protocol, kind in KINDS.items())
 
 HELP = f"""\
 Krippendorff's alpha of a judgments file, with a 95 % bootstrap interval over units. No database is
@@ -29,23 +31,17 @@ of alpha; "units", "workers" and "judgments" count them all the same.
 
 Without --level, values are compared at the level of the file's protocol, else nominally:
 {_PROTOCOLS}.
-
-Example:
-  manage.py agreement judgments.jsonl --level ordinal --output agreement.json
 """
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     """Reads the file, prints or writes the JSON, and says on the side what it left out."""
 
     help = HELP
+    example = "manage.py agreement judgments.jsonl --level ordinal --output agreement.json"
+    named_errors = (QuorumError, StatisticsError)
     # Figures of a file: neither a database nor the rest of the site needs to be in order.
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs
-        )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="PATH", help="judgments: JSON lines or CSV")
@@ -59,54 +55,45 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         chosen: str | None = options["level"]
-        try:
-            table = self._read(options["path"], chosen, options["encoding"])
-            level = chosen or table.level
-            if level != "nominal" and table.values.dtype == object:
-                # The protocol asked for numbers and a text was found: reading again names its line.
-                table = self._read(options["path"], level, options["encoding"])
-            result = alpha_of_judgments(
-                table.units,
-                table.workers,
-                table.values,
-                level,
-                resamples=options["resamples"],
-                seed=options["seed"],
-            )
-        except (ImportProblem, StatisticsError) as error:
-            raise CommandError(str(error)) from error
+        output: Path | None = options["output"]
+        if output is not None:
+            check_place(output)
+        table = self._read(options["path"], chosen, options["encoding"])
+        level = chosen or table.level
+        if level != "nominal" and table.values.dtype == object:
+            # The protocol asked for numbers and a text was found: reading again names its line.
+            table = self._read(options["path"], level, options["encoding"])
+        result = alpha_of_judgments(
+            table.units,
+            table.workers,
+            table.values,
+            level,
+            resamples=options["resamples"],
+            seed=options["seed"],
+        )
         figures = {
-            "alpha": {"value": result.value, "low": result.low, "high": result.high},
+            "alpha": {name: plain(getattr(result, name)) for name in ("value", "low", "high")},
             "level": level,
             "units": result.units,
             "workers": result.raters,
             "judgments": result.judgments,
         }
+        if output is not None:
+            write_json(output, figures)
         self._say_aside(table, result.reason, result.note)
-        if options["output"] is None:
-            self.stdout.write(as_json(figures), ending="")
+        if output is None:
+            self.stdout.write(json.dumps(figures, indent=1))
         else:
-            write_whole(options["output"], as_json(figures))
-            self.stdout.write(f"Written to {options['output']}.")
+            self.stdout.write(f"Written to {output}.")
 
     def _read(self, path: Path, level: str | None, encoding: str | None) -> JudgmentTable:
         numeric = level not in (None, "nominal")
-        console = Console(stderr=True)
-        with Progress(
-            TextColumn("Reading judgments"),
-            BarColumn(),
-            TextColumn("{task.completed:,}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ) as progress:
-            task = progress.add_task("reading", total=None)
+        with progress_bar() as progress:
             return read_judgment_table(
                 path,
                 numeric=numeric,
                 encoding=encoding,
-                progress=lambda rows: progress.advance(task, rows),
+                progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
 
     def _say_aside(self, table: JudgmentTable, reason: str, note: str) -> None:
@@ -122,3 +109,10 @@ class Command(BaseCommand):
             self.stderr.write(f"Alpha is undefined: {reason}.")
         if note:
             self.stderr.write(f"Note: {note}.")
+
+
+@cache
+def _line_count(path: Path) -> int:
+    """The file's lines, roughly: enough to say how far a reader has come."""
+    with path.open("rb") as stream:
+        return max(1, sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b"")))
