@@ -8,3 +8,10 @@ class AnnotationConfig(AppConfig):
 
     name = "annotation"
     verbose_name = "Annotation"
+
+    def ready(self) -> None:
+        """Registers the long work of this app."""
+        from judgments.jobs import register
+
+        register("import_judgments", "annotation.handlers.import_judgments")
+        register("rehearse", "annotation.handlers.rehearse")

@@ -230,7 +230,31 @@ SPECTACULAR_SETTINGS = {
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
 }
-UNFOLD = {"SITE_TITLE": "Quorum", "SITE_HEADER": "Quorum", "SITE_SUBHEADER": "Crowdsourced judgments"}
+UNFOLD = {
+    "SITE_TITLE": "Quorum",
+    "SITE_HEADER": "Quorum",
+    "SITE_SUBHEADER": "Crowdsourced judgments",
+    "SITE_SYMBOL": "how_to_vote",
+    "SHOW_HISTORY": False,
+    "SHOW_VIEW_ON_SITE": False,
+    "STYLES": ["config.navigation.style_sheet"],
+    "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
+    "COLORS": {
+        "primary": {  # the accent of the workers' pages, so that both sides read as one product
+            "50": "#eef3ff",
+            "100": "#dfe8ff",
+            "200": "#c4d4ff",
+            "300": "#a9c1ff",
+            "400": "#8fb0ff",
+            "500": "#5c86f0",
+            "600": "#1f4fd1",
+            "700": "#1a42af",
+            "800": "#183a93",
+            "900": "#192f68",
+            "950": "#121f43",
+        },
+    },
+}
 
 # --- what is written down -------------------------------------------------------------------------
 LOGGING = {
@@ -249,7 +273,7 @@ LOGGING = {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "matplotlib": {"level": "WARNING"},
-        "celery.app.trace": {"level": "WARNING"},  # the rows tell what was done
-        "celery.worker.strategy": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},  # the rows tell what was done
+        "celery.app.trace": {"level": "WARNING"},  # Celery sets this one itself
     },
 }

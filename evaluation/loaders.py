@@ -176,7 +176,7 @@ class ReferenceSet:
 def load_references(study: Study) -> ReferenceSet:
     """The references of every image in the splits of the study's judged images; of all, where there are no splits."""
     if KINDS[study.protocol].compares_pairs:
-        items = CandidatePair.objects.filter(study=study).values_list("item_id")
+        items: Any = CandidatePair.objects.filter(study=study).values_list("item_id")
     else:
         items = Unit.objects.filter(study=study, control=False).values_list("item_id")
     splits = sorted(set(Item.objects.filter(pk__in=items).values_list("split", flat=True)))

@@ -8,3 +8,11 @@ class JudgmentsConfig(AppConfig):
 
     name = "judgments"
     verbose_name = "Judgments"
+
+    def ready(self) -> None:
+        """Registers the long work of this app."""
+        from judgments.jobs import register
+
+        register("import_dataset", "judgments.handlers.import_dataset")
+        register("import_candidates", "judgments.handlers.import_candidates")
+        register("generate_hits", "judgments.handlers.generate")

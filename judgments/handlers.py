@@ -12,13 +12,20 @@ from judgments.services.generation import generate_hits
 from judgments.services.studies import find_study
 
 
-def import_dataset(run: Run, *, upload: str, format: str, name: str, images: str = "") -> None:
+def import_dataset(
+    run: Run, *, upload: str, format: str, name: str, images: str = "", attribution: str = ""
+) -> None:
     """Import an uploaded dataset; the upload goes once the rows are stored."""
-    with uploads.opened(upload, format=format) as files:
+    with uploads.opened(upload) as files:
         pictures = files.pictures or images or None
         with run.commit() as result:
             summary = importing.import_dataset(
-                format=format, path=files.path, name=name, images=pictures, progress=run.progress
+                format=format,
+                path=files.path,
+                name=name,
+                images=pictures,
+                attribution=attribution,
+                progress=run.progress,
             )
             result |= _told(summary)
     uploads.discard(upload)
@@ -26,19 +33,9 @@ def import_dataset(run: Run, *, upload: str, format: str, name: str, images: str
 
 def import_candidates(run: Run, *, upload: str, format: str, dataset: str, system: str) -> None:
     """Import a system's uploaded captions."""
-    with uploads.opened(upload, format=format) as files, run.commit() as result:
+    with uploads.opened(upload) as files, run.commit() as result:
         summary = importing.import_candidates(
             format=format, path=files.path, dataset=dataset, system=system, progress=run.progress
-        )
-        result |= _told(summary)
-    uploads.discard(upload)
-
-
-def import_judgments(run: Run, *, upload: str, format: str, dataset: str, study: str) -> None:
-    """Import judgments that were collected elsewhere."""
-    with uploads.opened(upload, format=format) as files, run.commit() as result:
-        summary = importing.import_judgments(
-            format=format, path=files.path, dataset=dataset, study=study, progress=run.progress
         )
         result |= _told(summary)
     uploads.discard(upload)

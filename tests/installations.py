@@ -106,13 +106,7 @@ class Installation:
 
     def start_worker(self, *, include: str = "") -> subprocess.Popen[bytes]:
         """Starts a background worker that imports the module `include` as well."""
-        # fmt: off
-        return self.start(
-            "celery", "--app", "config", "worker", "--pool", "threads", "--concurrency", "2",
-            "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING",
-            *(["--include", include] if include else []), log="worker.log",
-        )
-        # fmt: on
+        return self.start("config.worker", *(["--include", include] if include else []), log="worker.log")
 
     def stop(self) -> None:
         """Ends what was started at once, children too: what was stored must not depend on a goodbye."""

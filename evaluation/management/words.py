@@ -1,13 +1,13 @@
-"""Figures in words and tables."""
+"""Figures in words and plain tables, for people who read a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
 def coefficient(value: float | None) -> str:
-    """Two digits without the leading zero."""
+    """Two digits without the leading zero; a dash where undefined."""
     if value is None:
         return "–"
     text = f"{value:.2f}"
@@ -22,5 +22,17 @@ def with_interval(figure: Mapping[str, Any]) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share as a percentage with one digit."""
+    """A share as a percentage with one digit; a dash where undefined."""
     return "–" if share is None else f"{100 * share:.1f} %"
+
+
+def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Aligned lines: the first column to the left, figures to the right, never cut."""
+    widths = [max(len(row[index]) for row in (columns, *rows)) for index in range(len(columns))]
+    return [
+        "  ".join(
+            cell.ljust(width) if index == 0 else cell.rjust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (columns, *rows)
+    ]

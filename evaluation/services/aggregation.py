@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,14 +25,10 @@ from evaluation.records import JudgmentTable, PairRow, UnitRow
 from judgments.kinds import KINDS
 from judgments.kinds import Consensus as UnitConsensus
 from judgments.models import Study
+from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
 ROWS_AT_ONCE = 2_000
-Progress = Callable[[float, str], None]
-
-
-def no_progress(share: float, words: str = "") -> None:
-    """For callers that show none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,10 @@ from evaluation.export.formats import TASKS, check_fits, format_named
 from evaluation.export.rows import timestamp
 from evaluation.loaders import hash_of_judgments
 from evaluation.provenance import signature, versions
-from evaluation.services.aggregation import Progress, no_progress
 from judgments.design import StudyDesign
 from judgments.errors import NotThere
 from judgments.models import Job, Study
+from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
 JOB_KIND = "export"

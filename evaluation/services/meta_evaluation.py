@@ -24,9 +24,10 @@ from evaluation.meta_evaluation import (
 )
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import signature
-from evaluation.services.aggregation import Progress, StudyConsensus, consensus_of, no_progress
+from evaluation.services.aggregation import StudyConsensus, consensus_of
 from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
 ROWS_AT_ONCE = 2_000

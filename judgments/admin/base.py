@@ -18,7 +18,6 @@ class QuorumAdmin(ModelAdmin):
     """Lists of 50 that cost the same for any number of rows."""
 
     list_per_page = 50
-    show_full_result_count = False
     list_fullwidth = True
 
 

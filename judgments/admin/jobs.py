@@ -15,6 +15,7 @@ from unfold.decorators import display
 
 from judgments.admin.base import ReadOnlyAdmin
 from judgments.admin.study_pages import page_address
+from judgments.jobs_in_words import work_in_words
 from judgments.models import Dataset, Job, Study
 
 STATE_COLOURS = {
@@ -23,21 +24,6 @@ STATE_COLOURS = {
     Job.State.DONE: "success",
     Job.State.FAILED: "danger",
 }
-WORDS = {
-    "import_dataset": "Import of a dataset",
-    "import_candidates": "Import of candidates",
-    "import_judgments": "Import of judgments",
-    "generate_hits": "Generating HITs",
-    "rehearse": "Rehearsal",
-    "aggregate": "Consensus and agreement",
-    "evaluate": "Metrics against the consensus",
-    "export": "Export",
-}
-
-
-def work_in_words(job: Job) -> str:
-    """What the job does."""
-    return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
 
 
 def about(job: Job) -> tuple[str, str] | None:

@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
@@ -25,7 +26,6 @@ from judgments.admin.study_pages import (
     STEPS,
     Context,
     StudyPage,
-    StudyStep,
     page_address,
     study_context,
 )
@@ -60,7 +60,7 @@ class StudyAdmin(QuorumAdmin):
         "dataset",
         "progress",
         "created_by",
-        "created_at",
+        "created",
     )
     list_display_links = None
     list_filter = ("state", "protocol", "source", "simulated", "dataset")
@@ -115,12 +115,17 @@ class StudyAdmin(QuorumAdmin):
             wanted, finished, f"{finished:,}", f"{wanted:,}",
         )  # fmt: skip
 
+    @display(description="created", ordering="created_at")
+    def created(self, study: Study) -> str:
+        """The day."""
+        return date_format(study.created_at, "j M Y")
+
     # --- addresses -----------------------------------------------------------------------------
 
     def get_urls(self) -> list[URLPattern]:
         """The pages and steps that the apps have added, before the admin's own."""
         own = [
-            path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_file"),
+            path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_from_file"),
             path(
                 "<int:pk>/do/<slug:name>/",
                 self.admin_site.admin_view(require_POST(self.step_view)),
@@ -170,7 +175,9 @@ class StudyAdmin(QuorumAdmin):
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         """What every page of a study shows."""
         may_change = self.has_change_permission(request, study)
-        return study_context(self.admin_site, request, study, active=active, may_change=may_change)
+        context = study_context(self.admin_site, request, study, active=active, may_change=may_change)
+        never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+        return context | {"may_delete": never_opened and self.has_delete_permission(request, study)}
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
         """The study, if the person may do this to it."""

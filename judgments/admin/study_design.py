@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from judgments.admin.study_pages import StudyPage, StudyStep, add_page, add_step, page_address
-from judgments.design import StudyDesign, make_design, read_toml, write_toml
+from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
 from judgments.forms.design import DesignForm, StudyFileForm, html_name, sections_for, starting_values
 from judgments.kinds import KINDS
@@ -21,8 +21,6 @@ from judgments.services.studies import change_design, create_study, design_of, d
 
 if TYPE_CHECKING:
     from judgments.admin.studies import StudyAdmin
-
-DRAFT = frozenset({Study.State.DRAFT.value})
 
 
 def signed_in(request: HttpRequest) -> AbstractBaseUser:
@@ -167,6 +165,11 @@ def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, Any]]]]:
     return shown
 
 
+def _is_designed(study: Study) -> bool:
+    """Published judgments have no design of their own to try again."""
+    return study.source == Study.Source.DESIGNED
+
+
 def _duplicate(request: HttpRequest, study: Study) -> HttpResponse:
     copy = duplicate_study(study=study, user=signed_in(request))
     messages.success(request, f"“{copy.name}” is a draft with the same design.")
@@ -179,5 +182,5 @@ def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> 
 
 
 add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view))
-add_page(StudyPage(name="file", label="", order=11, view=show_file))
-add_step(StudyStep(name="duplicate", label="Duplicate", run=_duplicate, states=frozenset(Study.State.values)))
+add_page(StudyPage(name="study-file", label="", order=11, view=show_file))
+add_step(StudyStep(name="duplicate", label="Duplicate", run=_duplicate, offered=_is_designed))

@@ -80,7 +80,7 @@ add_step(
         name="generate",
         label="Generate HITs",
         run=_generate,
-        states=frozenset({Study.State.DRAFT.value}),
-        primary=True,
+        offered=lambda study: study.state == Study.State.DRAFT,
+        primary_in=frozenset({Study.State.DRAFT.value}),
     )
 )

@@ -14,11 +14,11 @@ from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from judgments.admin.addresses import preview_address
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 
 Context = dict[str, Any]
-EVERY_STATE = frozenset(Study.State.values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,11 @@ class StudyPage:
     permission: str = "view"
 
 
+def never(study: Study) -> bool:
+    """For steps whose button stands on a page of their own."""
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class StudyStep:
     """Something that is done to a study by a post.
@@ -49,8 +54,8 @@ class StudyStep:
         label: the button.
         run: does it; an answer of None leads back to the page the post came from.
         done: said afterwards; '' says nothing.
-        states: the states in which the button stands at the top of the study's pages; empty: never there.
-        primary: the filled button, the next thing to do.
+        offered: whether the button stands at the top of the study's pages.
+        primary_in: the states in which it is the filled button, the next thing to do.
         permission: view or change.
     """
 
@@ -58,8 +63,8 @@ class StudyStep:
     label: str
     run: Callable[[HttpRequest, Study], HttpResponse | None]
     done: str = ""
-    states: frozenset[str] = frozenset()
-    primary: bool = False
+    offered: Callable[[Study], bool] = never
+    primary_in: frozenset[str] = frozenset()
     permission: str = "change"
 
 
@@ -92,12 +97,9 @@ def study_context(
         if page.label
     ]
     steps = [
-        step
+        {"name": step.name, "label": step.label, "primary": study.state in step.primary_in}
         for step in STEPS.values()
-        if study.state in step.states
-        and (may_change or step.permission == "view")
-        # published judgments have no HITs of their own to let workers into
-        and (study.source == Study.Source.DESIGNED or step.permission == "view")
+        if step.offered(study) and (may_change or step.permission == "view")
     ]
     return {
         **site.each_context(request),
@@ -106,7 +108,9 @@ def study_context(
         "study": study,
         "kind": KINDS[study.protocol],
         "study_tabs": tabs,
-        "study_steps": steps,
+        "study_steps": sorted(steps, key=lambda step: bool(step["primary"])),
+        "active_page": active,
+        "preview_link": preview_address(study),
         "may_change": may_change,
         "jobs": jobs_to_show(study),
     }

@@ -318,7 +318,8 @@ def _constraints(key: str) -> tuple[type | None, Any, Any, int | None]:
     *tables, last = key.split(".")
     for table in tables:
         inner = model.model_fields[table].annotation
-        assert isinstance(inner, type) and issubclass(inner, BaseModel)
+        assert isinstance(inner, type)
+        assert issubclass(inner, BaseModel)
         model = inner
     field = model.model_fields[last]
     bounds = {

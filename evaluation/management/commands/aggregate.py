@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
 from evaluation.export.files import check_place, write_json
-from evaluation.management.terminal import print_table, progress_bar
-from evaluation.management.words import percent, with_interval
+from evaluation.management.words import percent, table_lines, with_interval
 from evaluation.services import aggregate_study
-from judgments.errors import QuorumError
+from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
 from judgments.services.studies import find_study
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     """Thin: parses, calls ``aggregate_study``, shows and writes what comes back."""
 
-    help = "Compute and store consensus, agreement and worker quality of a study.\n\nExample: manage.py aggregate triplets-50 --output consensus.json"  # noqa: E501
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
-        """Keep the line breaks of the help text."""
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
-        )
+    help = "Compute and store consensus, agreement and worker quality of a study (docs/evaluation.md)."
+    example = "manage.py aggregate triplets-50 --output consensus.json"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Study and output."""
@@ -37,53 +29,49 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Aggregate, print a summary, write the JSON."""
-        try:
-            study = find_study(options["study"])
-            if options["output"]:
-                check_place(options["output"])
-            with progress_bar() as progress:
-                result = aggregate_study(study=study, progress=progress)
-            if options["output"]:
-                write_json(options["output"], result)
-        except QuorumError as error:
-            raise CommandError(str(error)) from None
+        study = find_study(options["study"])
+        if options["output"]:
+            check_place(options["output"])
+        with progress_bar() as progress:
+            result = aggregate_study(study=study, progress=progress)
+        if options["output"]:
+            write_json(options["output"], result)
         self._summary(study, result)
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
         simulated = " (simulated answers)" if study.simulated else ""
         units = result["units"]
         judged = sum(unit["n"] > 0 for unit in units)
-        self.stdout.write(f"{study.name}{simulated}")
-        self.stdout.write(
-            f"{judged:,} of {len(units):,} units judged, {sum(unit['tie'] for unit in units):,} tied"
-        )
+        self.say(f"{study.name}{simulated}")
+        self.say(f"{judged:,} of {len(units):,} units judged, {sum(unit['tie'] for unit in units):,} tied")
         if result["pairs"]:
             rows = [_pair_line(kind, result["pairs"]) for kind in _kinds(result["pairs"])]
-            print_table(
-                self.stdout, "Candidate pairs", ["kind", "pairs", "first wins", "second wins", "ties"], rows
-            )
+            self._table("Candidate pairs", ["kind", "pairs", "first wins", "second wins", "ties"], rows)
         agreement = result["agreement"]
         figures = [(f"alpha ({agreement['alpha']['level']})", agreement["alpha"])]
         if "ordinal" in agreement:
             figures.append(("alpha (ordinal)", agreement["ordinal"]))
         figures += [(f"alpha, {kind}", figure) for kind, figure in agreement.get("by_kind", {}).items()]
-        print_table(
-            self.stdout,
+        self._table(
             "Agreement",
             ["figure", "value [95 % interval]", "units", "judgments"],
             [[name, with_interval(one), f"{one['n']:,}", f"{one['judgments']:,}"] for name, one in figures],
         )
         if agreement["alpha"]["reason"]:
-            self.stdout.write(f"Alpha is undefined: {agreement['alpha']['reason']}.")
+            self.say(f"Alpha is undefined: {agreement['alpha']['reason']}.")
         if result["workers"]:
-            print_table(
-                self.stdout,
+            self._table(
                 "Workers",
                 ["worker", "judgments", "controls right", "seconds", "left", "used"],
                 [_worker_line(row) for row in result["workers"]],
             )
         if not agreement["per_worker"]["available"]:
-            self.stdout.write(agreement["per_worker"]["reason"])
+            self.say(agreement["per_worker"]["reason"])
+
+    def _table(self, title: str, columns: list[str], rows: list[list[str]]) -> None:
+        self.say(f"\n{title}")
+        for line in table_lines(columns, rows):
+            self.say(f"  {line}")
 
 
 def _kinds(pairs: list[dict[str, Any]]) -> list[str | None]:

@@ -2,37 +2,30 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
 from evaluation.export.files import check_place, write_json
-from evaluation.management.terminal import print_table, progress_bar
-from evaluation.management.words import coefficient, with_interval
+from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.services import evaluate_study
-from judgments.errors import QuorumError
+from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
 from judgments.services.studies import find_study
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     """Thin: parses, calls ``evaluate_study``, shows and writes what comes back."""
 
     help = (
-        "Hold automatic metrics against the consensus of a study.\n\n"
-        "Triplet and pairwise: accuracy by pair kind. Relevance and graded: Kendall's tau-b, Spearman's rho, and\n"
-        "kappa on a grid of thresholds.\n\n"
-        "Example: manage.py evaluate pascal-triplets --metrics cider,bleu-4 --tokenizer v15 --output accuracy.json"
+        "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
+        "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds "
+        "(docs/evaluation.md)."
     )
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
-        """Keep the line breaks of the help text."""
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
-        )
+    example = (
+        "manage.py evaluate pascal-triplets --metrics cider,bleu-4 --tokenizer v15 --output accuracy.json"
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Study, metrics, tokenizer and output."""
@@ -48,31 +41,28 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Evaluate, print a summary, write the JSON."""
         metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
-        try:
-            study = find_study(options["study"])
-            if options["output"]:
-                check_place(options["output"])
-            with progress_bar() as progress:
-                result = evaluate_study(
-                    study=study, metrics=metrics, tokenizer=options["tokenizer"], progress=progress
-                )
-            if options["output"]:
-                write_json(options["output"], result)
-        except QuorumError as error:
-            raise CommandError(str(error)) from None
+        study = find_study(options["study"])
+        if options["output"]:
+            check_place(options["output"])
+        with progress_bar() as progress:
+            result = evaluate_study(
+                study=study, metrics=metrics, tokenizer=options["tokenizer"], progress=progress
+            )
+        if options["output"]:
+            write_json(options["output"], result)
         self._summary(study, result)
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
-        self.stdout.write(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
+        self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
         figures = result["metrics"]
         if all("accuracy" in figure for figure in figures.values()):
             self._accuracy(figures)
         else:
             self._correlation(figures)
         for name, words in result["signatures"].items():
-            self.stdout.write(f"{name}: {words}")
+            self.say(f"{name}: {words}")
         for note in result["notes"]:
-            self.stdout.write(f"Note: {note}")
+            self.say(f"Note: {note}")
 
     def _accuracy(self, figures: dict[str, Any]) -> None:
         kinds = list(next(iter(figures.values()))["accuracy"])
@@ -83,9 +73,9 @@ class Command(BaseCommand):
                 [name, *(_percent(found[kind]) for kind in kinds), f"{found['all']['metric_ties']:,}"]
             )
         title = "Accuracy in per cent [95 % interval]; a metric's ties are wrong"
-        print_table(self.stdout, title, ["metric", *kinds, "ties"], rows)
+        self._table(title, ["metric", *kinds, "ties"], rows)
         one = next(iter(figures.values()))["accuracy"]["all"]
-        self.stdout.write(f"{one['n']:,} pairs; {one['no_consensus']:,} without a consensus were left out.")
+        self.say(f"{one['n']:,} pairs; {one['no_consensus']:,} without a consensus were left out.")
 
     def _correlation(self, figures: dict[str, Any]) -> None:
         rows = []
@@ -97,7 +87,13 @@ class Command(BaseCommand):
             tau, rho = with_interval(figure["kendall_tau_b"]), with_interval(figure["spearman"])
             rows.append([name, tau, rho, kappa, at, f"{figure['kendall_tau_b']['n']:,}"])
         columns = ["metric", "tau-b [95 %]", "rho [95 %]", "best kappa", "metric / people at least", "n"]
-        print_table(self.stdout, "Agreement with people", columns, rows)
+        self._table("Agreement with people", columns, rows)
+
+    def _table(self, title: str, columns: list[str], rows: list[list[str]]) -> None:
+        self.say(f"\n{title}")
+        for line in table_lines(columns, rows):
+            self.say(f"  {line}")
+        self.say()
 
 
 def _percent(figure: dict[str, Any]) -> str:

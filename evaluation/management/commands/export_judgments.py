@@ -2,35 +2,26 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError
-
 from evaluation.export.formats import FORMATS, TASKS
-from evaluation.management.terminal import progress_bar
 from evaluation.services import export_judgments
-from judgments.errors import QuorumError
+from judgments.management.base import QuorumCommand, progress_bar
 from judgments.services.studies import find_study
 
-_LIST = "\n".join(f"  {one.name:12} {one.what}" for one in FORMATS.values())
+_LIST = "; ".join(f"{one.name}: {one.what}" for one in FORMATS.values())
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     """Thin: parses and calls ``export_judgments``."""
 
     help = (
-        "Write a study's judgments to a file, and a manifest beside it (PATH.manifest.json).\n\n"
-        f"Formats:\n{_LIST}\n\n"
-        "Example: manage.py export_judgments triplets-50 --format jsonl --output triplets-50.jsonl"
+        "Write a study's judgments to a file, and a manifest beside it, PATH.manifest.json (docs/exports.md). "
+        f"Formats: {_LIST}."
     )
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> Any:
-        """Keep the line breaks of the help text."""
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
-        )
+    example = "manage.py export_judgments triplets-50 --format jsonl --output triplets-50.jsonl"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """Study, format, output, and the task of qrels."""
@@ -44,20 +35,17 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Export and say what was written."""
-        try:
-            study = find_study(options["study"])
-            with progress_bar() as progress:
-                made = export_judgments(
-                    study=study,
-                    format=options["format"],
-                    output=options["output"],
-                    task=options["task"],
-                    progress=progress,
-                )
-        except QuorumError as error:
-            raise CommandError(str(error)) from None
+        study = find_study(options["study"])
+        with progress_bar() as progress:
+            made = export_judgments(
+                study=study,
+                format=options["format"],
+                output=options["output"],
+                task=options["task"],
+                progress=progress,
+            )
         counts = ", ".join(
             f"{count:,} {name.replace('_', ' ')}" for name, count in made.manifest["counts"].items()
         )
         simulated = " The answers are simulated." if study.simulated else ""
-        self.stdout.write(f"{made.path}: {counts}. Manifest: {made.manifest_path.name}.{simulated}")
+        self.say(f"{made.path}: {counts}. Manifest: {made.manifest_path.name}.{simulated}")

@@ -1,0 +1,198 @@
+"""Workers, assignments, judgments and problem reports, to look at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
+from judgments.admin.base import ReadOnlyAdmin, thumbnail
+
+
+def _beside(model: type[Any], relation: str) -> Coalesce:
+    """How many related rows an outer row has."""
+    counted = model.objects.filter(pk=OuterRef("pk")).order_by().annotate(n=Count(relation)).values("n")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+
+
+@admin.register(Worker)
+class WorkerAdmin(ReadOnlyAdmin):
+    """People who judge, simulated ones and raters of imported judgments among them, each said so."""
+
+    list_display = ("name", "source_label", "study", "assignment_count", "created_at")
+    list_filter = ("source", "anonymous", "study")
+    list_select_related = ("study",)
+    search_fields = ("name",)
+    fields = ("name", "source", "study", "anonymous", "created_at")  # never the hashes of secrets
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
+        """With the number of HITs each took."""
+        return (
+            super().get_queryset(request).select_related("study").annotate(n=_beside(Worker, "assignments"))
+        )
+
+    @display(
+        description="source",
+        label={"local": "", "rehearsal": "warning", "imported": "info"},
+        ordering="source",
+    )
+    def source_label(self, worker: Worker) -> tuple[str, str]:
+        """Where the worker comes from."""
+        return worker.source, worker.get_source_display()
+
+    @display(description="HITs taken", ordering="n")
+    def assignment_count(self, worker: Worker) -> int:
+        """How many."""
+        return worker.n  # type: ignore[attr-defined, no-any-return]
+
+
+@admin.register(Assignment)
+class AssignmentAdmin(ReadOnlyAdmin):
+    """Who took which HIT, and what became of it."""
+
+    list_display = (
+        "id",
+        "study",
+        "worker",
+        "state_label",
+        "accepted_at",
+        "submitted_at",
+        "judgment_count",
+        "simulated",
+    )
+    list_filter = ("state", "simulated", "study")
+    list_select_related = ("study", "worker", "hit")
+    search_fields = ("=id", "worker__name", "=hit__key")
+    fields = (
+        "id",
+        "study",
+        "hit",
+        "worker",
+        "state",
+        "simulated",
+        "accepted_at",
+        "expires_at",
+        "submitted_at",
+        "external_id",
+    )
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Assignment]:
+        """With the number of judgments."""
+        related = super().get_queryset(request).select_related("study", "worker", "hit")
+        return related.annotate(n=_beside(Assignment, "judgments"))
+
+    @display(
+        description="state",
+        label={
+            "accepted": "info", "submitted": "success", "approved": "success",
+            "returned": "", "expired": "warning", "rejected": "danger",
+        },
+        ordering="state",
+    )  # fmt: skip
+    def state_label(self, assignment: Assignment) -> tuple[str, str]:
+        """The state in a word."""
+        return assignment.state, assignment.get_state_display()
+
+    @display(description="judgments")
+    def judgment_count(self, assignment: Assignment) -> int:
+        """How many answers it brought."""
+        return assignment.n  # type: ignore[attr-defined, no-any-return]
+
+
+@admin.register(Judgment)
+class JudgmentAdmin(ReadOnlyAdmin):
+    """Answers, as they were given. They are never edited or deleted."""
+
+    list_display = (
+        "id",
+        "study",
+        "unit",
+        "worker",
+        "value",
+        "presented",
+        "seconds",
+        "is_control",
+        "set_aside",
+    )
+    list_filter = ("value", "set_aside", "unit__control", "assignment__simulated", "assignment__study")
+    list_select_related = ("unit__study", "assignment__worker")
+    search_fields = ("=unit__key", "assignment__worker__name")
+    fields = ("unit", "worker", "value", "answer", "presented", "seconds", "set_aside", "assignment")
+    readonly_fields = ("worker",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Judgment]:
+        """With what a row's words need."""
+        return super().get_queryset(request).select_related("unit__study", "assignment__worker")
+
+    @display(description="study")
+    def study(self, judgment: Judgment) -> str:
+        """The study's name."""
+        return judgment.unit.study.name
+
+    @display(description="worker", ordering="assignment__worker__name")
+    def worker(self, judgment: Judgment) -> str:
+        """Who answered."""
+        return judgment.assignment.worker.name
+
+    @display(description="control item", boolean=True, ordering="unit__control")
+    def is_control(self, judgment: Judgment) -> bool:
+        """Whether the right answer was known."""
+        return judgment.unit.control
+
+
+@admin.register(ProblemReport)
+class ProblemReportAdmin(ReadOnlyAdmin):
+    """What workers said is wrong with an item."""
+
+    list_display = ("created_at", "what", "comment", "picture", "study", "worker")
+    list_filter = ("what", "assignment__study")
+    list_select_related = ("unit__item__dataset", "assignment__worker", "assignment__study")
+    search_fields = ("comment", "=unit__key", "assignment__worker__name")
+    fields = ("what", "comment", "picture", "unit", "worker", "created_at")
+    readonly_fields = ("picture", "worker")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ProblemReport]:
+        """With the picture's place and the worker."""
+        related = ("unit__item__dataset", "assignment__worker", "assignment__study")
+        return super().get_queryset(request).select_related(*related)
+
+    @display(description="picture")
+    def picture(self, report: ProblemReport) -> SafeString | str:
+        """The unit's image, small."""
+        return thumbnail(report.unit.item)
+
+    @display(description="study")
+    def study(self, report: ProblemReport) -> str:
+        """The study's name."""
+        return report.assignment.study.name
+
+    @display(description="worker")
+    def worker(self, report: ProblemReport) -> str:
+        """Who said so."""
+        return report.assignment.worker.name
+
+
+@admin.register(Participation)
+class ParticipationAdmin(ReadOnlyAdmin):
+    """Who joined which study, and what they agreed to."""
+
+    list_display = ("worker", "study", "joined_at", "consented_at", "consent_version")
+    list_filter = ("study",)
+    list_select_related = ("worker", "study")
+    search_fields = ("worker__name", "=completion_code")
+
+
+@admin.register(Invitation)
+class InvitationAdmin(ReadOnlyAdmin):
+    """Personal codes; they are made on the study's page."""
+
+    list_display = ("code", "study", "note", "worker", "used_at")
+    list_filter = ("study",)
+    list_select_related = ("study", "worker")
+    search_fields = ("note", "=code", "worker__name")

@@ -1,0 +1,122 @@
+"""The workers' page of a study: its link, who may join, opening and closing, and the rehearsal."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.paginator import Paginator
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from annotation.admin.forms import InvitationForm, RehearsalForm
+from annotation.models import Assignment, Invitation, Participation
+from annotation.services.crowd import close_study, open_study
+from annotation.services.invitations import create_invitations
+from judgments.admin.addresses import public_address
+from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
+from judgments.errors import WrongState
+from judgments.jobs import enqueue
+from judgments.models import Study
+from judgments.services.studies import design_of, duplicate_study
+
+ON_A_PAGE = 100
+
+
+def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Link, invitations, who holds what, and a form for the rehearsal."""
+    design = design_of(study)
+    invitations = Invitation.objects.filter(study=study).select_related("worker")
+    page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
+    states = Assignment.objects.filter(study=study).aggregate(
+        held=Count("pk", filter=Q(state="accepted", expires_at__gt=timezone.now())),
+        handed_in=Count("pk", filter=Q(state__in=["submitted", "approved", "rejected"])),
+        returned=Count("pk", filter=Q(state="returned")),
+        expired=Count("pk", filter=Q(state="expired")),
+    )
+    context |= {
+        "design": design,
+        "link": public_address(
+            request, study, code=design.access.code if design.access.join == "code" else ""
+        ),
+        "invited": design.access.join == "invited",
+        "page": page,
+        "invitations": [
+            {"invitation": one, "link": public_address(request, study, code=one.code)}
+            for one in page.object_list
+        ],
+        "joined": Participation.objects.filter(study=study).count(),
+        "states": states,
+        "rehearsal_form": RehearsalForm(),
+        "invitation_form": InvitationForm(),
+    }
+    return TemplateResponse(request, "admin/annotation/study_workers.html", context)
+
+
+def _may_open(study: Study) -> bool:
+    """Simulated answers and people's are never mixed; imported judgments ask nobody."""
+    waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
+    return waits and not study.simulated and study.source == Study.Source.DESIGNED
+
+
+def _open(request: HttpRequest, study: Study) -> HttpResponse:
+    messages.success(request, open_study(study=study))
+    return redirect(page_address(study, "workers"))
+
+
+def _close(request: HttpRequest, study: Study) -> None:
+    close_study(study=study)
+
+
+def _invite(request: HttpRequest, study: Study) -> None:
+    form = InvitationForm(request.POST)
+    if not form.is_valid():
+        raise WrongState(_first_error(form))
+    made = create_invitations(study=study, count=form.cleaned_data["count"], note=form.cleaned_data["note"])
+    messages.success(
+        request, "One invitation was made." if len(made) == 1 else f"{len(made)} invitations were made."
+    )
+
+
+def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
+    """A copy of the study answered by a simulated crowd; the study itself stays clean."""
+    form = RehearsalForm(request.POST)
+    if not form.is_valid():
+        raise WrongState(_first_error(form))
+    if study.source == Study.Source.IMPORTED:
+        raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to rehearse.")
+    assert isinstance(request.user, AbstractBaseUser)
+    copy = duplicate_study(study=study, user=request.user)
+    enqueue(kind="rehearse", args={"study": copy.slug, **form.cleaned_data}, user=request.user)
+    messages.success(request, f"“{copy.name}” is a copy that simulated workers answer now.")
+    return redirect(page_address(copy, "workers"))
+
+
+def _first_error(form: InvitationForm | RehearsalForm) -> str:
+    name, errors = next(iter(form.errors.items()))
+    return f"{form.fields[name].label}: {errors[0]}"
+
+
+add_page(StudyPage(name="workers", label="Workers", order=40, view=show_workers))
+add_step(
+    StudyStep(
+        name="open",
+        label="Open to workers",
+        run=_open,
+        offered=_may_open,
+        primary_in=frozenset({Study.State.GENERATED.value}),
+    )
+)
+add_step(
+    StudyStep(
+        name="close",
+        label="Close",
+        run=_close,
+        done="The study is closed; who holds a HIT may still hand it in.",
+        offered=lambda study: study.state == Study.State.OPEN,
+    )
+)
+add_step(StudyStep(name="invite", label="Make invitations", run=_invite))
+add_step(StudyStep(name="rehearse", label="Rehearse a copy", run=_rehearse))

@@ -1,0 +1,78 @@
+"""What `make run` does between installing and serving, in one process."""
+
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from importlib.metadata import distributions
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandParser
+from django.db import OperationalError
+
+
+class Command(BaseCommand):
+    """`manage.py prepare`."""
+
+    help = (
+        "Migrates the database, collects static files when they changed, loads the demo once, and makes the "
+        "first admin account. Changes nothing when all is in place. Example: manage.py prepare --output -"
+    )
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Where to tell what was done."""
+        parser.add_argument("--no-demo", action="store_true", help="leave the demo out")
+        parser.add_argument("--output", metavar="PATH", help="write the admin account as JSON to PATH")
+
+    def handle(self, *args: Any, no_demo: bool, output: str | None, **options: Any) -> None:
+        """Each step says what it does, so that a failing one is known by name."""
+        try:
+            call_command("migrate", interactive=False, verbosity=0)
+        except OperationalError as error:
+            self.stderr.write(f"The database cannot be used: {' '.join(str(error).split())}.")
+            raise SystemExit(1) from error
+        collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
+        self._once("static-files", _fingerprint(), self._collect, lost=not collected)
+        if not no_demo:
+            self._once("demo", "loaded", self._load_demo)
+        said = io.StringIO()
+        call_command("ensure_admin", stdout=said)
+        if output:
+            name, _, password = said.getvalue().strip().partition(" ")
+            account = {"name": name, "password": password} if " " not in password else None
+            Path(output).write_text(json.dumps({"admin": account}), encoding="utf-8")
+        else:
+            self.stdout.write(said.getvalue().strip())
+
+    def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
+        """Does a step unless its note in the data folder says that it was done for `wanted`."""
+        note = settings.DATA_DIR / "prepared" / step
+        if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
+            return
+        do()
+        note.parent.mkdir(exist_ok=True)
+        note.write_text(wanted, encoding="utf-8")
+
+    def _collect(self) -> None:
+        self.stdout.write("Collecting static files ...")
+        call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+
+    def _load_demo(self) -> None:
+        self.stdout.write("Loading the demo ...")
+        call_command("load_demo", stdout=io.StringIO())
+
+
+def _fingerprint() -> str:
+    """Changes when our static files, the packages that bring theirs, or the place they go to change."""
+    seen = hashlib.sha256(str(settings.STATIC_ROOT).encode())
+    for folder in settings.STATICFILES_DIRS:
+        for path in sorted(Path(folder).rglob("*")):
+            if path.is_file():
+                seen.update(str(path).encode() + path.read_bytes())
+    for name, version in sorted((d.metadata["Name"], d.version) for d in distributions()):
+        seen.update(f"{name} {version}".encode())
+    return seen.hexdigest()

@@ -1,0 +1,5 @@
+"""Results in the admin."""
+
+from evaluation.admin import rows, study_results
+
+__all__ = ["rows", "study_results"]

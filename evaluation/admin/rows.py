@@ -1,0 +1,67 @@
+"""Consensus, analyses and scores, to look at."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from unfold.decorators import display
+
+from evaluation.models import Analysis, Consensus, MetricScore
+from judgments.admin.base import ReadOnlyAdmin
+
+
+@admin.register(Consensus)
+class ConsensusAdmin(ReadOnlyAdmin):
+    """What the judgments of each unit and pair say together."""
+
+    list_display = ("about", "study", "value", "share", "margin", "n", "tie", "source")
+    list_filter = ("tie", "source", "study")
+    list_select_related = ("study", "unit", "pair")
+    search_fields = ("=unit__key", "=pair__key")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
+        """With the unit or pair."""
+        return super().get_queryset(request).select_related("study", "unit", "pair")
+
+    @display(description="unit or pair")
+    def about(self, consensus: Consensus) -> str:
+        """What it is the consensus of."""
+        if consensus.pair:
+            return f"pair {consensus.pair.key}"
+        return consensus.unit.key if consensus.unit else "–"
+
+
+@admin.register(Analysis)
+class AnalysisAdmin(ReadOnlyAdmin):
+    """Stored results with how they were made."""
+
+    list_display = ("what", "study", "signature", "created_at")
+    list_filter = ("what", "study")
+    list_select_related = ("study",)
+    search_fields = ("signature", "study__name")
+    fields = ("study", "what", "signature", "settings", "data_hash", "created_at")
+
+
+@admin.register(MetricScore)
+class MetricScoreAdmin(ReadOnlyAdmin):
+    """The score behind each comparison of a metric with people."""
+
+    list_display = ("metric", "study", "about", "first", "second")
+    list_filter = ("metric", "analysis__study")
+    list_select_related = ("analysis__study", "pair", "unit")
+    search_fields = ("=pair__key", "=unit__key")
+    fields = ("metric", "about", "first", "second")
+    readonly_fields = ("about",)
+
+    @display(description="study")
+    def study(self, score: MetricScore) -> str:
+        """The study's name."""
+        return score.analysis.study.name
+
+    @display(description="of")
+    def about(self, score: MetricScore) -> str:
+        """The pair or unit that was scored."""
+        if score.pair:
+            return f"pair {score.pair.key}"
+        return score.unit.key if score.unit else "–"

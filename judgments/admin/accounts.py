@@ -1,0 +1,29 @@
+"""Accounts and groups, in the dress of the rest of the admin."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from unfold.admin import ModelAdmin
+from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
+
+admin.site.unregister(User)
+admin.site.unregister(Group)
+
+
+@admin.register(User)
+class AccountAdmin(UserAdmin, ModelAdmin):
+    """People who sign in: designers and administrators. Workers have no account."""
+
+    form = UserChangeForm
+    add_form = UserCreationForm
+    change_password_form = AdminPasswordChangeForm
+    list_fullwidth = True
+
+
+@admin.register(Group)
+class AccountGroupAdmin(GroupAdmin, ModelAdmin):
+    """Groups of accounts with the same permissions."""
+
+    list_fullwidth = True
