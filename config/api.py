@@ -17,6 +17,7 @@ from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.authentication import TokenAuthentication as StaffTokens
+from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.parsers import JSONParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -87,6 +88,18 @@ def refuse_broken_text(value: Any) -> None:
     elif isinstance(value, list):
         for inner in value:
             refuse_broken_text(inner)
+
+
+class JSONAlone(BaseContentNegotiation):
+    """JSON, whatever the request would rather have: it is all there is, and `format` is free for filters."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        """By the body's media type; None is a 415."""
+        return DefaultContentNegotiation().select_parser(request, parsers)
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        """The first and only one."""
+        return renderers[0], renderers[0].media_type
 
 
 class ProblemRenderer(JSONRenderer):

@@ -130,7 +130,10 @@ class CursorPages(BasePagination):
             backward, value, pk = json.loads(urlsafe_b64decode(given.encode()))
             fields = queryset.model._meta
             pk = fields.pk.to_python(pk)
-            return bool(backward), pk if field == "pk" else fields.get_field(field).to_python(value), pk
+            value = pk if field == "pk" else fields.get_field(field).to_python(value)
+            if pk is None or value is None:
+                raise ValueError("a cursor without a place")
+            return bool(backward), value, pk
         except (ValueError, TypeError, RecursionError, OverflowError, FieldValidationError):
             raise ValidationError(
                 {"cursor": ["is none that this list gave out; start without one."]}

@@ -10,6 +10,7 @@ from django.http import JsonResponse
 from django.utils.decorators import method_decorator
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.negotiation import DefaultContentNegotiation
 
 from config.api import PROBLEM_TYPE, TokenAuthentication
 
@@ -44,6 +45,8 @@ class ProblemsAsElsewhere:
 
 class SchemaView(ProblemsAsElsewhere, SpectacularAPIView):
     """/api/schema/"""
+
+    content_negotiation_class = DefaultContentNegotiation
 
 
 @method_decorator(csp_update({"style-src": [UNSAFE_INLINE]}), name="dispatch")

@@ -212,6 +212,7 @@ REST_FRAMEWORK = {
     "PAGE_SIZE": 100,
     "DEFAULT_PARSER_CLASSES": ["config.api.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["config.api.ProblemRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.JSONAlone",
     "EXCEPTION_HANDLER": "config.api.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }

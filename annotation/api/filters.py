@@ -5,10 +5,10 @@ from __future__ import annotations
 import django_filters as filters
 
 from annotation.models import Assignment, Judgment, Worker
-from judgments.api.filters import study_filter
+from judgments.api.filters import Filters, TrueOrFalse, study_filter
 
 
-class WorkerFilters(filters.FilterSet):
+class WorkerFilters(Filters):
     """Of workers; ``study`` gives those who took part."""
 
     study = study_filter(field_name="participations__study")
@@ -18,7 +18,7 @@ class WorkerFilters(filters.FilterSet):
         fields = ["study", "name", "source", "anonymous"]
 
 
-class AssignmentFilters(filters.FilterSet):
+class AssignmentFilters(Filters):
     """Of assignments."""
 
     study = study_filter()
@@ -30,15 +30,15 @@ class AssignmentFilters(filters.FilterSet):
         fields = ["study", "hit", "worker", "state", "simulated"]
 
 
-class JudgmentFilters(filters.FilterSet):
+class JudgmentFilters(Filters):
     """Of judgments."""
 
     study = study_filter(field_name="assignment__study")
     unit = filters.CharFilter(field_name="unit__key")
     hit = filters.CharFilter(field_name="assignment__hit__key")
     worker = filters.CharFilter(field_name="assignment__worker__name")
-    control = filters.BooleanFilter(field_name="unit__control")
-    simulated = filters.BooleanFilter(field_name="assignment__simulated")
+    control = TrueOrFalse(field_name="unit__control")
+    simulated = TrueOrFalse(field_name="assignment__simulated")
 
     class Meta:
         model = Judgment

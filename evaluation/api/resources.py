@@ -20,7 +20,7 @@ from evaluation.models import Analysis, Consensus
 from evaluation.services.exports import JOB_KIND, exported_file
 from judgments import jobs
 from judgments.api.bodies import body_of, member
-from judgments.api.filters import study_filter
+from judgments.api.filters import Filters, study_filter
 from judgments.api.permissions import staff_of
 from judgments.api.resources import Resource
 from judgments.api.serializers import JobSerializer
@@ -50,7 +50,7 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
         return (row.pair or row.unit).kind or None
 
 
-class ConsensusFilters(filters.FilterSet):
+class ConsensusFilters(Filters):
     """Of consensus rows."""
 
     study = study_filter()
@@ -100,7 +100,7 @@ class ReportHeadSerializer(ReportSerializer):
         read_only_fields = fields
 
 
-class ReportFilters(filters.FilterSet):
+class ReportFilters(Filters):
     """Of reports."""
 
     study = study_filter()
@@ -135,7 +135,7 @@ class ExportRequest(serializers.Serializer[Any]):
     task = serializers.ChoiceField(choices=sorted(TASKS), required=False, help_text="qrels only.")
 
 
-class ExportFilters(filters.FilterSet):
+class ExportFilters(Filters):
     """Of exports."""
 
     study = filters.CharFilter(field_name="args__study")
