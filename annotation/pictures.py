@@ -37,7 +37,7 @@ def preview_picture_url(item: Item) -> str:
 
 def item_at(assignment: Assignment, position: int) -> Item | None:
     """The item at ``position`` (from 1) of an assignment, or None."""
-    if position < 1:
+    if position < 1 or assignment.hit_id is None:
         return None
     rows = HITUnit.objects.filter(hit_id=assignment.hit_id).select_related("unit__item").order_by("position")
     row = rows[position - 1 : position].first()

@@ -67,7 +67,7 @@ class Step:
     @property
     def none_fits(self) -> bool:
         """In a group: whether it was answered with no box ticked."""
-        return self.answered and not any(row.value for row in self.rows)
+        return self.answered and not self.missing and not any(row.value for row in self.rows)
 
 
 def sheet_of(
@@ -134,6 +134,21 @@ def answers_of_form(
     ]
 
 
+def undecided(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
+    """Positions of the groups that the form leaves open, whatever was saved before: no box and not "none", or both.
+
+    Where units stand alone an answer cannot be taken back, so a form leaves none of them open by itself.
+    """
+    if not kind.grouped:
+        return []
+    return [
+        place.position
+        for group in groups_of(places, kind)
+        if bool(_ticked(form, group)) == _says_none(form, group)
+        for place in group
+    ]
+
+
 def _ticks(
     form: Mapping[str, Any],
     groups: Iterator[list[Place]],
@@ -143,18 +158,22 @@ def _ticks(
 ) -> dict[int, int]:
     values: dict[int, int] = {}
     for group in groups:
-        positions = [place.position for place in group]
-        ticked = {position for position in positions if form.get(f"u{position}") == "1"}
-        none = f"none{positions[0]}" in form
-        if none and ticked:  # it contradicts itself: only the ticks are kept, and the group stays unanswered
-            decided = False
-        else:
-            decided = none or (final and bool(ticked))
-        for position in positions:
-            taken_back = saved.get(str(position), {}).get("value") == 1
-            if position in ticked or decided or taken_back:
-                values[position] = int(position in ticked)
+        ticked, none = _ticked(form, group), _says_none(form, group)
+        # ticks beside "none" contradict it: the ticks are kept, and the group stays unanswered
+        decided = none != bool(ticked) and (none or final)
+        for place in group:
+            taken_back = saved.get(str(place.position), {}).get("value") == 1
+            if place.position in ticked or decided or taken_back:
+                values[place.position] = int(place.position in ticked)
     return values
+
+
+def _ticked(form: Mapping[str, Any], group: Sequence[Place]) -> set[int]:
+    return {place.position for place in group if form.get(f"u{place.position}") == "1"}
+
+
+def _says_none(form: Mapping[str, Any], group: Sequence[Place]) -> bool:
+    return f"none{group[0].position}" in form
 
 
 def _whole(text: Any) -> Any:

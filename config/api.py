@@ -6,6 +6,7 @@ The addresses are in config/api_urls.py: the framework loads this module for its
 from __future__ import annotations
 
 from http import HTTPStatus
+from io import BytesIO
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -54,14 +55,36 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class StrictJSONParser(JSONParser):
-    """JSON whose nesting cannot exhaust the stack."""
+    """JSON that neither exhausts the stack nor holds text that a database cannot."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         """The body as Python values."""
+        body = stream.read()
         try:
-            return super().parse(stream, media_type, parser_context)
+            parsed = super().parse(BytesIO(body), media_type, parser_context)
+            if b"\\" in body:  # neither can be written without an escape, and few bodies have one
+                refuse_broken_text(parsed)
         except RecursionError:
             raise exceptions.ParseError("The body is nested too deeply.") from None
+        return parsed
+
+
+def refuse_broken_text(value: Any) -> None:
+    """Look through parsed JSON, keys too.
+
+    Raises:
+        ParseError: a text holds U+0000 or half of a surrogate pair.
+    """
+    if isinstance(value, str):
+        if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise exceptions.ParseError("A text in the body holds U+0000 or half of a surrogate pair.")
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            refuse_broken_text(key)
+            refuse_broken_text(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            refuse_broken_text(inner)
 
 
 class ProblemRenderer(JSONRenderer):

@@ -266,7 +266,7 @@ LOGGING = {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
         "matplotlib": {"level": "WARNING"},
-        "celery.app.trace": {"level": "WARNING"},  # the rows tell what was done
-        "celery.worker.strategy": {"level": "WARNING"},
+        "celery": {"level": "WARNING"},  # the rows tell what was done
+        "celery.app.trace": {"level": "WARNING"},  # Celery sets this one itself
     },
 }

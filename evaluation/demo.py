@@ -12,6 +12,8 @@ from django.conf import settings
 
 from annotation.services.crowd import open_study
 from annotation.services.rehearsal import rehearse
+from evaluation.models import Analysis
+from evaluation.services import aggregate_study, evaluate_study
 from judgments.design import read_toml
 from judgments.models import Study
 from judgments.services.generation import Progress, generate_hits, no_progress
@@ -47,6 +49,12 @@ def load_demo(*, progress: Progress = no_progress) -> list[Study]:
     finished = _generated(FINISHED)
     if finished.state != Study.State.CLOSED:
         rehearse(study=finished, workers=12, spammers=0.15, seed=7)
+    progress(0.8, "its consensus, agreement and metrics")
+    done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
+    if Analysis.What.AGGREGATION not in done:
+        aggregate_study(study=finished)
+    if Analysis.What.META_EVALUATION not in done:
+        evaluate_study(study=finished)
     return [*studies, finished]
 
 

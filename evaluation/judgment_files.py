@@ -22,19 +22,12 @@ from judgments.importers.formulas import unguard_formula
 from judgments.importers.notes import ImportNotes
 from judgments.importers.tables import read_csv, read_json_lines
 from judgments.importers.textio import read_lines
+from judgments.kinds import KINDS
 
-# The level at which a protocol's answers are compared when none is asked for. Grades are ordered, but
-# nobody promises that 3 is as far from 4 as from 2.
-LEVEL_OF_PROTOCOL = {
-    "triplet": "nominal",
-    "pairwise": "nominal",
-    "relevance": "nominal",
-    "graded": "ordinal",
-    "slider": "interval",
-}
+# The level at which values are compared when neither the caller nor the protocol names one.
 DEFAULT_LEVEL = "nominal"
 
-# A progress display hears of this many rows at a time.
+# A progress display hears of the file once in this many rows.
 _STEP = 1000
 
 
@@ -59,7 +52,8 @@ class JudgmentTable:
     @property
     def level(self) -> str:
         """The level at which these judgments are compared when none is asked for."""
-        return LEVEL_OF_PROTOCOL.get(self.protocol or "", DEFAULT_LEVEL)
+        kind = KINDS.get(self.protocol or "")
+        return kind.level if kind is not None else DEFAULT_LEVEL
 
 
 class _Needed(Columns):
@@ -82,7 +76,7 @@ def read_judgment_table(
 ) -> JudgmentTable:
     """Read a judgments file, one line at a time; UTF-8, or what a byte order mark or `encoding` says.
 
-    `numeric` refuses values that are no numbers. `progress` is told of rows read. Raises ImportProblem
+    `numeric` refuses values that are no numbers. `progress` is told the line it has come to. Raises ImportProblem
     (file, line, column, found, expected), also where a worker judged a unit twice or where the rows
     name two protocols, whose values cannot be compared.
     """
@@ -96,7 +90,7 @@ def read_judgment_table(
     for fields in _records(path, encoding):
         rows += 1
         if progress is not None and rows % _STEP == 0:
-            progress(_STEP)
+            progress(fields.line or 0)
         unit, worker = _name(fields, "unit"), _name(fields, "worker")
         if not fields.flag("used", True):
             unused += 1

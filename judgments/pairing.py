@@ -116,9 +116,12 @@ def _draw_published(
     """Published pairs in random order, those of rarely used machines first."""
     judged = {image.name for image in images}
     pool: dict[Machines, list[Pair]] = {}
-    for pair in shuffled(
-        [pair for pair in material.published if pair.kind == kind and pair.image in judged], rng
-    ):
+    usable = [
+        pair
+        for pair in material.published
+        if pair.kind == kind and pair.image in judged and pair.first.text.strip() != pair.second.text.strip()
+    ]
+    for pair in shuffled(usable, rng):
         names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
         pool.setdefault(tuple(names), []).append(pair)
     used: Counter[str] = Counter()

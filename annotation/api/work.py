@@ -16,8 +16,9 @@ from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
 from annotation.api import schemas
-from annotation.models import Assignment, Worker
-from annotation.presentation import Place, shown_unit
+from annotation.models import Worker
+from annotation.pictures import picture_url
+from annotation.presentation import shown_unit
 from annotation.services.claims import Claim, claim_assignment, return_assignment
 from annotation.services.joining import join_study, resume_worker
 from annotation.services.submissions import own_assignment, report_problem, save_answers, submit_assignment
@@ -206,15 +207,10 @@ def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
         "id": str(assignment.pk),
         "expires_at": assignment.expires_at,
         "units": [
-            shown_unit(place, design=design, picture_url=lambda shown: _picture_url(assignment, shown))
+            shown_unit(place, design=design, picture_url=lambda shown: picture_url(place=shown, assignment=assignment))
             for place in claim.places
         ],
     }
-
-
-def _picture_url(assignment: Assignment, place: Place) -> str:
-    item = place.unit.item
-    return f"/pictures/{assignment.pk}/{place.position}/" if item.picture else item.url
 
 
 def _private(response: Response) -> Response:

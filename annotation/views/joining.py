@@ -10,13 +10,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.cookies import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
-from annotation.errors import JoinRefused, NameTaken
 from annotation.forms import JoinForm, ResumeForm
 from annotation.models import Participation, Worker
 from annotation.services.joining import Joined, join_study, resume_worker, suggest_name
 from annotation.views.common import errors_as_pages, see_other
 from annotation.words import spell_count, spell_duration, spell_pay
 from judgments.design import StudyDesign
+from judgments.errors import QuorumError
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
 from judgments.models import Study
@@ -70,7 +70,7 @@ def _join(request: HttpRequest, found: Study, worker: Worker | None) -> HttpResp
         return _study_page(request, found, form=form, status=400)
     try:
         joined = join_study(study=found, known=worker, **form.cleaned_data)
-    except (JoinRefused, NameTaken) as error:
+    except QuorumError as error:
         if found.state != Study.State.OPEN:
             return render(request, "annotation/not_open.html", {"study": found, "why": "closed"}, status=403)
         form.add_error(None, str(error))
@@ -99,7 +99,7 @@ def resume(request: HttpRequest, slug: str) -> HttpResponse:
         joined = resume_worker(
             study=found, name=form.cleaned_data["name"], resume=form.cleaned_data["resume"].strip()
         )
-    except NameTaken as error:
+    except QuorumError as error:
         form.add_error(None, str(error))
         return _study_page(request, found, resume_form=form, status=error.status)
     response = see_other("annotation:work", slug)

@@ -42,7 +42,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _first_units(study: Study) -> list[Unit]:
-    hit = study.hits.order_by("position").first()  # type: ignore[attr-defined]  # related name of HIT.study
+    hit = study.hits.order_by("position").first()
     rows = HITUnit.objects.filter(hit=hit).select_related(
         "unit__item", "unit__reference", "unit__first", "unit__second"
     )

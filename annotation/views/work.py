@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.cookies import worker_of
-from annotation.errors import AnswersMissing
+from annotation.errors import AnswersMissing, NotJoined
 from annotation.forms import ReportForm
 from annotation.models import Assignment, Judgment, Participation
 from annotation.pictures import picture_url
@@ -24,11 +24,11 @@ from annotation.services.claims import claim_assignment, return_assignment
 from annotation.services.submissions import report_problem, save_answers, submit_assignment
 from annotation.views.common import errors_as_pages, own_assignment_of, see_other
 from annotation.words import spell_left
-from annotation.worksheet import answers_of_form, sheet_of
+from annotation.worksheet import answers_of_form, sheet_of, undecided
 from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
-from judgments.models import HIT
+from judgments.models import HIT, Study
 from judgments.services.studies import design_of, find_study
 
 MOST_BYTES = 1_000_000
@@ -45,12 +45,12 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:study", slug)
     try:
         claim = claim_assignment(study=study, worker=worker)
-    except NotThere:  # known here, but not in this study yet
+    except NotJoined:  # known here, but not in this study yet
         return redirect("annotation:study", slug)
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
-    return _work_page(request, claim.assignment, places_of(claim.assignment))
+    return _work_page(request, claim.assignment, claim.places)
 
 
 def _work_page(
@@ -138,14 +138,12 @@ def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse
         return redirect("annotation:work", slug)
     assignment = own_assignment_of(request, slug, assignment_id)
     places = places_of(assignment)
-    answers = answers_of_form(
-        request.POST,
-        places,
-        kind=KINDS[assignment.study.protocol],
-        final=True,
-        saved=assignment.answers,
-    )
+    kind = KINDS[assignment.study.protocol]
+    answers = answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers)
     try:
+        if missing := undecided(request.POST, places, kind):
+            save_answers(assignment=assignment, answers=answers)
+            raise AnswersMissing(missing)
         submission = submit_assignment(assignment=assignment, answers=answers)
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
@@ -212,11 +210,15 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     )
     if worker is None or participation is None:
         return redirect("annotation:study", slug)
+    now = timezone.now()
     mine = Assignment.objects.filter(study=study, worker=worker)
     finished = mine.finished().count()
-    waiting = HIT.objects.filter(
-        study=study, assignments__in=Assignment.objects.filter(study=study).holding(timezone.now())
-    ).exclude(assignments__in=mine.finished())
+    held = mine.holding(now).exists()
+    others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
+    is_open = study.state == Study.State.OPEN
+    more = is_open and not held and others.filter(open_slots__gt=0).exists()
+    leases = Assignment.objects.filter(study=study).holding(now)
+    waiting = is_open and not held and not more and others.filter(assignments__in=leases).exists()
     context = {
         "study": study,
         "design": design_of(study),
@@ -224,7 +226,6 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
         "pages": finished,
         "judgments": Judgment.objects.filter(assignment__in=mine).count() if finished else 0,
         "code": participation.completion_code if finished else "",
-        "held": mine.holding(timezone.now()).exists(),
-        "may_come_back": study.state == "open" and waiting.exists(),
+        "left": "held" if held else "more" if more else "waiting" if waiting else "nothing",
     }
     return render(request, "annotation/done.html", context)

@@ -33,6 +33,10 @@ class BleuStatistics:
 
 def bleu_statistics(comparison: Comparison, view: View) -> BleuStatistics:
     """Count matches, guesses and lengths of every candidate."""
+    return comparison.once(("bleu", view), lambda: _count(comparison, view))
+
+
+def _count(comparison: Comparison, view: View) -> BleuStatistics:
     words = comparison.words(view)
     length = words.lengths[comparison.candidates]
     guessed = np.maximum(length[:, None] - np.arange(ORDERS), 0)

@@ -8,7 +8,6 @@ from evaluation.metrics.comparison import Comparison, Floats, View
 from evaluation.metrics.corpus import Entries
 
 
-
 @dataclass(frozen=True)
 class Weighted:
     """The tf-idf vectors of one n-gram order.

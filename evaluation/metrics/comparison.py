@@ -1,8 +1,9 @@
 """Candidates beside their references, in the numbered form that every metric counts on."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,10 @@ from evaluation.metrics.text import Tokenizer
 
 Floats = NDArray[np.float64]
 
+T = TypeVar("T")
+
 BLOCK = 2_000_000  # shared n-grams handled at once; bounds the memory
+
 
 @dataclass(frozen=True)
 class View:
@@ -53,9 +57,7 @@ class Comparison:
     candidates: Ints
     references: Groups
     documents: Groups | None = None
-    _words: dict[View, Words] = field(default_factory=dict, repr=False, compare=False)
-    _entries: dict[tuple[View, int], Entries] = field(default_factory=dict, repr=False, compare=False)
-    _frequencies: dict[tuple[View, int], Frequencies] = field(default_factory=dict, repr=False, compare=False)
+    _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -67,7 +69,9 @@ class Comparison:
         """Check and number the texts; InvalidInput says what is wrong with them."""
         check_texts(candidates, "candidates")
         if isinstance(references, str) or not hasattr(references, "__len__"):
-            raise InvalidInput(f"references is a {type(references).__name__}, expected a sequence of lists of str")
+            raise InvalidInput(
+                f"references is a {type(references).__name__}, expected a sequence of lists of str"
+            )
         if len(candidates) != len(references):
             raise InvalidInput(
                 f"{len(candidates)} candidates but {len(references)} lists of references, expected as many"
@@ -134,21 +138,28 @@ class Comparison:
         texts[self.candidate_of < 0] = self.references.texts
         return texts
 
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What `make` gives, made the first time it is asked for: metrics share what they count on."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
     def words(self, view: View) -> Words:
         """All texts as word numbers."""
-        if view not in self._words:
-            if view.change == "none":
-                self._words[view] = encode(self.texts, view.tokenizer)
-            else:
-                self._words[view] = changed(self.words(View(view.tokenizer)), view.change)
-        return self._words[view]
+        return self.once(("words", view), lambda: self._make_words(view))
+
+    def _make_words(self, view: View) -> Words:
+        if view.change == "none":
+            return encode(self.texts, view.tokenizer)
+        return changed(self.words(View(view.tokenizer)), view.change)
 
     def entries(self, view: View, order: int) -> Entries:
         """The n-grams of one order, of every group's references and candidates."""
-        key = (view, order)
-        if key not in self._entries:
-            self._entries[key] = Entries.of(self.words(view), order, self.member_texts, self.member_starts)
-        return self._entries[key]
+        return self.once(
+            ("entries", view, order),
+            lambda: Entries.of(self.words(view), order, self.member_texts, self.member_starts),
+        )
 
     def clipped_matches(self, entries: Entries) -> Ints:
         """(n,) int64: n-grams of each candidate, each counted up to the most that one reference holds."""
@@ -182,23 +193,24 @@ class Comparison:
 
     def frequencies(self, view: View, order: int) -> Frequencies:
         """Document frequencies of the n-grams of one order."""
-        key = (view, order)
-        if key not in self._frequencies:
-            distinct = self.words(view).grams(order)[1]
-            if self.documents is None:
-                entries = self.entries(view, order)
-                group_of = np.repeat(np.arange(self.references.count), np.diff(self.member_starts))
-                first = entries.member[entries.segments]
-                held = self.candidate_of[first] < 0
-                weight = self.references.weight[group_of[first[held]]]
-                grams, documents = entries.gram[entries.segments[held]], self.size
-            else:
-                corpus = self.documents
-                entries = Entries.of(self.words(view), order, corpus.texts, corpus.starts)
-                group_of = np.repeat(np.arange(corpus.count), corpus.sizes)
-                weight = corpus.weight[group_of[entries.member[entries.segments]]]
-                grams, documents = entries.gram[entries.segments], corpus.of.size
-            # Exact: sums of integers far below 2 ** 53.
-            counts = np.bincount(grams, weights=weight, minlength=distinct).astype(np.int64)
-            self._frequencies[key] = Frequencies(counts, documents)
-        return self._frequencies[key]
+        return self.once(("frequencies", view, order), lambda: self._make_frequencies(view, order))
+
+    def _make_frequencies(self, view: View, order: int) -> Frequencies:
+        corpus = self.documents
+        if corpus is None:
+            entries = self.entries(view, order)
+            group_of = np.repeat(np.arange(self.references.count), np.diff(self.member_starts))
+            first = entries.member[entries.segments]
+            # A group's references come first: where the first entry is a candidate's, no reference has it.
+            held = self.candidate_of[first] < 0
+            weight = self.references.weight[group_of[first[held]]]
+            grams, documents = entries.gram[entries.segments[held]], self.size
+        else:
+            entries = Entries.of(self.words(view), order, corpus.texts, corpus.starts)
+            group_of = np.repeat(np.arange(corpus.count), corpus.sizes)
+            weight = corpus.weight[group_of[entries.member[entries.segments]]]
+            grams, documents = entries.gram[entries.segments], corpus.of.size
+        distinct = self.words(view).grams(order)[1]
+        # Exact: sums of integers far below 2 ** 53.
+        counts = np.bincount(grams, weights=weight, minlength=distinct).astype(np.int64)
+        return Frequencies(counts, documents)

@@ -149,7 +149,7 @@ def encode(texts: Sequence[str], tokenizer: Tokenizer) -> Words:
     several = np.concatenate(([0], np.cumsum(codes == _SEVERAL)))
     is_rare = np.diff(several[piece_starts]) > 0
     rare: list[int] = []
-    for index in np.flatnonzero(is_rare):
+    for index in np.flatnonzero(is_rare).tolist():
         numbers = [pieces.number(token) for token in tokenizer.tokens(texts[index])]
         lengths[index] = len(numbers)
         rare.extend(numbers)

@@ -174,7 +174,9 @@ METRICS = {
             stem="porter-1980",
             unseen="logn",
         ),
-        _cider_metric("cider-max", "CIDEr with the best reference instead of the mean (V15 App. VIII)", over="max"),
+        _cider_metric(
+            "cider-max", "CIDEr with the best reference instead of the mean (V15 App. VIII)", over="max"
+        ),
         _cider_metric("cider-exp", "CIDEr with weights that grow as e^n (V15 App. VIII)", weights="exp"),
         _cider_metric("cider-noidf", "CIDEr without document frequencies (V15 App. VIII)", idf=False),
         _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", stem="none"),

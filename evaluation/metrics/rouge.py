@@ -23,7 +23,9 @@ def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Flo
     precision = np.maximum.reduceat(common / words.lengths[candidate], comparison.pair_starts)
     recall = np.maximum.reduceat(common / words.lengths[reference], comparison.pair_starts)
     weighted = recall + beta**2 * precision
-    return np.divide((1 + beta**2) * precision * recall, weighted, out=np.zeros_like(weighted), where=weighted > 0)
+    return np.divide(
+        (1 + beta**2) * precision * recall, weighted, out=np.zeros_like(weighted), where=weighted > 0
+    )
 
 
 def _with_empty_word(words: Words) -> Words:
@@ -72,19 +74,23 @@ def _lcs_of_block(words: Words, short: Ints, long: Ints) -> Ints:
     """Bit-parallel LCS (Hyyrö 2004), one 64-bit vector a pair: bit i is the word i of the short text."""
     pattern = _padded(words, short, -1)
     text = _padded(words, long, -2)
-    state = np.full(short.size, ~np.uint64(0), dtype=np.uint64)
+    state: NDArray[np.uint64] = np.full(short.size, ~np.uint64(0), dtype=np.uint64)
     bits = np.uint64(1) << np.arange(pattern.shape[0], dtype=np.uint64)
     for row in text:
-        matches = np.zeros(short.size, dtype=np.uint64)
+        matches: NDArray[np.uint64] = np.zeros(short.size, dtype=np.uint64)
         for bit, column in zip(bits, pattern, strict=True):
             matches |= np.where(column == row, bit, np.uint64(0))
         shared = state & matches
-        state = (state + shared) | (state - shared)
+        state = np.bitwise_or(state + shared, state - shared)
     return np.bitwise_count(~state).astype(np.int64)
 
 
 def _lcs_of_long(short: list[int], long: list[int]) -> int:
-    """The same with Python's integers of any length."""
+    """The same with Python's integers of any length; what the texts begin or end with alike is set aside."""
+    ahead = _common_prefix(short, long)
+    short, long = short[ahead:][::-1], long[ahead:][::-1]
+    behind = _common_prefix(short, long)
+    short, long = short[behind:], long[behind:]
     places: dict[int, int] = {}
     for place, word in enumerate(short):
         places[word] = places.get(word, 0) | 1 << place
@@ -93,4 +99,8 @@ def _lcs_of_long(short: list[int], long: list[int]) -> int:
     for word in long:
         shared = state & places.get(word, 0)
         state = (state + shared | state - shared) & full
-    return len(short) - state.bit_count()
+    return ahead + behind + len(short) - state.bit_count()
+
+
+def _common_prefix(short: list[int], long: list[int]) -> int:
+    return next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))

@@ -204,7 +204,8 @@ class _Alpha:
             self._observed = (self._size**2 - squares) / (self._size - 1)
         elif level == "interval":
             # Centred values keep the moments small where the values lie far from zero.
-            self._values = self._values - self._values.mean()
+            totals = patterns.frequency @ patterns.counts
+            self._values = self._values - totals @ self._values / totals.sum()
             mean = self._counts @ self._values / self._size
             self._observed = 2 * self._size * self._within(mean) / (self._size - 1)
         elif level == "ratio":

@@ -123,10 +123,14 @@ def bradley_terry(
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """(K,) items ascending and the (K, K) table of wins from one comparison a row."""
-    first, second = list(winners), list(losers)
-    same_length(winners=first, losers=second)
-    items, codes = encode(first + second, "winners and losers")
-    table = np.bincount(codes[: len(first)] * len(items) + codes[len(first) :], minlength=len(items) ** 2)
+    first = winners if isinstance(winners, np.ndarray) else list(winners)
+    second = losers if isinstance(losers, np.ndarray) else list(losers)
+    games = same_length(winners=first, losers=second)
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        items, codes = encode(np.concatenate([first, second]), "winners and losers")
+    else:
+        items, codes = encode([*first, *second], "winners and losers")
+    table = np.bincount(codes[:games] * len(items) + codes[games:], minlength=len(items) ** 2)
     return items, table.reshape(len(items), len(items))
 
 

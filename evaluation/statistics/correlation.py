@@ -152,7 +152,7 @@ def _point(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
         rho = stats.spearmanr(x, y)
         return float(rho.statistic), float(rho.pvalue)
     # Two observations always lie on a line, whether by value or by rank; p is 1 then.
-    r = stats.pearsonr(_scaled(x), _scaled(y))
+    r = stats.pearsonr(_scaled(x, x.mean()), _scaled(y, y.mean()))
     return float(r.statistic), float(r.pvalue)
 
 
@@ -160,9 +160,9 @@ def _variant(coefficient: str) -> Literal["b", "c"]:
     return "b" if coefficient == "kendall-tau-b" else "c"
 
 
-def _scaled(x: Floats) -> Floats:
-    """Shifted to mean 0 and scaled to at most 1: Pearson's r ignores both, rounding does not."""
-    centred = x - x.mean()
+def _scaled(x: Floats, mean: float) -> Floats:
+    """Shifted by the mean and scaled to at most 1: Pearson's r ignores both, rounding does not."""
+    centred = x - mean
     return centred / np.abs(centred).max()
 
 
@@ -177,7 +177,7 @@ def _resampled(x: Floats, y: Floats, coefficient: str) -> tuple[_Statistic, NDAr
     rows, columns = np.divmod(keys, len(y_levels))
     frequency = frequency.astype(np.int64)
     if coefficient == "pearson":
-        left, right = _scaled(x_levels)[rows], _scaled(y_levels)[columns]
+        left, right = _scaled(x_levels, x.mean())[rows], _scaled(y_levels, y.mean())[columns]
         return lambda weights: _weighted_pearson(weights, left, right), frequency, len(keys)
     if coefficient == "spearman":
         return (

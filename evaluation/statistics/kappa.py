@@ -239,7 +239,9 @@ def _fleiss_table(counts: ArrayLike) -> tuple[Floats, NDArray[np.int64], int]:
         raise BadShape(f"counts has {table.ndim} dimensions, expected two: units by categories")
     if table.dtype.kind not in "biuf":
         raise BadValue("counts holds something that is no number, expected whole numbers from zero on")
-    if table.size and (not np.array_equal(table, np.floor(table)) or table.min() < 0):
+    if table.size and not (
+        np.isfinite(table).all() and np.array_equal(table, np.floor(table)) and table.min() >= 0
+    ):
         raise BadValue("counts holds a negative or broken number, expected whole numbers from zero on")
     table = table.astype(np.int64)
     sums = table.sum(axis=1)

@@ -12,8 +12,9 @@ from evaluation.statistics.tables import Codes, encode
 
 # Up to this many answers (raters to the power of values) a unit's answers are read as one number.
 _KEYS = 1 << 20
-# Up to this many values a full table of units by values is made.
+# Up to this many values, and cells in all, a full table of units by values is made.
 _DENSE_VALUES = 64
+_DENSE_CELLS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def patterns_of_rows(units: Codes, values: Codes, labels: NDArray[Any], *, rater
     """Patterns of (N,) unit codes and (N,) value codes, one judgment a row; codes count from 0."""
     unit_count = int(units.max(initial=-1)) + 1
     value_count = len(labels)
-    if value_count <= _DENSE_VALUES:
+    if value_count <= _DENSE_VALUES and unit_count * value_count <= _DENSE_CELLS:
         table = np.bincount(units * value_count + values, minlength=unit_count * value_count)
         table = table.reshape(unit_count, value_count)
         counts, frequency = _merge(table, np.ones(unit_count, dtype=np.int64))
@@ -90,8 +91,9 @@ def _of_numbers(matrix: NDArray[Any]) -> Patterns:
     given = ~np.isnan(matrix)
     if not matrix.size or not given.any():
         return _of_cells(matrix, given)
-    low = float(np.min(matrix, initial=np.inf, where=given))
-    high = float(np.max(matrix, initial=-np.inf, where=given))
+    # These two pass over nan.
+    low = float(np.fmin.reduce(matrix, axis=None))
+    high = float(np.fmax.reduce(matrix, axis=None))
     if not (np.isfinite(low) and np.isfinite(high)):
         raise BadValue("reliability_data holds an infinite number, expected finite numbers or nan")
     span = int(high - low) + 1 if high - low < _DENSE_VALUES else _DENSE_VALUES + 1
@@ -99,16 +101,13 @@ def _of_numbers(matrix: NDArray[Any]) -> Patterns:
         return _of_cells(matrix, given)
     # A unit's answers, rater by rater, are the digits of one number; 0 stands for a missing answer.
     keys = np.zeros(units, dtype=np.int64)
-    judgments = 0
     for row, present in zip(matrix, given, strict=True):
-        digits = np.zeros(units, dtype=np.int64)
-        shifted = row[present] - low
-        digits[present] = shifted + 1
-        if not np.array_equal(digits[present], shifted + 1):
+        digits = np.where(present, row - low + 1, 0.0)
+        whole = digits.astype(np.int64)
+        if not np.array_equal(whole, digits):
             return _of_cells(matrix, given)
         keys *= span + 1
-        keys += digits
-        judgments += len(shifted)
+        keys += whole
     occurrences = np.bincount(keys, minlength=1)
     occurring = np.flatnonzero(occurrences)
     table = np.zeros((len(occurring), span), dtype=np.int64)
@@ -121,7 +120,7 @@ def _of_numbers(matrix: NDArray[Any]) -> Patterns:
     labels = np.arange(span)[used] + low
     judged = units - int(occurrences[0])
     counts, frequency = _merge(table[:, used], occurrences[occurring])
-    return Patterns(labels, counts, frequency, judged, _active(given), judgments)
+    return Patterns(labels, counts, frequency, judged, _active(given), int(given.sum()))
 
 
 def _of_cells(matrix: NDArray[Any], given: NDArray[np.bool_]) -> Patterns:

@@ -64,7 +64,9 @@ def _encode_small_integers(array: NDArray[Any]) -> tuple[NDArray[Any], Codes] | 
 
 
 def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Codes]:
-    items = values.ravel().tolist() if isinstance(values, np.ndarray) else list(values)
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
+    items = values.tolist() if isinstance(values, np.ndarray) else list(values)
     index: dict[Hashable, int] = {}
     try:
         first_seen = np.fromiter(

@@ -24,6 +24,9 @@ RELEVANT = (2, 3)
 # H13 Table 1: the thresholds at which mean grades are reported.
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
 
+# Votes are counted in a table of units by labels; this many cells are 800 MB.
+_CELLS = 100_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class MajorityResult:
@@ -105,6 +108,10 @@ def majority_vote(
         scale[:] = given
     same_length(units=unit_codes, values=codes)
     shape = (len(names), len(scale))
+    if shape[0] * shape[1] > _CELLS:
+        raise BadValue(
+            f"there are {shape[0]:,} units and {shape[1]:,} different answers, expected a scale of a few values"
+        )
     counts = np.bincount(unit_codes * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
     n = counts.sum(axis=1)
     if not len(names):

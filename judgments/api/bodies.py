@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rest_framework.exceptions import ValidationError
+from rest_framework.exceptions import ParseError, ValidationError
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
 TYPES: dict[type, str] = {str: "a text", bool: "true or false", list: "a list", int: "a whole number"}
@@ -36,3 +37,21 @@ def member(body: dict[str, Any], name: str, kind: type, default: Any = ...) -> A
     if type(value) is not kind:
         raise ValidationError({name: [f"must be {TYPES[kind]}."]})
     return value
+
+
+class TOMLParser(BaseParser):
+    """A study file as it stands; judgments.design reads it."""
+
+    media_type = "application/toml"
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> str:
+        """The text.
+
+        Raises:
+            ParseError: it is not UTF-8.
+        """
+        body: bytes = (parser_context or {})["request"].body  # not the stream: this one is held to a size
+        try:
+            return body.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ParseError(f"The TOML is not UTF-8 at byte {error.start}.") from None

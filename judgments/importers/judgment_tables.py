@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Container, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import SHORT_NAME_LIMIT, WORKER_LIMIT, Columns, Fields, shown
@@ -19,13 +19,29 @@ _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
 _ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
+
+class Scale(NamedTuple):
+    """The numbers that a protocol's `value` may be."""
+
+    low: int
+    high: int
+    fractions: bool = False
+
+    def __str__(self) -> str:
+        return (
+            f"{self.low} or {self.high}"
+            if self.high - self.low == 1
+            else f"a number from {self.low} to {self.high}"
+        )
+
+
 # What a protocol lets `value` be; protocols that are not named here answer in `answer` instead.
-_VALUES: dict[str, tuple[float, float]] = {
-    "triplet": (1, 2),
-    "pairwise": (1, 2),
-    "relevance": (0, 1),
-    "graded": (1, 4),
-    "slider": (0, 100),
+_VALUES = {
+    "triplet": Scale(1, 2),
+    "pairwise": Scale(1, 2),
+    "relevance": Scale(0, 1),
+    "graded": Scale(1, 4),
+    "slider": Scale(0, 100, fractions=True),
 }
 _OPEN = ("caption", "keywords", "grounding", "best-worst")
 _TWO_SIDED = ("triplet", "pairwise")
@@ -174,15 +190,11 @@ def _answered(fields: Fields, protocol: str | None) -> tuple[int | float | None,
         if value is None and answer is None:
             raise fields.problem("value", "nothing", "a number, or an answer")
         return value, answer
-    low, high = _VALUES[protocol]
-    expected = (
-        f"a number from {low} to {high} ({protocol})"
-        if protocol in ("graded", "slider")
-        else (f"{low} or {high} ({protocol})")
-    )
+    scale = _VALUES[protocol]
+    expected = f"{scale} ({protocol})"
     value = fields.number("value", expected)
-    whole = protocol == "slider" or isinstance(value, int)
-    if value is None or not whole or not low <= value <= high:
+    allowed = scale.fractions or isinstance(value, int)
+    if value is None or not allowed or not scale.low <= value <= scale.high:
         raise fields.problem("value", shown(value), expected)
     return value, answer
 

@@ -18,7 +18,7 @@ from judgments.models import Caption, Dataset, Item, Output, Study, System
 from judgments.services.generation import generate_hits
 from judgments.services.studies import create_study, mark_open
 
-COLOURS = ("red", "orange", "gold", "green", "teal", "navy", "purple", "brown")
+COLOURS = ("red", "orange", "yellow", "green", "teal", "navy", "purple", "brown")
 
 
 def picture_bytes(colour: str = "navy", size: tuple[int, int] = (320, 240)) -> bytes:

@@ -12,7 +12,7 @@ from django.test import Client
 from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
-from annotation.models import Assignment, Invitation, Judgment, ProblemReport, Worker
+from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import mark_closed
 from tests.studies import make_study, make_worker
@@ -121,7 +121,7 @@ def test_the_resume_code_gives_a_new_token_and_ends_the_old_one() -> None:
 def test_a_wrong_resume_code_opens_nothing() -> None:
     study = make_study()
     token = join(study).json()["token"]
-    for resume in ("wrong", "", "\x00", "\ud800", "x" * 10_000):
+    for resume in ("wrong", "", "x" * 10_000):
         is_problem(join(study, resume=resume), 409)
     assert accept(study, {"Authorization": f"Token {token}"}).status_code == 201
 
@@ -154,7 +154,7 @@ def test_equal_names_in_other_spellings_are_one_name() -> None:
 
 def test_a_code_study_wants_its_code() -> None:
     study = make_study(access={"join": "code", "code": "blau-42"})
-    for wrong in ("", "blau", "BLAU-42", "\x00", "\ud800", "blau-42\x00"):
+    for wrong in ("", "blau", "BLAU-42", "bläu-42"):
         is_problem(join(study, code=wrong), 403)
     is_problem(join(study), 403)
     is_problem(join(study, code=42), 400)
@@ -165,7 +165,7 @@ def test_a_code_study_wants_its_code() -> None:
 def test_an_invitation_lets_one_worker_in_once() -> None:
     study = make_study(access={"join": "invited"})
     Invitation.objects.create(study=study, code="for-ada")
-    for wrong in ("", "for-bob", "\x00", "x" * 5000):
+    for wrong in ("", "for-bob", "x" * 5000):
         is_problem(join(study, code=wrong), 403)
     ada = join(study, worker="ada", code="for-ada")
     assert ada.status_code == 201
@@ -192,7 +192,7 @@ def test_a_consent_text_wants_consent() -> None:
         is_problem(join(study, consent=odd), 400)
     assert not Worker.objects.exists()
     assert join(study, consent=True).status_code == 201
-    participation = Worker.objects.get().participation_set.get()
+    participation = Participation.objects.get()
     assert participation.consented_at is not None
     assert participation.consent_version
 
@@ -232,23 +232,16 @@ def test_a_wrong_token_is_401_when_joining_too() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(
-            f"/api/{name}/"
-            for name in (
-                "datasets systems studies units hits assignments judgments workers consensus reports exports".split()
-            )
-        ),
-        "/api/studies/a-triplet-study/",
-        "/api/schema/",
-        "/api/docs/",
-    ],
+RESOURCES = (
+    *("datasets", "systems", "studies", "units", "hits", "assignments", "judgments", "workers"),
+    *("consensus", "reports", "exports", "jobs", "studies/a-triplet-study", "schema", "docs"),
 )
-def test_a_workers_token_opens_no_other_resource(path: str) -> None:
+
+
+@pytest.mark.parametrize("name", RESOURCES)
+def test_a_workers_token_opens_no_other_resource(name: str) -> None:
     _, headers = make_worker(make_study())
-    is_problem(Client().get(path, headers=headers), 403)
+    is_problem(Client().get(f"/api/{name}/", headers=headers), 403)
 
 
 @pytest.mark.parametrize("method", ["get", "put", "patch", "delete", "options"])
@@ -599,6 +592,15 @@ def test_a_broken_body_is_a_400(body: bytes) -> None:
     is_problem(response, 400)
 
 
+@pytest.mark.parametrize("odd", ["\x00", "w\x00", "\ud800", "\udfff\ud800"])
+@pytest.mark.parametrize("name", ["worker", "code", "resume", "more"])
+def test_a_text_that_no_database_can_hold_is_a_400(name: str, odd: str) -> None:
+    study = make_study(access={"join": "invited"})
+    is_problem(join(study, **{name: odd}), 400)
+    is_problem(join(study, deeper=[{"a": {odd: 1}}]), 400)
+    assert join(study, worker="😀 \\u0000 \\ud800").status_code == 403, "pairs and backslashes are plain text"
+
+
 @pytest.mark.parametrize("next_", [1, "yes", None, []])
 def test_next_is_true_or_false(next_: Any) -> None:
     study = make_study()
@@ -634,7 +636,6 @@ def test_a_problem_with_a_picture_is_reported() -> None:
     assert (report.what, report.comment) == ("picture", "grey box")
     for wrong in ({"position": 99}, {"position": True}, {"position": 1, "what": "spam"}, {}):
         is_problem(post(path, wrong, headers), 400)
-    assert post(path, {"position": 1, "comment": "a\x00b\ud800"}, headers).status_code in (201, 400)
 
 
 def test_unknown_addresses_are_problem_documents() -> None:
@@ -653,7 +654,7 @@ def test_each_call_is_held_to_a_query_count(django_assert_max_num_queries: Any) 
     headers = {"Authorization": f"Token {token}"}
     with django_assert_max_num_queries(12):
         shown = accept(study, headers).json()
-    with django_assert_max_num_queries(6):
+    with django_assert_max_num_queries(7):
         assert accept(study, headers).status_code == 200
     with django_assert_max_num_queries(7):
         patch(f"/api/assignments/{shown['id']}/", {"answers": answers_to(shown)[:3]}, headers)

@@ -132,7 +132,7 @@ def test_the_interval_is_that_of_redrawing_the_units_one_by_one() -> None:
     for level in LEVELS:
         drawn = [
             krippendorff_alpha(table[:, generator.integers(0, table.shape[1], table.shape[1])], level)
-            for _ in range(3000)
+            for _ in range(1500)
         ]
         low, high = np.nanquantile(drawn, [0.025, 0.975])
         result = alpha_interval(table, level, resamples=20_000)
@@ -186,6 +186,19 @@ def test_units_judged_once_change_nothing(matrix: Any, level: str) -> None:
     assert krippendorff_alpha(np.hstack([matrix, lonely]), level) == pytest.approx(
         krippendorff_alpha(matrix, level), abs=1e-12, nan_ok=True
     )
+
+
+@settings(deadline=None, max_examples=60)
+@given(answers, st.integers(2, 5), st.sampled_from(LEVELS))
+def test_the_same_units_several_times_over_change_alpha_by_the_known_factor(
+    matrix: Any, times: int, level: str
+) -> None:
+    # Only n - 1 in the definition notices that the units are copies.
+    alpha = krippendorff_alpha(matrix, level)
+    n = int(matrix.size - np.isnan(matrix).sum() - ((~np.isnan(matrix)).sum(axis=0) == 1).sum())
+    factor = (times * n - 1) / (times * (n - 1)) if n > 1 else math.nan
+    copies = krippendorff_alpha(np.tile(matrix, times), level)
+    assert 1 - copies == pytest.approx((1 - alpha) * factor, abs=1e-9, nan_ok=True)
 
 
 @settings(deadline=None, max_examples=60)
@@ -260,3 +273,10 @@ def test_the_same_seed_gives_the_same_interval_and_a_running_stream_has_no_seed_
 def test_bad_options_are_refused_in_one_sentence(option: dict[str, Any], sentence: str) -> None:
     with pytest.raises(BadOption, match=sentence):
         alpha_interval([[1, 2, 3], [1, 2, 2]], **option)
+
+
+def test_values_so_large_that_one_is_lost_beside_them_still_count() -> None:
+    assert krippendorff_alpha([[2.0**60, 2.0**60, 0.0], [2.0**60, 0.0, 0.0]]) == pytest.approx(
+        krippendorff_alpha([[1, 1, 0], [1, 0, 0]])
+    )
+    assert alpha_interval([[2.0**60] * 2, [2.0**60] * 2]).judgments == 4

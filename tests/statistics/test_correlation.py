@@ -54,7 +54,7 @@ def test_the_interval_is_that_of_redrawing_the_observations(
     common = generator.normal(size=150)
     x, y = (np.round((common + generator.normal(size=150)) * count / 6) / count for count in levels)
     redrawn = []
-    for _ in range(1500):
+    for _ in range(1000):
         rows = generator.integers(0, 150, 150)
         redrawn.append(correlation(x[rows], y[rows], coefficient, resamples=0).value)
     result = correlation(x, y, coefficient, resamples=4000)

@@ -17,6 +17,7 @@ from evaluation.statistics.significance import (
 from tests.statistics.golden import golden
 
 DATA = golden("significance.json")
+NO_FUNCTION: Any = 3
 
 
 @pytest.mark.parametrize("case", DATA["mcnemar"], ids=lambda case: f"{case['b']} against {case['c']}")
@@ -132,7 +133,11 @@ def test_stars_follow_the_tables_of_the_papers() -> None:
             BadOption,
             "statistic is 'mode', expected one of mean",
         ),
-        (lambda: randomization_test([1], [1], 3), BadOption, "expected mean, median or a function of rows"),
+        (
+            lambda: randomization_test([1], [1], NO_FUNCTION),
+            BadOption,
+            "expected mean, median or a function of rows",
+        ),
         (lambda: randomization_test([1], [1], reassignments=0), BadOption, "reassignments is 0"),
         (
             lambda: bootstrap_interval([1, 2], method="bc"),

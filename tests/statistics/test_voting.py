@@ -1,5 +1,6 @@
 """Majorities, relevance, mean grades and pair winners."""
 
+import json
 import math
 from fractions import Fraction
 from typing import Any
@@ -132,8 +133,6 @@ def test_tied_triplets_are_set_aside_or_count_as_asked() -> None:
 
 
 def test_abstract_50s_has_its_twelve_drawn_pairs(shared: Any) -> None:
-    import json
-
     lines = (shared / "data/abstract-50s/pairs.jsonl").read_text(encoding="utf-8").splitlines()
     rows = [json.loads(line) for line in lines]
     pairs = [row["pair"] for row in rows for _ in row["triplet_votes"]]
@@ -154,6 +153,11 @@ def test_abstract_50s_has_its_twelve_drawn_pairs(shared: Any) -> None:
             r"values holds 3, expected one of \[1, 2\]",
         ),
         (lambda: majority_vote(["u"], [1], labels=[]), BadOption, "labels is empty"),
+        (
+            lambda: majority_vote(range(20_000), range(20_000)),
+            BadValue,
+            "20,000 units and 20,000 different answers",
+        ),
         (lambda: relevance_vote(["u"], [2]), BadValue, r"values\[0\] is 2, expected 0 or 1"),
         (lambda: is_relevant([3], [2]), BadValue, "unit 0 has 3 yes of 2, expected at most all"),
         (lambda: is_relevant([1], [2], (3, 2)), BadOption, "the share is 3 of 2"),

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+from collections.abc import Callable
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,8 @@ class Command(BaseCommand):
         except OperationalError as error:
             self.stderr.write(f"The database cannot be used: {' '.join(str(error).split())}.")
             raise SystemExit(1) from error
-        self._once("static-files", _fingerprint(), self._collect)
+        collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
+        self._once("static-files", _fingerprint(), self._collect, lost=not collected)
         if not no_demo:
             self._once("demo", "loaded", self._load_demo)
         said = io.StringIO()
@@ -46,10 +48,10 @@ class Command(BaseCommand):
         else:
             self.stdout.write(said.getvalue().strip())
 
-    def _once(self, step: str, wanted: str, do: Any) -> None:
+    def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
         """Does a step unless its note in the data folder says that it was done for `wanted`."""
         note = settings.DATA_DIR / "prepared" / step
-        if note.exists() and note.read_text(encoding="utf-8") == wanted:
+        if not lost and note.exists() and note.read_text(encoding="utf-8") == wanted:
             return
         do()
         note.parent.mkdir(exist_ok=True)
@@ -67,8 +69,6 @@ class Command(BaseCommand):
 def _fingerprint() -> str:
     """Changes when our static files, the packages that bring theirs, or the place they go to change."""
     seen = hashlib.sha256(str(settings.STATIC_ROOT).encode())
-    if not (settings.STATIC_ROOT / "staticfiles.json").exists():
-        seen.update(b"gone")
     for folder in settings.STATICFILES_DIRS:
         for path in sorted(Path(folder).rglob("*")):
             if path.is_file():

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import argparse
+import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from evaluation.judgment_files import LEVEL_OF_PROTOCOL, JudgmentTable, read_judgment_table
-from evaluation.management.output import as_json, write_whole
+from evaluation.export.files import check_place, write_json
+from evaluation.judgment_files import JudgmentTable, read_judgment_table
+from evaluation.management.terminal import progress_bar
+from evaluation.provenance import plain
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
+from judgments.errors import QuorumError
 from judgments.importers.errors import ImportProblem
+from judgments.kinds import KINDS
 
-_PROTOCOLS = ", ".join(f"{protocol} {level}" for protocol, level in LEVEL_OF_PROTOCOL.items())
+_PROTOCOLS = ", ".join(f"{protocol} {kind.level}" for protocol, kind in KINDS.items())
 
 HELP = f"""\
 Krippendorff's alpha of a judgments file, with a 95 % bootstrap interval over units. No database is
@@ -59,7 +63,10 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         chosen: str | None = options["level"]
+        output: Path | None = options["output"]
         try:
+            if output is not None:
+                check_place(output)
             table = self._read(options["path"], chosen, options["encoding"])
             level = chosen or table.level
             if level != "nominal" and table.values.dtype == object:
@@ -73,40 +80,31 @@ class Command(BaseCommand):
                 resamples=options["resamples"],
                 seed=options["seed"],
             )
-        except (ImportProblem, StatisticsError) as error:
+            figures = {
+                "alpha": {name: plain(getattr(result, name)) for name in ("value", "low", "high")},
+                "level": level,
+                "units": result.units,
+                "workers": result.raters,
+                "judgments": result.judgments,
+            }
+            if output is not None:
+                write_json(output, figures)
+        except (ImportProblem, StatisticsError, QuorumError) as error:
             raise CommandError(str(error)) from error
-        figures = {
-            "alpha": {"value": result.value, "low": result.low, "high": result.high},
-            "level": level,
-            "units": result.units,
-            "workers": result.raters,
-            "judgments": result.judgments,
-        }
         self._say_aside(table, result.reason, result.note)
-        if options["output"] is None:
-            self.stdout.write(as_json(figures), ending="")
+        if output is None:
+            self.stdout.write(json.dumps(figures, indent=1))
         else:
-            write_whole(options["output"], as_json(figures))
-            self.stdout.write(f"Written to {options['output']}.")
+            self.stdout.write(f"Written to {output}.")
 
     def _read(self, path: Path, level: str | None, encoding: str | None) -> JudgmentTable:
         numeric = level not in (None, "nominal")
-        console = Console(stderr=True)
-        with Progress(
-            TextColumn("Reading judgments"),
-            BarColumn(),
-            TextColumn("{task.completed:,}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ) as progress:
-            task = progress.add_task("reading", total=None)
+        with progress_bar() as progress:
             return read_judgment_table(
                 path,
                 numeric=numeric,
                 encoding=encoding,
-                progress=lambda rows: progress.advance(task, rows),
+                progress=lambda line: progress(line / _line_count(path), "Reading judgments"),
             )
 
     def _say_aside(self, table: JudgmentTable, reason: str, note: str) -> None:
@@ -122,3 +120,10 @@ class Command(BaseCommand):
             self.stderr.write(f"Alpha is undefined: {reason}.")
         if note:
             self.stderr.write(f"Note: {note}.")
+
+
+@cache
+def _line_count(path: Path) -> int:
+    """The file's lines, roughly: enough to say how far a reader has come."""
+    with path.open("rb") as stream:
+        return max(1, sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b"")))

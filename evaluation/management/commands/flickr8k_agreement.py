@@ -9,6 +9,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from evaluation.export.files import check_place, write_json
 from evaluation.flickr8k_agreement import (
     CROWD_AT_LEAST,
     EXPERTS_AT_LEAST,
@@ -17,10 +18,11 @@ from evaluation.flickr8k_agreement import (
     Flickr8kAgreement,
     flickr8k_agreement,
 )
-from evaluation.management.output import as_json, write_whole
+from evaluation.provenance import plain
 from evaluation.statistics.agreement import AgreementResult, ThresholdAgreement
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES, Estimate
+from judgments.errors import QuorumError
 from judgments.importers.errors import ImportProblem
 
 HELP = """\
@@ -54,27 +56,35 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default %(default)s)")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        output: Path | None = options["output"]
         try:
+            if output is not None:
+                check_place(output)
             figures = flickr8k_agreement(
                 options["folder"], resamples=options["resamples"], seed=options["seed"]
             )
-        except (ImportProblem, StatisticsError) as error:
+            if output is not None:
+                write_json(output, _document(figures))
+        except (ImportProblem, StatisticsError, QuorumError) as error:
             raise CommandError(str(error)) from error
-        if options["output"] is not None:
-            write_whole(options["output"], as_json(_document(figures)))
         for line in _report(figures):
             self.stdout.write(line)
-        if options["output"] is not None:
-            self.stdout.write(f"Written to {options['output']}.")
+        if output is not None:
+            self.stdout.write(f"Written to {output}.")
 
 
 def _document(figures: Flickr8kAgreement) -> dict[str, Any]:
-    return {
-        "alpha_interval": {"published": PUBLISHED_ALPHA, **asdict(figures.alpha_interval)},
-        "alpha_ordinal": asdict(figures.alpha_ordinal),
-        "kappa": {"published": PUBLISHED_KAPPA, **asdict(figures.kappa)},
-        "kappa_seen": asdict(figures.kappa_seen),
-    }
+    document: dict[str, Any] = _without_nan(asdict(figures))
+    document["alpha_interval"]["published"] = PUBLISHED_ALPHA
+    document["kappa"]["published"] = PUBLISHED_KAPPA
+    return document
+
+
+def _without_nan(value: Any) -> Any:
+    """A file of few pairs may leave a figure undefined, which JSON says as null."""
+    if isinstance(value, dict):
+        return {key: _without_nan(one) for key, one in value.items()}
+    return plain(value) if isinstance(value, float) else value
 
 
 def _report(figures: Flickr8kAgreement) -> list[str]:

@@ -1,0 +1,141 @@
+"""Lists below /api/: pages by cursor, filters and order by query parameters; a misspelt parameter is refused."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from django.core.exceptions import ValidationError as FieldValidationError
+from django.db.models import Q, QuerySet
+from django_filters.rest_framework import DjangoFilterBackend
+from rest_framework.exceptions import ValidationError
+from rest_framework.pagination import BasePagination
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
+PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
+
+
+class StrictFilters(DjangoFilterBackend):
+    """A parameter that the list does not know is an error: leaving it out of account would return too much."""
+
+    def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
+        """The rows that are asked for."""
+        filters = getattr(view, "filterset_class", None)
+        known = [*(filters.base_filters if filters else ()), *PAGE_PARAMETERS]
+        for name in request.query_params:
+            if name not in known:
+                near = difflib.get_close_matches(name, known, n=1, cutoff=0.0)[0]
+                raise ValidationError({name: [f"is no parameter of this list; the nearest one is {near!r}."]})
+        filtered: QuerySet[Any] = super().filter_queryset(request, queryset, view)
+        return filtered
+
+
+class CursorPages(BasePagination):
+    """Pages by key: a cursor holds the place where the next one begins, so that rows that come or go between two
+    requests shift nothing, and a late page costs what an early one costs.
+
+    A view names in ``orderings`` what it can be ordered by, public name -> field that is never null; the first is
+    the default. Equal values are ordered by id, so that none is lost between pages.
+    """
+
+    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any]:
+        """The rows of the page that the cursor asks for, in the order asked for."""
+        self.request = request
+        self.size = self._page_size(request)
+        name, down = self._ordering(request, view)
+        field = view.orderings[name]
+        place = self._place(request, queryset, field)
+        backward = bool(place and place[0])
+        rows = queryset
+        if place is not None:
+            _, value, pk = place
+            step = "lt" if down != backward else "gt"
+            if field == "pk":
+                rows = rows.filter(**{f"pk__{step}": pk})
+            else:
+                beyond = Q(**{f"{field}__{step}": value}) | Q(**{field: value, f"pk__{step}": pk})
+                rows = rows.filter(Q(**{f"{field}__{step}e": value}) & beyond)
+        sign = "-" if down != backward else ""
+        keys = ["pk"] if field == "pk" else [field, "pk"]
+        found = list(rows.order_by(*(f"{sign}{key}" for key in keys))[: self.size + 1])
+        more, page = len(found) > self.size, found[: self.size]
+        if backward:
+            page.reverse()
+        self.has_next = bool(page) and (backward or more)
+        self.has_previous = bool(page) and (more if backward else place is not None)
+        self.ends = (self._key(page[0], field), self._key(page[-1], field)) if page else None
+        return page
+
+    def get_paginated_response(self, data: Any) -> Response:
+        """``next`` and ``previous`` are addresses, or null at an end."""
+        return Response(
+            {
+                "next": self._link(False, 1) if self.has_next else None,
+                "previous": self._link(True, 0) if self.has_previous else None,
+                "results": data,
+            }
+        )
+
+    def get_paginated_response_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+        """The shape of a page."""
+        link = {"type": "string", "format": "uri", "nullable": True}
+        return {
+            "type": "object",
+            "required": ["next", "previous", "results"],
+            "properties": {"next": link, "previous": link, "results": schema},
+        }
+
+    def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
+        """The parameters every list takes."""
+        orderings = [sign + name for name in view.orderings for sign in ("", "-")]
+        described: tuple[tuple[str, dict[str, Any], str], ...] = (
+            ("cursor", {"type": "string"}, "From `next` or `previous` of another page."),
+            ("page_size", {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE}, "Rows a page."),
+            ("ordering", {"type": "string", "enum": orderings}, "What to order by; `-` turns it around."),
+        )
+        return [
+            {"name": name, "in": "query", "required": False, "schema": schema, "description": words}
+            for name, schema, words in described
+        ]
+
+    def _page_size(self, request: Request) -> int:
+        given = request.query_params.get("page_size", str(DEFAULT_SIZE))
+        if not given.isdecimal() or len(given) > 6 or not 1 <= int(given) <= LARGEST_SIZE:
+            raise ValidationError({"page_size": [f"must be a whole number from 1 to {LARGEST_SIZE}."]})
+        return int(given)
+
+    def _ordering(self, request: Request, view: Any) -> tuple[str, bool]:
+        given = request.query_params.get("ordering", next(iter(view.orderings)))
+        name = given.removeprefix("-")
+        if name not in view.orderings:
+            raise ValidationError({"ordering": [f"must be one of {', '.join(view.orderings)}, or - before one."]})
+        return name, given.startswith("-")
+
+    def _place(self, request: Request, queryset: QuerySet[Any], field: str) -> tuple[bool, Any, Any] | None:
+        """What the cursor says: backward or not, the field's value, the id."""
+        given = request.query_params.get("cursor")
+        if given is None:
+            return None
+        try:
+            backward, value, pk = json.loads(urlsafe_b64decode(given.encode()))
+            fields = queryset.model._meta
+            pk = fields.pk.to_python(pk)
+            return bool(backward), pk if field == "pk" else fields.get_field(field).to_python(value), pk
+        except (ValueError, TypeError, RecursionError, OverflowError, FieldValidationError):
+            raise ValidationError({"cursor": ["is none that this list gave out; start without one."]}) from None
+
+    @staticmethod
+    def _key(row: Any, field: str) -> tuple[str, str]:
+        return str(row.pk if field == "pk" else row._meta.get_field(field).value_to_string(row)), str(row.pk)
+
+    def _link(self, backward: bool, end: int) -> str:
+        assert self.ends is not None  # pages without rows have no neighbours
+        cursor = urlsafe_b64encode(json.dumps([int(backward), *self.ends[end]]).encode()).decode()
+        parameters: Mapping[str, str] = {**self.request.query_params.dict(), "cursor": cursor}
+        return self.request.build_absolute_uri(f"{self.request.path}?{urlencode(parameters)}")

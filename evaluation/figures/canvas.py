@@ -1,0 +1,153 @@
+"""What all figures share: colours, axes, rows of dots with intervals, and an SVG that fits into any page.
+
+The SVG holds its text as text, takes the page's own colour for lines and words, carries a title and a description
+for screen readers, has no ids in common with another figure, and is the same bytes for the same numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from io import StringIO
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+# Constants of this process, not of a figure: words stay words, and ids do not change from run to run.
+mpl.rcParams["svg.fonttype"] = "none"
+mpl.rcParams["svg.hashsalt"] = "quorum"
+
+# Drawn in this black, which becomes the colour of the page's text: right on light and on dark.
+INK = "#000001"
+INK_OPACITY, SOFT_OPACITY, FAINT_OPACITY = 1.0, 0.68, 0.22
+# Both readable on white and on the dark card, and told apart by people who see no red or green.
+ACCENT = "#2f6fdb"
+WARN = "#b4690e"
+FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
+
+WIDTH = 7.2  # inches; 72 units of the drawing each
+ROW = 0.27
+SMALL, NORMAL = 9.0, 10.0
+DASH = (0, (2, 2.5))
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A figure with its interval on one line of a plot; ``value`` None is drawn as a dash."""
+
+    label: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    accent: bool = False
+
+
+def new_figure(height: float) -> Figure:
+    """An empty, transparent figure of the common width."""
+    figure = Figure(figsize=(WIDTH, height))
+    figure.patch.set_alpha(0.0)
+    FigureCanvasSVG(figure)
+    return figure
+
+
+def quiet_axes(axes: Axes) -> None:
+    """Only what is needed to read a value: ticks below, a faint grid, no frame."""
+    axes.patch.set_alpha(0.0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    axes.spines["bottom"].set(color=INK, alpha=FAINT_OPACITY)
+    axes.tick_params(axis="both", length=0, labelsize=SMALL, labelcolor=INK, pad=5)
+    axes.grid(axis="x", color=INK, alpha=0.08, linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
+    """One row a dot, the first on top, with its label to the left where ``named``."""
+    for row, dot in enumerate(dots):
+        colour = ACCENT if dot.accent else INK
+        alpha = INK_OPACITY if dot.accent else SOFT_OPACITY
+        if dot.value is None:
+            axes.text(
+                axes.get_xlim()[0], row, "–", color=INK, alpha=SOFT_OPACITY, fontsize=NORMAL, va="center"
+            )
+            continue
+        if dot.low is not None and dot.high is not None:
+            axes.plot(
+                [dot.low, dot.high],
+                [row, row],
+                color=colour,
+                alpha=alpha,
+                linewidth=2,
+                solid_capstyle="round",
+            )
+        axes.plot([dot.value], [row], "o", color=colour, alpha=alpha, markersize=6.5, markeredgewidth=0)
+    axes.set_ylim(len(dots) - 0.4, -0.6)
+    if not named:
+        axes.set_yticks([])
+        return
+    axes.set_yticks(range(len(dots)), [dot.label for dot in dots])
+    for label, dot in zip(axes.get_yticklabels(), dots, strict=True):
+        label.set_color(ACCENT if dot.accent else INK)
+
+
+def draw_level(axes: Axes, value: float, words: str, *, dashed: bool = True, align: str = "center") -> None:
+    """A vertical line that a reader compares with, named above the plot."""
+    axes.axvline(value, color=INK, alpha=0.55, linewidth=1, linestyle=DASH if dashed else "solid", zorder=1)
+    axes.text(
+        value, 1.0, words, transform=axes.get_xaxis_transform(), ha=align, va="bottom",
+        fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY,
+    )  # fmt: skip
+
+
+def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated: bool) -> str:
+    """The figure as an ``<svg>`` element to put into a page.
+
+    Args:
+        name: prefix of all ids, so that several figures stand in one page.
+        title, description: what a screen reader says.
+        simulated: stamp it as made from the rehearsal crowd's answers.
+    """
+    if simulated:
+        figure.text(
+            0.995, 0.995, "SIMULATED ANSWERS", ha="right", va="top", fontsize=SMALL, color=WARN, weight="bold"
+        )
+        description = f"Simulated answers, not people's. {description}"
+    out = StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
+    text = out.getvalue()
+    body = text[text.index("<svg") :]
+    body = re.sub(r"\s*<metadata>.*?</metadata>|\s*<style.*?</style>|<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r' style="([^"]*)"', _as_attributes, body)
+    body = re.sub(r'( id="|url\(#|xlink:href="#)', rf"\g<1>{name}-", body)
+    body = body.replace(INK, "currentColor")
+    body = re.sub(r"[ \t]+\n", "\n", body)
+    inside = body[body.index(">") + 1 :].strip()
+    height = figure.get_size_inches()[1]
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img"'
+        f' class="figure" aria-labelledby="{name}-title {name}-desc" width="{WIDTH * 96:.0f}"'
+        f' height="{height * 96:.0f}" viewBox="0 0 {WIDTH * 72:g} {height * 72:g}"'
+        ' stroke-linejoin="round" stroke-linecap="butt">\n'
+        f'<title id="{name}-title">{escape(title)}</title>\n<desc id="{name}-desc">{escape(description)}</desc>\n'
+        f"{inside}\n"
+    )
+
+
+def _as_attributes(match: re.Match[str]) -> str:
+    """A style as attributes: a page whose policy forbids inline styles shows the figure as it is meant."""
+    attributes: dict[str, str] = {}
+    for declaration in match.group(1).split(";"):
+        key, _, value = (part.strip() for part in declaration.partition(":"))
+        if key == "font":
+            found: Any = re.match(r"(?:(bold|\d00)\s+)?([\d.]+)px", value)
+            attributes |= {"font-size": found.group(2), "font-family": FONTS}
+            if found.group(1):
+                attributes["font-weight"] = found.group(1)
+        elif key:
+            attributes[key] = value
+    return "".join(f' {key}="{value}"' for key, value in attributes.items())

@@ -1,0 +1,60 @@
+"""How far a study is: counts and the course of its judgments over time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Count, F, Sum
+
+from annotation.models import Assignment, Judgment
+from evaluation.export.rows import timestamp
+from judgments.models import HIT, HITUnit, Study
+
+MOST_POINTS = 200
+
+
+def study_progress(study: Study) -> dict[str, Any]:
+    """Counts of HITs, assignments and judgments.
+
+    Returns:
+        ``judgments`` that are in, ``wanted`` in all (0 for imports), ``hits``, ``hits_done`` (every seat submitted),
+        ``assignments`` by state, and ``timeline``: up to 200 ``[time, judgments by then]`` at submissions.
+    """
+    finished = Assignment.objects.filter(study=study).finished()
+    hits = HIT.objects.filter(study=study)
+    imported = study.source == Study.Source.IMPORTED
+    wanted = HITUnit.objects.filter(hit__study=study).aggregate(wanted=Sum("hit__required"))["wanted"] or 0
+    done = finished.values("hit").annotate(done=Count("pk")).filter(done__gte=F("hit__required")).count()
+    states = (
+        Assignment.objects.filter(study=study)
+        .values_list("state")
+        .annotate(count=Count("pk"))
+        .order_by("state")
+    )
+    return {
+        "judgments": Judgment.objects.filter(assignment__study=study).count(),
+        "wanted": 0 if imported else wanted,
+        "hits": hits.count(),
+        "hits_done": done,
+        "assignments": dict(states),
+        "timeline": _timeline(study),
+    }
+
+
+def _timeline(study: Study) -> list[list[Any]]:
+    rows = (
+        Assignment.objects.filter(study=study)
+        .finished()
+        .annotate(count=Count("judgments"))
+        .order_by("submitted_at", "pk")
+        .values_list("submitted_at", "count")
+    )
+    points: list[list[Any]] = []
+    total = 0
+    for moment, count in rows.iterator(2_000):
+        total += count
+        points.append([timestamp(moment), total])
+    every = -(-len(points) // MOST_POINTS) or 1
+    return [
+        point for place, point in enumerate(points, start=1) if place % every == 0 or place == len(points)
+    ]

@@ -1,0 +1,85 @@
+"""What the lists of this app can be narrowed by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters as filters
+from django.db.models import QuerySet
+
+from judgments.models import HIT, Dataset, Job, Study, System, Unit
+
+
+def study_filter(**options: Any) -> filters.ModelChoiceFilter:
+    """By the study's slug; an unknown one is an error, not an empty list."""
+    return filters.ModelChoiceFilter(queryset=Study.objects.all(), to_field_name="slug", **options)
+
+
+def dataset_filter() -> filters.ModelChoiceFilter:
+    """By the dataset's name."""
+    return filters.ModelChoiceFilter(queryset=Dataset.objects.all(), to_field_name="name")
+
+
+class DatasetFilters(filters.FilterSet):
+    """Of datasets."""
+
+    class Meta:
+        model = Dataset
+        fields = ["name", "source_format"]
+
+
+class SystemFilters(filters.FilterSet):
+    """Of systems."""
+
+    dataset = dataset_filter()
+
+    class Meta:
+        model = System
+        fields = ["dataset", "name", "human"]
+
+
+class StudyFilters(filters.FilterSet):
+    """Of studies."""
+
+    dataset = dataset_filter()
+
+    class Meta:
+        model = Study
+        fields = ["dataset", "protocol", "state", "source", "simulated"]
+
+
+class UnitFilters(filters.FilterSet):
+    """Of units."""
+
+    study = study_filter()
+    unit = filters.CharFilter(field_name="key")
+    image = filters.CharFilter(field_name="item__name")
+    pair = filters.CharFilter(field_name="pair__key")
+
+    class Meta:
+        model = Unit
+        fields = ["study", "unit", "image", "kind", "pair", "control", "filtered", "struck"]
+
+
+class HITFilters(filters.FilterSet):
+    """Of HITs."""
+
+    study = study_filter()
+    hit = filters.CharFilter(field_name="key")
+    open = filters.BooleanFilter(method="with_places", label="Has places left")
+
+    class Meta:
+        model = HIT
+        fields = ["study", "hit", "open"]
+
+    def with_places(self, queryset: QuerySet[HIT], name: str, value: bool) -> QuerySet[HIT]:
+        """HITs that still want workers, or those that want none."""
+        return queryset.filter(open_slots__gt=0) if value else queryset.filter(open_slots=0)
+
+
+class JobFilters(filters.FilterSet):
+    """Of jobs."""
+
+    class Meta:
+        model = Job
+        fields = ["kind", "state"]

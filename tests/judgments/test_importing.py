@@ -1,0 +1,239 @@
+"""Imports are all or nothing, harmless to repeat, and complete on the real sets."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.management import CommandError, call_command
+from PIL import Image as PillowImage
+
+from annotation.models import Assignment, Judgment, Worker
+from annotation.services.importing import import_judgments
+from judgments.errors import DataConflict
+from judgments.importers.errors import ImportProblem
+from judgments.models import CandidatePair, Caption, Dataset, Item, Output, PublishedPair, Study, System
+from judgments.services.importing import import_candidates, import_dataset
+from judgments.services.pictures import PictureProblem
+
+pytestmark = pytest.mark.django_db
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.fixture
+def references(tmp_path: Path) -> Path:
+    rows = [{"image": f"{n}.png", "caption": f"picture {n} way {k}"} for n in range(3) for k in range(2)]
+    return written(tmp_path / "references.jsonl", rows)
+
+
+@pytest.fixture
+def dataset(references: Path) -> Dataset:
+    import_dataset(format="jsonl", path=references, name="small")
+    return Dataset.objects.get()
+
+
+def test_a_dataset_keeps_the_file_s_order(dataset: Dataset) -> None:
+    assert list(dataset.items.values_list("name", flat=True)) == ["0.png", "1.png", "2.png"]
+    texts = Caption.objects.filter(item__name="1.png").order_by("position").values_list("text", flat=True)
+    assert list(texts) == ["picture 1 way 0", "picture 1 way 1"]
+
+
+def test_the_same_file_again_changes_nothing_and_another_is_refused(
+    dataset: Dataset, references: Path, tmp_path: Path
+) -> None:
+    before = list(Caption.objects.values_list("pk", "text"))
+    assert import_dataset(format="jsonl", path=references, name="small").created is False
+    other = written(tmp_path / "other.jsonl", [{"image": "0.png", "caption": "something else"}])
+    with pytest.raises(DataConflict, match="with other rows"):
+        import_dataset(format="jsonl", path=other, name="small")
+    assert list(Caption.objects.values_list("pk", "text")) == before
+
+
+def test_a_fault_late_in_the_file_leaves_nothing_behind(tmp_path: Path) -> None:
+    rows = [{"image": f"{n}.png", "caption": "fine"} for n in range(5000)]
+    path = written(tmp_path / "broken.jsonl", [*rows, {"image": "x.png"}])
+    with pytest.raises(ImportProblem, match="line 5001"):
+        import_dataset(format="jsonl", path=path, name="broken")
+    assert not Dataset.objects.exists()
+    assert not Item.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a/b", "x" * 81])
+def test_a_dataset_s_name_is_a_slug(references: Path, name: str) -> None:
+    with pytest.raises(DataConflict, match="expected up to 80 letters"):
+        import_dataset(format="jsonl", path=references, name=name)
+
+
+def pictures(folder: Path, names: list[str]) -> Path:
+    folder.mkdir()
+    for name in names:
+        PillowImage.new("RGB", (8, 6), "red").save(folder / name)
+    return folder
+
+
+def test_pictures_are_copied_under_names_that_tell_nothing(references: Path, tmp_path: Path) -> None:
+    folder = pictures(tmp_path / "pictures", ["0.png", "1.png", "2.png"])
+    import_dataset(format="jsonl", path=references, name="small", images=str(folder))
+    for item in Item.objects.all():
+        with item.picture.open("rb") as stored:
+            assert stored.read() == (folder / item.name).read_bytes()
+        assert Path(item.picture.name).stem == f"{item.position:06d}"
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (lambda folder: (folder / "2.png").unlink(), "lacks 1 of 3 pictures, the first is '2.png'"),
+        (lambda folder: (folder / "2.png").write_text("<svg onload=alert(1)>"), "is not a picture"),
+        (lambda folder: (folder / "2.png").write_bytes(b""), "is not a picture"),
+    ],
+)
+def test_one_bad_picture_stops_the_whole_import(
+    references: Path, tmp_path: Path, spoil: Any, sentence: str
+) -> None:
+    folder = pictures(tmp_path / "pictures", ["0.png", "1.png", "2.png"])
+    spoil(folder)
+    with pytest.raises(PictureProblem, match=sentence):
+        import_dataset(format="jsonl", path=references, name="spoiled", images=str(folder))
+    assert not Dataset.objects.exists()
+    stored = Path(settings.MEDIA_ROOT) / "pictures" / "spoiled"
+    assert not stored.exists() or not list(stored.iterdir())
+
+
+def test_an_address_is_linked_instead_of_copied(references: Path) -> None:
+    import_dataset(format="jsonl", path=references, name="small", images="https://pictures.example/set/")
+    assert Item.objects.get(name="2.png").url == "https://pictures.example/set/2.png"
+
+
+def test_a_text_of_two_systems_is_one_caption_credited_to_both(dataset: Dataset, tmp_path: Path) -> None:
+    path = written(tmp_path / "c.jsonl", [{"image": "0.png", "caption": "a dog"}])
+    for system in ("one", "two"):
+        import_candidates(format="jsonl", path=path, dataset="small", system=system)
+    caption = Caption.objects.get(role="candidate")
+    assert {output.system.name for output in caption.outputs.all()} == {"one", "two"}
+
+
+def test_candidates_again_change_nothing_and_others_are_refused(dataset: Dataset, tmp_path: Path) -> None:
+    path = written(tmp_path / "c.jsonl", [{"image": "0.png", "caption": "a dog"}])
+    assert import_candidates(format="jsonl", path=path, dataset="small", system="one").created
+    assert not import_candidates(format="jsonl", path=path, dataset="small", system="one").created
+    written(path, [{"image": "0.png", "caption": "a cat"}])
+    with pytest.raises(DataConflict, match="with other captions"):
+        import_candidates(format="jsonl", path=path, dataset="small", system="one")
+    assert Output.objects.count() == 1
+
+
+def test_candidates_for_an_unknown_image_leave_nothing(dataset: Dataset, tmp_path: Path) -> None:
+    path = written(
+        tmp_path / "c.jsonl", [{"image": "0.png", "caption": "a"}, {"image": "9.png", "caption": "b"}]
+    )
+    with pytest.raises(ImportProblem, match=r"line 2.*9\.png"):
+        import_candidates(format="jsonl", path=path, dataset="small", system="one")
+    assert not System.objects.exists()
+
+
+def judgment(unit: str, worker: str, value: int, **more: Any) -> dict[str, Any]:
+    return {
+        "unit": unit,
+        "worker": worker,
+        "value": value,
+        "protocol": "graded",
+        "image": "0.png",
+        "first_text": f"caption {unit}",
+    } | more
+
+
+def test_judgments_become_a_closed_study_of_their_own(dataset: Dataset, tmp_path: Path) -> None:
+    rows = [judgment(unit, worker, 3) for unit in ("u1", "u2") for worker in ("ann", "bob")]
+    rows[0] |= {"used": False, "seconds": 2.5, "submitted_at": "2026-01-01T10:00:00Z"}
+    path = written(tmp_path / "j.jsonl", rows)
+    summary = import_judgments(format="jsonl", path=path, dataset="small", study="elsewhere")
+    assert summary.created
+    study = Study.objects.get(slug="elsewhere")
+    assert (study.state, study.source, study.protocol) == ("closed", "imported", "graded")
+    assert Judgment.objects.of_study(study).count() == 4
+    first = Judgment.objects.of_study(study).first()
+    assert first is not None
+    assert (first.set_aside, first.seconds) == (True, 2.5)
+    assert not import_judgments(format="jsonl", path=path, dataset="small", study="elsewhere").created
+    assert Judgment.objects.count() == 4
+
+
+def test_two_answers_of_one_worker_on_one_unit_are_refused_whole(dataset: Dataset, tmp_path: Path) -> None:
+    path = written(tmp_path / "j.jsonl", [judgment("u1", "ann", 3), judgment("u1", "ann", 4)])
+    with pytest.raises((DataConflict, ImportProblem), match=r"u1|contradicts itself"):
+        import_judgments(format="jsonl", path=path, dataset="small", study="twice")
+    assert not Study.objects.exists()
+    assert not Worker.objects.exists()
+    assert not Assignment.objects.exists()
+
+
+def test_a_study_that_was_designed_here_is_never_overwritten(dataset: Dataset, tmp_path: Path) -> None:
+    Study.objects.create(slug="mine", name="Mine", dataset=dataset, protocol="graded", design={})
+    path = written(tmp_path / "j.jsonl", [judgment("u1", "ann", 3)])
+    with pytest.raises(DataConflict, match="There is a study 'mine'"):
+        import_judgments(format="jsonl", path=path, dataset="small", study="mine")
+
+
+def test_the_command_says_one_line_and_exits_with_an_error(tmp_path: Path) -> None:
+    with pytest.raises(CommandError) as caught:
+        call_command("import_dataset", "jsonl", str(tmp_path / "nothing.jsonl"), "--name", "x")
+    assert "nothing.jsonl" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_flickr8k_with_its_judgments(shared: Path) -> None:
+    folder = shared / "data" / "flickr8k"
+    summary = import_dataset(format="flickr8k", path=folder, name="flickr8k")
+    assert (summary.counts["images"], summary.counts["captions"]) == (8092, 40460)
+    assert {
+        split: Item.objects.filter(split=split).count() for split in ("train", "dev", "test", "")
+    } == {"train": 6000, "dev": 1000, "test": 1000, "": 92}  # fmt: skip
+    expert = import_judgments(format="flickr8k-expert", path=folder, dataset="flickr8k", study="expert")
+    assert (expert.counts["units"], expert.counts["judgments"]) == (5822, 17466)
+    crowd = import_judgments(format="flickr8k-crowd", path=folder, dataset="flickr8k", study="crowd")
+    assert (crowd.counts["units"], crowd.counts["judgments"]) == (47830, 144860)
+    assert not Worker.objects.filter(anonymous=False).exists()
+    assert not import_judgments(
+        format="flickr8k-crowd", path=folder, dataset="flickr8k", study="crowd"
+    ).created
+
+
+def test_pascal_50s_with_its_pairs_winners_and_votes(shared: Path) -> None:
+    folder = shared / "data" / "pascal-50s"
+    summary = import_dataset(format="pascal-50s", path=folder, name="pascal")
+    assert summary.counts == {"images": 1000, "captions": 50000, "candidate pairs": 4000, "systems": 7}
+    assert set(PublishedPair.objects.values_list("references", flat=True)) == {48}
+    assert set(System.objects.filter(human=True).values_list("name", flat=True)) == {"human", "human-other"}
+    import_judgments(format="pascal-50s", path=folder, dataset="pascal", study="winners")
+    pairs = CandidatePair.objects.filter(study__slug="winners")
+    assert pairs.exclude(published_winner=None).count() == 4000
+    assert {len(references) for references in pairs.values_list("references", flat=True)} == {48}
+    votes = import_judgments(
+        format="pascal-50s", path=folder, dataset="pascal", study="votes", protocol="pairwise"
+    )
+    assert votes.counts["judgments"] == 3994 * 11 + 6 * 10
+    assert votes.counts["published winners"] == 0
+
+
+def test_abstract_50s_with_its_votes(shared: Path) -> None:
+    folder = shared / "data" / "abstract-50s"
+    import_dataset(format="abstract-50s", path=folder, name="abstract")
+    votes = import_judgments(format="abstract-50s", path=folder, dataset="abstract", study="votes")
+    assert (votes.counts["units"], votes.counts["candidate pairs"]) == (19200, 400)
+
+
+def test_coco_captions_with_their_systems(shared: Path) -> None:
+    folder = shared / "data" / "coco-captions"
+    summary = import_dataset(format="coco", path=folder / "captions_karpathy_test4.json", name="coco")
+    assert (summary.counts["images"], summary.counts["captions"]) == (5000, 20010)
+    for system in ("human", "system-1"):
+        made = import_candidates(
+            format="coco", path=folder / f"{system}_results.json", dataset="coco", system=system
+        )
+        assert made.counts["captions"] == 5000

@@ -1,0 +1,152 @@
+"""A study's states refuse what does not fit them, and its HITs are the same on every database."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from annotation.services.claims import claim_assignment
+from annotation.services.crowd import close_study, open_study
+from judgments.design import make_design
+from judgments.errors import DataConflict, DesignError, WrongState
+from judgments.models import HIT, HITUnit, Study, Unit
+from judgments.services.generation import generate_hits, plan_study, strike_control
+from judgments.services.studies import (
+    change_design,
+    create_study,
+    delete_study,
+    design_of,
+    duplicate_study,
+)
+from tests.installations import Installation
+from tests.studies import make_dataset, make_study, make_worker
+
+FOLDER = Path(__file__).parents[1] / "golden" / "walkthrough"
+
+
+@pytest.mark.django_db
+class TestStates:
+    """draft -> generated -> open -> closed"""
+
+    def test_a_draft_s_design_can_change_and_a_generated_one_s_cannot(self) -> None:
+        study = make_study(opened=False)
+        changed = make_design(study.design | {"seed": 99})
+        assert design_of(change_design(study=study, design=changed)).seed == 99
+        generate_hits(study=study)
+        with pytest.raises(WrongState, match="its design is frozen"):
+            change_design(study=study, design=changed)
+
+    def test_hits_are_generated_once(self) -> None:
+        study = make_study(opened=False)
+        generate_hits(study=study)
+        count = Unit.objects.count()
+        with pytest.raises(WrongState, match="generated once, from a draft"):
+            generate_hits(study=study)
+        assert Unit.objects.count() == count
+
+    def test_a_failed_generation_leaves_a_draft(self) -> None:
+        study = make_study(opened=False, sampling={"pairs": {"HC": 10_000}})
+        with pytest.raises(DesignError, match="asks for 10000 HC pairs"):
+            generate_hits(study=study)
+        study.refresh_from_db()
+        assert study.state == "draft"
+        assert not Unit.objects.exists()
+
+    def test_a_draft_cannot_be_opened(self) -> None:
+        with pytest.raises(WrongState, match="generate its HITs first"):
+            open_study(study=make_study(opened=False))
+
+    def test_opening_and_closing_twice_changes_nothing(self) -> None:
+        study = make_study()
+        open_study(study=study)
+        opened = Study.objects.get().opened_at
+        open_study(study=study)
+        assert Study.objects.get().opened_at == opened
+        close_study(study=study)
+        close_study(study=study)
+        assert Study.objects.get().state == "closed"
+
+    def test_a_crowd_this_version_does_not_know_is_refused_at_opening(self) -> None:
+        study = make_study(opened=False, crowd={"backend": "mturk"})
+        generate_hits(study=study)
+        with pytest.raises(WrongState, match="for the crowd 'mturk'"):
+            open_study(study=study)
+
+    def test_only_what_was_never_opened_can_be_deleted(self) -> None:
+        study = make_study(opened=False)
+        delete_study(study=duplicate_study(study=study))
+        generate_hits(study=study)
+        delete_study(study=study)
+        assert not Study.objects.exists()
+        opened = make_study()
+        worker, _ = make_worker(opened)
+        claim_assignment(study=opened, worker=worker)
+        with pytest.raises(WrongState, match="never opened"):
+            delete_study(study=opened)
+
+    def test_a_duplicate_is_a_draft_with_the_same_design(self) -> None:
+        study = make_study()
+        copy = duplicate_study(study=study)
+        assert copy.state == "draft"
+        assert copy.slug != study.slug
+        keep = {"slug", "name"}
+        assert {k: v for k, v in copy.design.items() if k not in keep} == {
+            k: v for k, v in study.design.items() if k not in keep
+        }
+
+    def test_a_taken_slug_and_a_missing_dataset_are_named(self) -> None:
+        study = make_study(opened=False)
+        with pytest.raises(DataConflict, match="There is a study"):
+            create_study(design=design_of(study))
+        with pytest.raises(DesignError, match="no dataset 'nowhere'; there are: animals") as caught:
+            create_study(design=make_design({"name": "x", "dataset": "nowhere", "protocol": "triplet"}))
+        assert caught.value.field == "dataset"
+
+    def test_the_plan_is_what_generation_then_makes(self) -> None:
+        for protocol in ("triplet", "pairwise", "relevance", "graded"):
+            study = make_study(protocol, opened=False)
+            plan = plan_study(design_of(study), study.dataset)
+            generate_hits(study=study)
+            units = Unit.objects.filter(study=study)
+            assert plan.units == units.filter(control=False).count()
+            assert plan.controls == units.filter(control=True).count()
+            assert plan.hits == HIT.objects.filter(study=study).count()
+            assert plan.judgments == 3 * units.count()
+            assert plan.hours == pytest.approx(plan.judgments * design_of(study).seconds_per_unit / 3600)
+
+    def test_a_struck_control_is_shown_to_nobody(self) -> None:
+        study = make_study("relevance", opened=False)
+        generate_hits(study=study)
+        control = Unit.objects.filter(study=study, control=True).first()
+        judged = Unit.objects.filter(study=study, control=False).first()
+        assert control is not None
+        assert judged is not None
+        strike_control(study=study, unit_key=control.key)
+        assert not HITUnit.objects.filter(unit=control).exists()
+        with pytest.raises(WrongState, match="is no control item"):
+            strike_control(study=study, unit_key=judged.key)
+        open_study(study=study)
+        with pytest.raises(WrongState, match="before it is opened"):
+            strike_control(study=study, unit_key=control.key)
+
+
+def test_the_same_design_gives_the_same_bytes_on_each_database(
+    database: str, installation_on: Callable[[str], Installation], tmp_path: Path
+) -> None:
+    installation = installation_on(database)
+    installation.manage("import_dataset", "jsonl", str(FOLDER / "dataset.jsonl"), "--name", "scenes")
+    for system in ("careless", "careful"):  # not the walkthrough's order: it plays no part
+        installation.manage(
+            "import_candidates", "jsonl", str(FOLDER / f"{system}.jsonl"), "--dataset", "scenes", "--system", system
+        )  # fmt: skip
+    installation.manage("create_study", str(FOLDER / "study.toml"))
+    installation.manage("generate_hits", "walkthrough", "--output", str(tmp_path / "hits.jsonl"))
+    assert (tmp_path / "hits.jsonl").read_bytes() == (FOLDER / "hits.jsonl").read_bytes()
+
+
+@pytest.mark.django_db
+def test_another_seed_gives_other_hits() -> None:
+    make_dataset()
+    one = make_study(name="One", seed=1)
+    two = make_study(name="Two", seed=2)
+    assert set(one.hits.values_list("key", flat=True)).isdisjoint(two.hits.values_list("key", flat=True))

@@ -1,0 +1,246 @@
+"""The arrows between the rooms of the house, executed: who may import whom."""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("config", "evaluation", "annotation", "judgments", "demo", "scripts")
+LOWEST = ("evaluation.metrics", "evaluation.statistics")
+LONGEST = 450
+# A door is reached by pages, programs, people and messages; services know none of them.
+DOORS = ("views", "api", "admin", "management", "tasks", "serializers", "forms", "urls")
+# Layers of an app from the outside in. A module imports from its own layer or from one further in.
+LAYERS = (
+    ("admin", "api", "management", "tasks", "urls", "views", "handlers"),
+    ("forms", "cookies", "worksheet"),  # what views and API share: forms, cookies, the shape of an answer
+    ("services", "export", "reports", "figures", "loaders", "backends", "demo", "uploads"),
+)
+
+
+@dataclass(frozen=True)
+class Import:
+    """A module, what it imports, and where it says so."""
+
+    importer: str
+    imported: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.importer.replace('.', '/')}.py:{self.line} imports {self.imported}"
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the project but tests and benchmarks, by its dotted name."""
+    for room in ROOMS:
+        for path in sorted((ROOT / room).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+def imports() -> Iterator[Import]:
+    """Every import statement, wherever in a module it stands."""
+    known = {name for name, _ in modules()}
+    for name, path in modules():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                yield from (Import(name, alias.name, node.lineno) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                base = node.module or ""
+                if node.level:
+                    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+                    upper = package.split(".")[: len(package.split(".")) - node.level + 1]
+                    base = ".".join([*upper, base]).rstrip(".")
+                for alias in node.names:
+                    whole = f"{base}.{alias.name}"
+                    yield Import(name, whole if whole in known else base, node.lineno)
+
+
+def inside(name: str, *packages: str) -> bool:
+    """Whether a dotted name is one of the packages, or lies in one."""
+    return any(name == package or name.startswith(f"{package}.") for package in packages)
+
+
+def height(name: str) -> int | None:
+    """The floor of a room: an import may go down or stay; None for what is no room of ours."""
+    if inside(name, *LOWEST):
+        return 0
+    for floor, room in enumerate(("judgments", "annotation", "evaluation", "config"), start=1):
+        if inside(name, room):
+            return floor
+    return None
+
+
+def layer(name: str) -> int:
+    """How far out a module stands in its app; models and pure modules are innermost."""
+    words = name.split(".")[1:]
+    for number, names in enumerate(LAYERS):
+        if words and words[0] in names:
+            return number
+    return len(LAYERS)
+
+
+ALL = list(imports())
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert {room for room in ROOMS if any(inside(entry.importer, room) for entry in ALL)} >= {
+        "config",
+        "evaluation",
+        "annotation",
+        "judgments",
+    }
+
+
+def test_rooms_know_only_the_rooms_below_them() -> None:
+    upward = [
+        entry
+        for entry in ALL
+        if (own := height(entry.importer)) is not None
+        and (other := height(entry.imported)) is not None
+        and other > own
+    ]
+    assert [str(entry) for entry in upward] == []
+
+
+@pytest.mark.parametrize("package", LOWEST)
+def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(package: str) -> None:
+    ours = ("annotation", "config", "judgments", "evaluation", "django", "rest_framework", "celery")
+    found = [
+        entry
+        for entry in ALL
+        if inside(entry.importer, package)
+        and inside(entry.imported, *ours)
+        and not inside(entry.imported, package)
+    ]
+    assert [str(entry) for entry in found] == []
+
+
+def test_importing_a_metric_does_not_start_django() -> None:
+    found = [str(entry) for entry in ALL if entry.importer == "evaluation"]
+    assert found == []
+
+
+def test_within_an_app_imports_go_from_the_doors_to_the_services_to_the_models() -> None:
+    apps = ("judgments", "annotation", "evaluation")
+    outward = [
+        entry
+        for entry in ALL
+        for app in apps
+        if inside(entry.importer, app)
+        and inside(entry.imported, app)
+        and not inside(entry.importer, *LOWEST)
+        and not inside(entry.imported, *LOWEST)
+        and layer(entry.imported) < layer(entry.importer)
+    ]
+    assert [str(entry) for entry in outward] == []
+
+
+def test_services_never_import_a_door() -> None:
+    found = [
+        entry
+        for entry in ALL
+        if re.match(r"\w+\.services(\.|$)", entry.importer)
+        and inside(entry.imported, "judgments", "annotation", "evaluation")
+        and (set(entry.imported.split(".")[1:2]) & set(DOORS))
+    ]
+    assert [str(entry) for entry in found] == []
+
+
+def test_mechanical_turk_has_one_door() -> None:
+    found = [entry for entry in ALL if inside(entry.imported, "boto3", "botocore")]
+    assert {entry.importer for entry in found} <= {"annotation.mturk_client"}
+
+
+def test_only_settings_read_the_environment() -> None:
+    allowed = {"config.settings", "config.gunicorn", "config.celery", "config.wsgi", "config.worker"}
+    found = [
+        f"{name}: {ast.unparse(node)}"
+        for name, path in modules()
+        if not inside(name, "scripts") and name not in allowed
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv"}
+    ]
+    assert found == []
+
+
+def test_no_module_outside_the_kinds_asks_which_kind_it_is() -> None:
+    found = []
+    for name, path in modules():
+        if inside(name, "judgments.kinds"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Compare) and _asks_for_a_protocol(node):
+                found.append(f"{name}:{node.lineno} {ast.unparse(node)}")
+            if isinstance(node, ast.Match) and ast.unparse(node.subject).endswith("protocol"):
+                found.append(f"{name}:{node.lineno} match {ast.unparse(node.subject)}")
+    assert found == []
+
+
+def _asks_for_a_protocol(node: ast.Compare) -> bool:
+    """`x.protocol == "triplet"`, `kind.name in ("graded", ...)` and the like."""
+    protocols = {
+        "triplet", "pairwise", "relevance", "graded", "caption", "keywords", "grounding", "best-worst", "slider",
+    }  # fmt: skip
+    asked = ast.unparse(node.left)
+    if not re.search(r"(^|\.)(protocol|kind|kind\.name)$", asked):
+        return False
+    words = {
+        inner.value
+        for side in node.comparators
+        for inner in ast.walk(side)
+        if isinstance(inner, ast.Constant) and isinstance(inner.value, str)
+    }
+    return bool(words & protocols)
+
+
+def test_nothing_prints() -> None:
+    found = [
+        f"{name}:{node.lineno}"
+        for name, path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert found == []
+
+
+def test_every_failure_that_is_caught_is_named() -> None:
+    found = [
+        f"{name}:{node.lineno}"
+        for name, path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ExceptHandler)
+        and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
+    ]
+    assert found == []
+
+
+def test_no_module_is_too_long_to_be_read_at_once() -> None:
+    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules()}
+    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [
+        name
+        for name, path in modules()
+        if (tree := ast.parse(path.read_text(encoding="utf-8"))).body
+        and ast.get_docstring(tree) is None
+        and ".migrations" not in name
+    ]
+    assert silent == []
+
+
+def test_pages_hold_no_inline_scripts_or_styles() -> None:
+    forbidden = re.compile(r"<script(?![^>]*\bsrc=)(?![^>]*application/json)|<style|\son\w+=\"|\sstyle=\"")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sorted((ROOT / "templates").rglob("*.html"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if forbidden.search(line)
+    ]
+    assert found == []

@@ -1,0 +1,211 @@
+"""`make run` and `make test` as a newcomer meets them."""
+
+import http.cookiejar
+import os
+import re
+import runpy
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.installations import ROOT, free_port, until
+
+PLAIN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+
+
+def tell(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs scripts/quorum.py, which is what make calls, and waits for its end."""
+    return subprocess.run(
+        [sys.executable, "scripts/quorum.py", *arguments],
+        cwd=ROOT, env=PLAIN | environment, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+
+
+def test_a_taken_port_is_told_in_one_line_with_a_way_out(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = tell("run", PORT=str(port), DATA_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.strip() == (
+        f"Port {port} cannot be used (Address already in use); stop what runs there, or choose another: "
+        f"make run PORT={port % 65535 + 1}"
+    )
+
+
+def test_a_port_that_is_no_number_is_told_in_one_line(tmp_path: Path) -> None:
+    done = tell("run", PORT="http", DATA_DIR=str(tmp_path))
+    assert done.returncode == 1
+    assert done.stderr.strip() == "PORT is 'http'; expected a number from 1 to 65535."
+
+
+def test_a_folder_that_cannot_be_written_to_is_told_in_one_line() -> None:
+    done = tell("run", DATA_DIR="/proc/quorum")  # not even root may
+    assert done.returncode == 1
+    assert re.fullmatch(r"The folder /proc/quorum cannot be written to \(.+\); .+\n", done.stderr)
+
+
+def test_a_python_that_is_too_old_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "version_info", (3, 9, 2, "final", 0))
+    monkeypatch.setattr(sys, "argv", ["scripts/quorum.py", "run"])
+    monkeypatch.setenv("PATH", "/nowhere")  # where no newer one is found
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "scripts" / "quorum.py"), run_name="__main__")
+    assert ended.value.code == (
+        f"Quorum needs Python 3.11 or newer; {sys.executable} is 3.9.2. "
+        "Install a newer one, or name it: make run PYTHON=python3.12"
+    )
+
+
+class Clone:
+    """A copy of the project's own files that shares this run's packages."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        self.address = f"http://127.0.0.1:{self.port}"
+        listed = subprocess.run(
+            ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+            cwd=ROOT, capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+        for name in filter(None, listed.split("\0")):
+            if (ROOT / name).is_file():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(ROOT / name, folder / name)
+        (folder / ".venv").symlink_to(sys.prefix)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.log = folder.parent / "make-run.log"
+
+    def make_run(self) -> str:
+        """Starts `make run` in a process group of its own; what it said once it was ready."""
+        with self.log.open("wb") as stream:
+            self.process = subprocess.Popen(
+                ["make", "run", f"PORT={self.port}", f"PYTHON={sys.executable}"],
+                cwd=self.folder, env=PLAIN, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream,
+                start_new_session=True,
+            )  # fmt: skip
+
+        def ready() -> bool:
+            assert self.process is not None
+            assert self.process.poll() is None, self.log.read_text()
+            return "Ctrl-C stops it" in self.log.read_text()
+
+        until(ready, seconds=180, what="make run's welcome")
+        return self.log.read_text()
+
+    def family(self) -> set[int]:
+        """The ids of all processes that make started, and theirs."""
+        assert self.process is not None
+        parents = {}
+        for line in subprocess.run(
+            ["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True
+        ).stdout.splitlines():
+            pid, parent = map(int, line.split())
+            parents[pid] = parent
+        found = {self.process.pid}
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return found
+
+    def stop(self, number: int) -> None:
+        """Sends a signal as a terminal does, to the whole foreground group, and waits for the end."""
+        assert self.process is not None
+        os.killpg(self.process.pid, number)
+        self.process.wait(timeout=60)
+
+    def signs_in(self, name: str, password: str) -> bool:
+        """Whether the admin lets this account in."""
+        cookies = http.cookiejar.CookieJar()
+        visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
+        page = visitor.open(f"{self.address}/admin/login/").read().decode()
+        token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
+        assert token is not None
+        form = {"username": name, "password": password, "csrfmiddlewaretoken": token[1], "next": "/admin/"}
+        answer = visitor.open(f"{self.address}/admin/login/", urllib.parse.urlencode(form).encode())
+        return str(answer.url) == f"{self.address}/admin/"
+
+
+def lives(pid: int) -> bool:
+    """Whether there is a process of this id that is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def clone(tmp_path: Path) -> Iterator[Clone]:
+    """A fresh copy; whatever it started is ended afterwards."""
+    made = Clone(tmp_path / "quorum")
+    yield made
+    if made.process is not None and made.process.poll() is None:
+        made.stop(signal.SIGTERM)
+
+
+def test_make_run_starts_tells_how_to_sign_in_keeps_all_and_stops_all(clone: Clone) -> None:
+    said = clone.make_run()
+    assert f"Quorum runs at  {clone.address}" in said
+    account = re.search(r"Admin account +(\w+) +password (\S+)", said)
+    assert account is not None
+    name, password = account.groups()
+    assert clone.signs_in(name, password)
+    for number in (1, 2, 3):
+        assert re.search(rf"^  {number}\. ", said, re.MULTILINE)
+
+    started = clone.family()
+    assert len(started) >= 5  # make, the script, the server and its children, the worker
+    clone.stop(signal.SIGINT)
+    assert [pid for pid in started if lives(pid)] == []
+
+    said = clone.make_run()
+    assert password not in said
+    assert "manage.py ensure_admin --reset" in said
+    assert "Loading the demo" not in said
+    assert "Collecting static files" not in said
+    assert clone.signs_in(name, password)
+
+    started = clone.family()
+    clone.stop(signal.SIGTERM)
+    assert [pid for pid in started if lives(pid)] == []
+
+
+def test_when_a_part_dies_by_itself_the_rest_is_stopped_and_it_is_told(clone: Clone) -> None:
+    clone.make_run()
+    started = clone.family()
+    table = subprocess.run(
+        ["ps", "-e", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True
+    )
+    (worker,) = [
+        int(line.split()[0])
+        for line in table.stdout.splitlines()
+        if "config.worker" in line and int(line.split()[0]) in started
+    ]
+    os.kill(worker, signal.SIGKILL)
+    assert clone.process is not None
+    assert clone.process.wait(timeout=60) != 0
+    assert "The background worker ended by itself (exit code -9)." in clone.log.read_text()
+    assert [pid for pid in started if lives(pid)] == []
+
+
+def test_a_new_password_can_be_had_by_command(clone: Clone) -> None:
+    environment = PLAIN | {"DATA_DIR": str(clone.folder / "var")}
+
+    def manage(*arguments: str) -> str:
+        return subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=clone.folder, env=environment, capture_output=True, text=True, check=True,
+        ).stdout.strip()  # fmt: skip
+
+    manage("migrate", "--verbosity", "0")
+    first = manage("ensure_admin")
+    assert manage("ensure_admin").startswith("The admin account admin is there")
+    second = manage("ensure_admin", "--reset")
+    assert first.split()[0] == second.split()[0] == "admin"
+    assert first.split()[1] != second.split()[1]

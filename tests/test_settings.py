@@ -1,0 +1,156 @@
+"""Settings come from the environment, and the dangerous ones are caught."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.db import connection
+from django.test import Client
+
+from tests.installations import ROOT, Installation
+
+
+def ask(folder: Path, expression: str, **environment: str) -> str:
+    """What `expression` over the settings is in a new process with only this environment."""
+    done = run(folder, f"from django.conf import settings\nprint({expression})", **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def run(folder: Path, code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a few lines with only this environment."""
+    base = {"PATH": os.environ["PATH"], "DJANGO_SETTINGS_MODULE": "config.settings", "DATA_DIR": str(folder)}
+    return subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=base | environment, capture_output=True, text=True
+    )
+
+
+def check(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`manage.py check` with only this environment."""
+    base = {"PATH": os.environ["PATH"], "DATA_DIR": str(folder)}
+    return subprocess.run(
+        [sys.executable, "manage.py", "check", *arguments],
+        cwd=ROOT, env=base | environment, capture_output=True, text=True,
+    )  # fmt: skip
+
+
+def test_a_new_installation_makes_a_secret_key_that_only_its_owner_reads(tmp_path: Path) -> None:
+    folder = tmp_path / "not there yet"
+    first = ask(folder, "settings.SECRET_KEY")
+    assert len(first) > 50
+    assert stat.S_IMODE((folder / "secret_key").stat().st_mode) == 0o600
+    assert ask(folder, "settings.SECRET_KEY") == first
+
+
+def test_processes_that_start_together_agree_on_the_secret_key(tmp_path: Path) -> None:
+    code = "from django.conf import settings\nprint(settings.SECRET_KEY)"
+    environment = {"PATH": os.environ["PATH"], "DATA_DIR": str(tmp_path)}
+    environment["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    together = [
+        subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=subprocess.PIPE)
+        for _ in range(4)
+    ]
+    assert len({process.communicate()[0] for process in together}) == 1
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["secret_key"]
+
+
+def test_a_secret_key_that_was_cut_short_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "secret_key").write_text("short")
+    done = run(tmp_path, "from django.conf import settings\nsettings.DEBUG")
+    assert done.returncode != 0
+    assert "is cut short: expected 50 characters or more" in done.stderr.splitlines()[-1]
+
+
+def test_the_embedded_default_is_sqlite_and_a_broker_of_files_in_the_data_folder(tmp_path: Path) -> None:
+    told = ask(
+        tmp_path,
+        "settings.DATABASES['default']['NAME'], settings.CELERY_BROKER_URL, settings.MEDIA_ROOT.parent",
+    )
+    assert told == f"{tmp_path / 'quorum.sqlite3'} filesystem://localhost {tmp_path}"
+
+
+def test_two_variables_switch_to_postgresql_and_redis(tmp_path: Path) -> None:
+    told = ask(
+        tmp_path,
+        "settings.DATABASES['default']['ENGINE'], settings.CELERY_BROKER_URL",
+        DATABASE_URL="postgres://quorum@127.0.0.1/quorum",
+        CELERY_BROKER_URL="redis://127.0.0.1/3",
+    )
+    assert told == "django.db.backends.postgresql redis://127.0.0.1/3"
+
+
+def test_sqlite_waits_its_turn_and_writes_through_to_the_disk(
+    installation_on: Callable[[str], Installation],
+) -> None:
+    code = (
+        "import json\nfrom django.db import connection\n"
+        "def told(name):\n"
+        "    with connection.cursor() as c: return c.execute(f'PRAGMA {name}').fetchone()[0]\n"
+        "print(json.dumps([told(n) for n in ('journal_mode', 'synchronous', 'foreign_keys', 'busy_timeout')]))"
+    )
+    full = 2
+    assert json.loads(installation_on("sqlite").python(code)) == ["wal", full, 1, 30_000]
+
+
+@pytest.mark.django_db
+def test_the_tests_themselves_run_on_a_database_that_checks_foreign_keys() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("PRAGMA foreign_keys")
+        assert cursor.fetchone() == (1,)
+
+
+def test_a_public_server_passes_djangos_deployment_check(tmp_path: Path) -> None:
+    done = check(
+        tmp_path, "--deploy", "--fail-level", "WARNING", HTTPS="true", ALLOWED_HOSTS="quorum.example.org"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "no issues" in done.stdout + done.stderr
+
+
+def test_the_deployment_check_names_what_a_public_server_lacks(tmp_path: Path) -> None:
+    done = check(tmp_path, "--deploy", "--fail-level", "WARNING")
+    assert done.returncode == 1
+    assert "ALLOWED_HOSTS does not name the host under which people reach this server" in done.stderr
+    assert "HTTPS is off: passwords and judgments cross the network in the clear" in done.stderr
+
+
+def test_uploads_inside_the_public_files_are_refused(tmp_path: Path) -> None:
+    done = check(tmp_path, STATIC_ROOT=str(tmp_path))
+    assert done.returncode == 1
+    assert "lie within the public static files" in done.stderr
+
+
+@pytest.mark.django_db
+def test_pages_of_the_admin_alone_may_evaluate_code(client: Client) -> None:
+    admin = client.get("/admin/login/").headers["Content-Security-Policy"]
+    elsewhere = client.get("/no-such-page/").headers["Content-Security-Policy"]
+    assert "'unsafe-eval'" in admin
+    assert "unsafe" not in elsewhere
+    assert "script-src 'self'" in elsewhere
+    assert "default-src 'none'" in elsewhere
+
+
+def test_a_message_with_a_line_break_stays_one_line_of_the_log(tmp_path: Path) -> None:
+    done = run(
+        tmp_path,
+        "import django, logging\ndjango.setup()\nlogging.getLogger('quorum').warning('one\\nERROR two')",
+    )
+    assert done.stderr.rstrip().endswith("WARNING quorum: one\\nERROR two")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_static_files_are_served_under_names_that_change_with_them(
+    live_server_on: Callable[[str], Installation],
+) -> None:
+    installation = live_server_on("sqlite")
+    listed = json.loads((Path(installation.env["STATIC_ROOT"]) / "staticfiles.json").read_text())
+    plain, hashed = next((a, b) for a, b in listed["paths"].items() if a.endswith(".css"))
+    assert plain != hashed
+    with urllib.request.urlopen(f"{installation.url}/static/{hashed}") as answer:
+        assert "immutable" in answer.headers["Cache-Control"]
