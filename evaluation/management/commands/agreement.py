@@ -12,7 +12,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from evaluation.export.files import check_place, write_json
 from evaluation.judgment_files import JudgmentTable, read_judgment_table
-from evaluation.management.terminal import progress_bar
 from evaluation.provenance import plain
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
 from evaluation.statistics.errors import StatisticsError
@@ -20,6 +19,7 @@ from evaluation.statistics.resampling import RESAMPLES
 from judgments.errors import QuorumError
 from judgments.importers.errors import ImportProblem
 from judgments.kinds import KINDS
+from judgments.management.base import progress_bar
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.level}" for protocol, kind in KINDS.items())
 
