@@ -680,7 +680,8 @@ def test_no_page_holds_script_or_style_of_its_own(protocol: str) -> None:
 
 
 def test_a_page_of_twenty_triplets_is_light() -> None:
-    study = make_study(make_dataset(), units_per_hit=20, sampling={"pairs": {"MM": 6}, "references": 4})
+    exactly = {"sampling": {"pairs": {"MM": 5}, "references": 4}, "controls": {"per_hit": 0}}
+    study = make_study(make_dataset(), units_per_hit=20, **exactly)
     html, _ = work_of(study, joined(study))
     assert html.count("data-step ") == 20
     assert len(html.encode()) < 60_000
