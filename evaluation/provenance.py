@@ -63,3 +63,12 @@ class DataHash:
 def plain(value: float | None) -> float | None:
     """``value`` as JSON can hold it: an undefined figure is null."""
     return None if value is None or math.isnan(value) else float(value)
+
+
+def without_nan(value: Any) -> Any:
+    """``value`` for JSON: numbers that are undefined, at any depth, become null."""
+    if isinstance(value, dict):
+        return {key: without_nan(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(one) for one in value]
+    return plain(value) if isinstance(value, float) else value
