@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -32,17 +33,22 @@ def done(kind: str, **args: object) -> Job:
     return job
 
 
+def result_of(job: Job) -> dict[str, Any]:
+    assert job.result is not None
+    return dict(job.result)
+
+
 def test_a_job_aggregates_a_study(study: StudyOf) -> None:
     job = done("aggregate", study="toy-pairwise")
     assert job.state == "done"
-    assert job.result["judgments"] == 3
-    assert Analysis.objects.get(pk=job.result["analysis"]).result["counts"]["units"] == 1
+    assert result_of(job)["judgments"] == 3
+    assert Analysis.objects.get(pk=result_of(job)["analysis"]).result["counts"]["units"] == 1
     assert Consensus.objects.filter(study=study.study).count() == 2
 
 
 def test_a_job_evaluates_a_study(study: StudyOf) -> None:
     job = done("evaluate", study="toy-pairwise", metrics=["bleu-1"], tokenizer="v15")
-    found = Analysis.objects.get(pk=job.result["analysis"])
+    found = Analysis.objects.get(pk=result_of(job)["analysis"])
     assert found.what == "meta-evaluation"
     assert found.result["metrics"]["bleu-1"]["accuracy"]["HM"]["value"] == 1
 
@@ -76,6 +82,6 @@ def test_a_file_that_is_gone_or_was_never_made_is_not_there(study: StudyOf) -> N
 
 def test_a_job_s_result_cannot_lead_out_of_the_export_folder(study: StudyOf) -> None:
     job = done("export", study="toy-pairwise", format="csv")
-    job.result = job.result | {"file": "../../secret_key"}
+    job.result = result_of(job) | {"file": "../../secret_key"}
     with pytest.raises(NotThere):
         exported_file(job=job)
