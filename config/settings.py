@@ -1,9 +1,11 @@
 """Every setting, from the environment or `.env` (docs/install.md lists the variables)."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from django.core.exceptions import ImproperlyConfigured
 
 from config.installation import data_folder, load_secret_key
 
@@ -122,6 +124,11 @@ TEMPLATES = [
 
 # --- the database ---------------------------------------------------------------------------------
 if env.str("DATABASE_URL", default=""):
+    if urlsplit(env.str("DATABASE_URL")).scheme not in env.DB_SCHEMES:
+        raise ImproperlyConfigured(
+            "DATABASE_URL is not the address of a database; expected postgres://user:password@host:5432/name, "
+            "sqlite:////absolute/path, or nothing for SQLite in DATA_DIR."
+        )
     _database = env.db_url("DATABASE_URL")
 else:  # not as a URL: a folder's name may hold characters that mean something there
     _database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "quorum.sqlite3")}

@@ -6,6 +6,7 @@ needs to be told that it is too old.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -26,6 +27,11 @@ PYTHON = os.path.join(VENV, "bin", "python")
 OLDEST = (3, 11)
 STOP_SECONDS = 8
 START_SECONDS = 60
+MOST_RESTARTS = 5
+COMMANDS = {
+    "web server": ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
+    "background worker": ["config.worker", "--loglevel=WARNING"],
+}
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 BANNER = """
@@ -187,28 +193,44 @@ def run() -> None:
         environment.setdefault("OMP_NUM_THREADS", "1")
         account = prepare(environment)
         address = f"http://127.0.0.1:{port}"
-        for name, command in (
-            ("web server", ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"]),
-            ("background worker", ["config.worker", "--loglevel=WARNING"]),
-        ):
-            services[name] = subprocess.Popen(
-                [PYTHON, "-m", *command],
-                cwd=ROOT,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C reaches this script alone, which then ends them in order
-            )
+        for name in COMMANDS:
+            services[name] = start(name, environment)
         wait_for_answer(address, services)
         say(BANNER.format(address=address, account=_account_lines(account), data=data))
-        while True:
-            _check_alive(services)
-            time.sleep(0.5)
+        keep_running(services, environment)
     except Stopped:
         say("\nStopping ...")
     finally:
         for number in ends:
             signal.signal(number, signal.SIG_IGN)
         stop(services)
+
+
+def start(name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Starts a service in a session of its own: Ctrl-C reaches this script alone, which ends them in order."""
+    return subprocess.Popen(
+        [PYTHON, "-m", *COMMANDS[name]],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def keep_running(services: Services, environment: dict[str, str]) -> None:
+    """Looks after the services for ever; one that dies is started again, but not for ever."""
+    restarts = 0
+    while True:
+        for name, process in services.items():
+            if process.poll() is None:
+                continue
+            restarts += 1
+            if restarts > MOST_RESTARTS:
+                _check_alive(services)
+            say(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
+            _end_group(process)
+            services[name] = start(name, environment)
+        time.sleep(0.5)
 
 
 def prepare(environment: dict[str, str]) -> dict[str, str] | None:
@@ -276,11 +298,14 @@ def stop(services: Services) -> None:
             process.wait(max(end - time.monotonic(), 0.1))
         except subprocess.TimeoutExpired:
             say("Still at work; what it was doing is taken up at the next start.")
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue  # all of the group are gone, as they should be
+        _end_group(process)
         process.wait()
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends by force what is left of a service and its children; mostly nothing is."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 # --- make test, make lint -----------------------------------------------------------------------------

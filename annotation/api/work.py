@@ -207,7 +207,11 @@ def _shown(claim: Claim, design: StudyDesign) -> dict[str, Any]:
         "id": str(assignment.pk),
         "expires_at": assignment.expires_at,
         "units": [
-            shown_unit(place, design=design, picture_url=lambda shown: picture_url(place=shown, assignment=assignment))
+            shown_unit(
+                place,
+                design=design,
+                picture_url=lambda shown: picture_url(place=shown, assignment=assignment),
+            )
             for place in claim.places
         ],
     }

@@ -15,6 +15,7 @@ from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from judgments import jobs, owners
 from judgments.models import Job
@@ -91,6 +92,12 @@ def test_a_kind_that_nobody_registered_is_refused_with_the_known_ones() -> None:
 def test_a_kind_cannot_be_registered_for_two_handlers() -> None:
     with pytest.raises(ValueError, match="'make-groups' is registered twice"):
         jobs.register("make-groups", "somewhere.else")
+
+
+def test_every_kind_of_long_work_leads_to_a_function() -> None:
+    assert set(jobs.handlers()) >= {"import_dataset", "generate_hits", "rehearse", "aggregate", "export"}
+    for path in jobs.handlers().values():
+        assert callable(import_string(path))
 
 
 @pytest.mark.django_db
