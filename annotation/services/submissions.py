@@ -15,6 +15,7 @@ from annotation.models import Assignment, Judgment, ProblemReport, Worker
 from annotation.presentation import Place, places_of
 from judgments.errors import NotThere
 from judgments.kinds import KINDS, Kind
+from judgments.models import HITUnit
 
 MOST_SECONDS = 86_400.0
 
@@ -95,7 +96,7 @@ def _lock(assignment: Assignment) -> Assignment:
 
 
 def _count(assignment: Assignment) -> int:
-    return assignment.hit.places.count() if assignment.hit else 0
+    return HITUnit.objects.filter(hit_id=assignment.hit_id).count() if assignment.hit_id else 0
 
 
 def _refuse_ended(assignment: Assignment) -> None:

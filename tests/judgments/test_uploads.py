@@ -64,7 +64,9 @@ def test_what_was_unpacked_is_gone_afterwards_and_the_upload_once_it_is_discarde
     upload = keep("set.zip", packed(("a.txt", b"1")))
     with uploads.opened(upload):
         pass
-    assert [path.name for path in (data_folder / "uploads" / upload).iterdir() if "unpacked" in path.name] == []
+    assert [
+        path.name for path in (data_folder / "uploads" / upload).iterdir() if "unpacked" in path.name
+    ] == []
     uploads.discard(upload)
     assert list((data_folder / "uploads").iterdir()) == []
     with pytest.raises(UploadRefused, match="upload them again"), uploads.opened(upload):
