@@ -44,15 +44,15 @@ def signature(name: str, settings: dict[str, Any]) -> str:
 class DataHash:
     """SHA-256 over judgments in the order of units, then of workers' names.
 
-    It changes with any answer, and not with row ids, times, or the database.
+    It changes with any answer and with whether it is used, and not with row ids, times, or the database.
     """
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
-    def add(self, unit: str, worker: str, answer: Any, set_aside: bool) -> None:
+    def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
         """Take in one judgment."""
-        line = json.dumps([unit, worker, answer, bool(set_aside)], ensure_ascii=False, sort_keys=True)
+        line = json.dumps([unit, worker, answer, bool(used)], ensure_ascii=False, sort_keys=True)
         self._hash.update(f"{line}\n".encode())
 
     def hexdigest(self) -> str:
@@ -63,3 +63,12 @@ class DataHash:
 def plain(value: float | None) -> float | None:
     """``value`` as JSON can hold it: an undefined figure is null."""
     return None if value is None or math.isnan(value) else float(value)
+
+
+def without_nan(value: Any) -> Any:
+    """``value`` for JSON: numbers that are undefined, at any depth, become null."""
+    if isinstance(value, dict):
+        return {key: without_nan(one) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(one) for one in value]
+    return plain(value) if isinstance(value, float) else value

@@ -208,7 +208,7 @@ def _is_row(line: str) -> bool:
     """Whether a file that begins with this line holds JSON lines."""
     try:
         value = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):  # whatever it is, it is no row
         return False
     return isinstance(value, dict) and {"image", "caption"} <= value.keys()
 
@@ -217,11 +217,13 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
     for number, line in lines:
         if not line.strip():
             continue
+        place = f"{path}, line {number}"
         try:
             value = json.loads(line)
         except ValueError as error:
-            raise InvalidFile(f"{path}, line {number}: {_json_fault(error)}") from error
-        place = f"{path}, line {number}"
+            raise InvalidFile(f"{place}: {_json_fault(error)}") from error
+        except RecursionError as error:
+            raise InvalidFile(f"{place}: is nested too deeply, expected a caption") from error
         if not isinstance(value, dict):
             raise InvalidFile(f"{place}: found {_shown(value)}, expected an object with image and caption")
         system = value.get("system")

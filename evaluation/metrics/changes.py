@@ -21,7 +21,9 @@ def _porter(words: Words) -> Words:
 
 
 def _porter_1980(words: Words) -> Words:
-    return words.mapped(stemming.porter_1980)
+    stems = words.mapped(stemming.porter_1980)
+    # By the paper's rules nothing is left of the word `s`; programs that join stems with blanks lose it.
+    return stems.without(np.array([stem == "" for stem in stems.vocabulary], dtype=bool))
 
 
 def _without_stop_words(words: Words) -> Words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -112,3 +113,8 @@ class Graded(CrossedKind):
             )
             for unit, mean, counts in rows
         }
+
+    def leaning(self, qualities: Sequence[float]) -> list[float]:
+        """The nearer a grade to the quality, the likelier: a factor of e for each grade of distance."""
+        weights = [math.exp(-abs(grade - qualities[0])) for grade in self.values]
+        return [weight / sum(weights) for weight in weights]

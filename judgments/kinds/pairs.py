@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -126,3 +127,8 @@ class PairKind(Kind):
             )
             for unit, value, counts, share, margin, tie in rows
         }
+
+    def leaning(self, qualities: Sequence[float]) -> list[float]:
+        """A logistic curve over the difference: 0.95 for a person's caption against one of another image."""
+        first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
+        return [first, 1 - first]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -122,3 +123,8 @@ class Relevance(CrossedKind):
             )
             for unit, yes, n, share, relevant in rows
         }
+
+    def leaning(self, qualities: Sequence[float]) -> list[float]:
+        """Even odds at the middle of the scale; 0.05 for a caption of another image."""
+        yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
+        return [1 - yes, yes]

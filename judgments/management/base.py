@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import time
+from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,30 +11,41 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 
 from judgments.errors import QuorumError
 from judgments.services.generation import Progress as Report
+from judgments.services.generation import no_progress
 from judgments.services.importing import ImportSummary
+
+SILENT_SECONDS = 1.0
 
 
 class QuorumCommand(BaseCommand):
     """A command that does its work itself and has stored everything when it returns.
 
-    ``example`` is shown by ``--help``. A named error ends the command with its one sentence and exit code 1.
+    ``example`` ends ``--help``, which keeps the line breaks of ``help``. An error that ``named_errors`` lists ends the
+    command with its one sentence and exit code 1.
     """
 
     example = ""
+    named_errors: tuple[type[Exception], ...] = (QuorumError,)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """``--help`` ends with the example."""
-        return super().create_parser(prog_name, subcommand, epilog=f"Example: {self.example}", **kwargs)
+        """``--help`` as written, with the example."""
+        return super().create_parser(
+            prog_name,
+            subcommand,
+            epilog=f"Example:\n  {self.example}",
+            formatter_class=RawDescriptionHelpFormatter,
+            **kwargs,
+        )
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Named errors and unusable paths become one line."""
         try:
             return super().execute(*args, **options)
-        except QuorumError as error:
+        except self.named_errors as error:
             raise CommandError(str(error)) from error
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
@@ -56,19 +68,22 @@ class QuorumCommand(BaseCommand):
 
 @contextmanager
 def progress_bar() -> Iterator[Report]:
-    """A report function ``(share, words)`` that draws a bar where standard error is a terminal.
-
-    The bar appears after the first report that comes with more than a second of work ahead; rich redraws it ten
-    times a second whatever the number of reports.
-    """
-    console = Console(file=sys.stderr)
+    """A report function ``(share, words)`` that draws a bar where standard error is a terminal and the work takes
+    longer than a second."""
+    console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda share, words: None
+        yield no_progress
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=1.0)
-        yield lambda share, words: bar.update(task, completed=share, description=words)
+    started = time.monotonic()
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task("", total=1.0, visible=False)
+
+        def show(share: float, words: str) -> None:
+            bar.update(
+                task, completed=share, description=words, visible=time.monotonic() - started > SILENT_SECONDS
+            )
+
+        yield show
 
 
 def folder_of(path: Path) -> Path:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.export.files import check_place, write_json
 from evaluation.judgment_files import JudgmentTable, read_judgment_table
-from evaluation.management.terminal import progress_bar
 from evaluation.provenance import plain
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
 from judgments.errors import QuorumError
-from judgments.importers.errors import ImportProblem
 from judgments.kinds import KINDS
+from judgments.management.base import QuorumCommand, progress_bar
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.level}" for protocol, kind in KINDS.items())
 
@@ -33,23 +31,17 @@ of alpha; "units", "workers" and "judgments" count them all the same.
 
 Without --level, values are compared at the level of the file's protocol, else nominally:
 {_PROTOCOLS}.
-
-Example:
-  manage.py agreement judgments.jsonl --level ordinal --output agreement.json
 """
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     """Reads the file, prints or writes the JSON, and says on the side what it left out."""
 
     help = HELP
+    example = "manage.py agreement judgments.jsonl --level ordinal --output agreement.json"
+    named_errors = (QuorumError, StatisticsError)
     # Figures of a file: neither a database nor the rest of the site needs to be in order.
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs
-        )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="PATH", help="judgments: JSON lines or CSV")
@@ -64,33 +56,30 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         chosen: str | None = options["level"]
         output: Path | None = options["output"]
-        try:
-            if output is not None:
-                check_place(output)
-            table = self._read(options["path"], chosen, options["encoding"])
-            level = chosen or table.level
-            if level != "nominal" and table.values.dtype == object:
-                # The protocol asked for numbers and a text was found: reading again names its line.
-                table = self._read(options["path"], level, options["encoding"])
-            result = alpha_of_judgments(
-                table.units,
-                table.workers,
-                table.values,
-                level,
-                resamples=options["resamples"],
-                seed=options["seed"],
-            )
-            figures = {
-                "alpha": {name: plain(getattr(result, name)) for name in ("value", "low", "high")},
-                "level": level,
-                "units": result.units,
-                "workers": result.raters,
-                "judgments": result.judgments,
-            }
-            if output is not None:
-                write_json(output, figures)
-        except (ImportProblem, StatisticsError, QuorumError) as error:
-            raise CommandError(str(error)) from error
+        if output is not None:
+            check_place(output)
+        table = self._read(options["path"], chosen, options["encoding"])
+        level = chosen or table.level
+        if level != "nominal" and table.values.dtype == object:
+            # The protocol asked for numbers and a text was found: reading again names its line.
+            table = self._read(options["path"], level, options["encoding"])
+        result = alpha_of_judgments(
+            table.units,
+            table.workers,
+            table.values,
+            level,
+            resamples=options["resamples"],
+            seed=options["seed"],
+        )
+        figures = {
+            "alpha": {name: plain(getattr(result, name)) for name in ("value", "low", "high")},
+            "level": level,
+            "units": result.units,
+            "workers": result.raters,
+            "judgments": result.judgments,
+        }
+        if output is not None:
+            write_json(output, figures)
         self._say_aside(table, result.reason, result.note)
         if output is None:
             self.stdout.write(json.dumps(figures, indent=1))

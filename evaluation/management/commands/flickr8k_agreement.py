@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
 from evaluation.export.files import check_place, write_json
 from evaluation.flickr8k_agreement import (
@@ -18,34 +17,28 @@ from evaluation.flickr8k_agreement import (
     Flickr8kAgreement,
     flickr8k_agreement,
 )
-from evaluation.provenance import plain
+from evaluation.provenance import without_nan
 from evaluation.statistics.agreement import AgreementResult, ThresholdAgreement
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES, Estimate
 from judgments.errors import QuorumError
-from judgments.importers.errors import ImportProblem
+from judgments.management.base import QuorumCommand
 
 HELP = """\
 The agreement figures of Hodosh, Young and Hockenmaier 2013 (H13) on Flickr8k, computed from the files
 the authors released and printed beside the published ones, with 95 % bootstrap intervals over pairs and
 the convention behind each number in words. No database is needed. FOLDER holds ExpertAnnotations.txt and
 CrowdFlowerAnnotations.txt.
-
-Example:
-  manage.py flickr8k_agreement data/flickr8k
 """
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     """Computes the figures, prints them with their conventions, and writes them as JSON on request."""
 
     help = HELP
+    example = "manage.py flickr8k_agreement data/flickr8k"
+    named_errors = (QuorumError, StatisticsError)
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs
-        )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("folder", type=Path, metavar="FOLDER", help="the two files' folder")
@@ -57,16 +50,11 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         output: Path | None = options["output"]
-        try:
-            if output is not None:
-                check_place(output)
-            figures = flickr8k_agreement(
-                options["folder"], resamples=options["resamples"], seed=options["seed"]
-            )
-            if output is not None:
-                write_json(output, _document(figures))
-        except (ImportProblem, StatisticsError, QuorumError) as error:
-            raise CommandError(str(error)) from error
+        if output is not None:
+            check_place(output)
+        figures = flickr8k_agreement(options["folder"], resamples=options["resamples"], seed=options["seed"])
+        if output is not None:
+            write_json(output, _document(figures))
         for line in _report(figures):
             self.stdout.write(line)
         if output is not None:
@@ -74,17 +62,10 @@ class Command(BaseCommand):
 
 
 def _document(figures: Flickr8kAgreement) -> dict[str, Any]:
-    document: dict[str, Any] = _without_nan(asdict(figures))
+    document: dict[str, Any] = without_nan(asdict(figures))
     document["alpha_interval"]["published"] = PUBLISHED_ALPHA
     document["kappa"]["published"] = PUBLISHED_KAPPA
     return document
-
-
-def _without_nan(value: Any) -> Any:
-    """A file of few pairs may leave a figure undefined, which JSON says as null."""
-    if isinstance(value, dict):
-        return {key: _without_nan(one) for key, one in value.items()}
-    return plain(value) if isinstance(value, float) else value
 
 
 def _report(figures: Flickr8kAgreement) -> list[str]:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
+import json
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from django.core.management.base import CommandParser
 
-from evaluation.management.output import as_json, write_whole
+from evaluation.export.files import check_place, write_json
 from evaluation.metrics import MetricsError
 from evaluation.metrics.files import DEFAULT_METRICS, score_files
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.text import TOKENIZERS
+from evaluation.provenance import without_nan
+from judgments.errors import QuorumError
+from judgments.management.base import QuorumCommand, progress_bar
 
 _METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
 
@@ -27,23 +28,17 @@ captions that name no system belong to one named after the file.
 
 Metrics:
 {_METRICS}
-
-Example:
-  manage.py score --candidates results.json --references captions.json --metrics cider-d,bleu-4
 """
 
 
-class Command(BaseCommand):
+class Command(QuorumCommand):
     """Reads both files, prints or writes the JSON, and says on the side what a reader should know."""
 
     help = HELP
+    example = "manage.py score --candidates results.json --references captions.json --metrics cider-d,bleu-4"
+    named_errors = (QuorumError, MetricsError)
     # Figures of files: neither a database nor the rest of the site needs to be in order.
     requires_system_checks = []
-
-    def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        return super().create_parser(
-            prog_name, subcommand, formatter_class=argparse.RawDescriptionHelpFormatter, **kwargs
-        )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -67,36 +62,22 @@ class Command(BaseCommand):
         parser.add_argument("--output", type=Path, metavar="PATH", help="write the JSON here")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        metrics = [name.strip() for name in options["metrics"].split(",") if name.strip()]
-        try:
-            figures = self._score(options["candidates"], options["references"], metrics, options["tokenizer"])
-        except MetricsError as error:
-            raise CommandError(str(error)) from error
+        output: Path | None = options["output"]
+        if output is not None:
+            check_place(output)
+        with progress_bar() as progress:
+            figures = score_files(
+                options["candidates"],
+                options["references"],
+                [name.strip() for name in options["metrics"].split(",") if name.strip()],
+                options["tokenizer"],
+                progress=lambda system: progress(0.5, f"Scoring {system}"),
+            )
+        figures = without_nan(figures)
         for warning in figures["warnings"]:
             self.stderr.write(f"Note: {warning}.")
-        if options["output"] is None:
-            self.stdout.write(as_json(figures), ending="")
+        if output is None:
+            self.stdout.write(json.dumps(figures, indent=2, ensure_ascii=False))
         else:
-            write_whole(options["output"], as_json(figures))
-            self.stdout.write(f"Written to {options['output']}.")
-
-    def _score(
-        self, candidates: Path, references: Path, metrics: list[str], tokenizer: str
-    ) -> dict[str, Any]:
-        console = Console(stderr=True)
-        with Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        ) as progress:
-            task = progress.add_task("Reading files", total=None)
-            return score_files(
-                candidates,
-                references,
-                metrics,
-                tokenizer,
-                progress=lambda system: progress.update(task, description=f"Scoring {system}"),
-            )
+            write_json(output, figures)
+            self.stdout.write(f"Written to {output}.")

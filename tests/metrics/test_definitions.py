@@ -1,0 +1,127 @@
+"""The vectorised metrics against their definitions, on whatever captions hypothesis thinks of."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluation.metrics import score
+from tests.metrics import plainly
+
+# Few words, so that n-grams repeat and meet.
+CAPTION = st.lists(st.sampled_from(["a", "dog", "cat", "runs", "the"]), max_size=7).map(" ".join)
+REFERENCES = st.lists(CAPTION, min_size=1, max_size=4)
+TASK = st.lists(st.tuples(CAPTION, REFERENCES), min_size=1, max_size=6)
+EXACT: dict[str, Any] = {"rel": 1e-9, "abs": 1e-12}
+
+
+@settings(deadline=None, max_examples=60)
+@given(TASK, st.none() | st.lists(REFERENCES, min_size=1, max_size=4))
+def test_scores_follow_from_the_definitions(
+    task: list[tuple[str, list[str]]], corpus: list[list[str]] | None
+) -> None:
+    candidates, references = [pair[0] for pair in task], [pair[1] for pair in task]
+    documents = references if corpus is None else corpus
+    found = score(
+        candidates,
+        references,
+        metrics=["bleu-1", "bleu-4", "rouge-l", "cider-d", "cider", "cider-logn"],
+        tokenizer="space",
+        document_corpus=corpus,
+        stem="none",
+    ).scores
+    for i, (candidate, own) in enumerate(task):
+        expected = {
+            "bleu-1": plainly.bleu(candidate, own, 1),
+            "bleu-4": plainly.bleu(candidate, own, 4),
+            "rouge-l": plainly.rouge_l(candidate, own),
+            "cider-d": plainly.cider(candidate, own, documents, clipped=True),
+            "cider": plainly.cider(candidate, own, documents),
+            "cider-logn": plainly.cider(candidate, own, documents, logn=True),
+        }
+        assert {name: found[name].images[i] for name in expected} == pytest.approx(expected, **EXACT)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(CAPTION, min_size=1, max_size=6), REFERENCES)
+def test_candidates_that_share_a_reference_list_score_as_if_each_had_its_own(
+    candidates: list[str], references: list[str]
+) -> None:
+    metrics = ["bleu-4", "rouge-l", "cider-d", "cider-max", "bleu-pre", "rouge-h13"]
+    corpus = [references, ["a cat"], ["the dog runs"]]
+    together = score(candidates, [references] * len(candidates), metrics, "space", corpus)
+    for i, candidate in enumerate(candidates):
+        alone = score([candidate], [list(references)], metrics, "space", corpus)
+        for name in metrics:
+            assert together.scores[name].images[i] == pytest.approx(alone.scores[name].images[0], **EXACT)
+
+
+@pytest.mark.parametrize("length", [63, 64, 65, 200])
+def test_rouge_l_of_captions_beyond_a_machine_word_is_exact(length: int) -> None:
+    rng = np.random.default_rng(length)
+    candidate, reference = (
+        " ".join(rng.choice(["a", "b", "c", "d"], size=size).tolist()) for size in (length, length + 9)
+    )
+    found = score([candidate], [[reference]], ["rouge-l"], "space").scores["rouge-l"].corpus
+    assert found == pytest.approx(plainly.rouge_l(candidate, [reference]), **EXACT)
+
+
+def corpus_of_four() -> list[list[str]]:
+    return [["a dog runs", "a dog"], ["a cat sits"], ["a bird sings"], ["a fish swims"]]
+
+
+def test_cider_of_a_word_that_two_of_four_documents_hold_weighs_log_two() -> None:
+    documents = [["dog"], ["dog"], ["cat"], ["bird"]]
+    found = score(["dog cat", "cat"], [["dog"], ["cat"]], ["cider"], "space", documents, n=1).scores["cider"]
+    # The candidate's vector is (log 2, log 4) = log 2 (1, 2), the reference's (log 2, 0).
+    assert found.images == pytest.approx([1 / math.sqrt(5), 1.0], **EXACT)
+
+
+def test_the_papers_cider_drops_what_no_document_holds_and_the_later_code_weighs_it_log_n() -> None:
+    documents = [["dog"], ["cat"], ["bird"], ["fish"]]
+    found = score(["dog zebra"], [["dog"]], ["cider", "cider-logn"], "space", documents, n=1).scores
+    assert found["cider"].corpus == pytest.approx(1.0, **EXACT)
+    assert found["cider-logn"].corpus == pytest.approx(1 / math.sqrt(2), **EXACT)
+
+
+def test_cider_max_takes_the_best_reference_and_cider_the_mean() -> None:
+    documents = [["dog", "cat"], ["bird"], ["fish"]]
+    found = score(["dog"], [["dog", "cat"]], ["cider", "cider-max"], "space", documents, n=1).scores
+    assert found["cider"].corpus == pytest.approx(0.5, **EXACT)
+    assert found["cider-max"].corpus == pytest.approx(1.0, **EXACT)
+
+
+def test_cider_exp_weighs_the_orders_as_powers_of_e() -> None:
+    documents = [["dog cat"], ["bird"], ["fish"]]
+    found = score(["cat dog"], [["dog cat"]], ["cider", "cider-exp"], "space", documents, n=2).scores
+    # The words agree, the bigrams do not.
+    assert found["cider"].corpus == pytest.approx(0.5, **EXACT)
+    assert found["cider-exp"].corpus == pytest.approx(1 / (1 + math.e), **EXACT)
+
+
+def test_cider_noidf_lets_common_words_count_like_rare_ones() -> None:
+    documents = [["the dog"], ["the cat"]]
+    found = score(["the cat"], [["the dog"]], ["cider", "cider-noidf"], "space", documents, n=1).scores
+    assert found["cider"].corpus == pytest.approx(0.0, **EXACT)
+    assert found["cider-noidf"].corpus == pytest.approx(0.5, **EXACT)
+
+
+def test_cider_nostem_tells_dogs_from_dog() -> None:
+    documents = [["dog"], ["cat"]]
+    found = score(["dogs"], [["dog"]], ["cider", "cider-nostem"], "space", documents, n=1).scores
+    assert (found["cider"].corpus, found["cider-nostem"].corpus) == (1.0, 0.0)
+
+
+def test_a_wider_sigma_forgives_a_difference_in_length() -> None:
+    documents = corpus_of_four()
+    narrow, wide = (
+        score(["a dog runs far"], [["a dog runs"]], ["cider-d"], "space", documents, sigma=sigma).scores[
+            "cider-d"
+        ]
+        for sigma in (1.0, 100.0)
+    )
+    # The captions are one bigram apart.
+    assert narrow.corpus / wide.corpus == pytest.approx(math.exp(-0.5) / math.exp(-0.5e-4), **EXACT)

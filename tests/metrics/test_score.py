@@ -1,0 +1,157 @@
+"""The door: what may be handed in, what comes back, and what is said about what cannot be used."""
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluation.metrics import InvalidInput, MetricsError, UnavailableMetric, UnknownName, score
+from evaluation.metrics.registry import METRICS, PLANNED
+
+CANDIDATES = ["a dog runs", "two cats sleep"]
+REFERENCES = [["a dog runs fast", "the dog is running"], ["cats asleep"]]
+MANY = [[f"animal {number} runs"] for number in range(11)]
+
+
+def test_a_result_names_everything_that_is_needed_to_repeat_it() -> None:
+    found = score(CANDIDATES, REFERENCES, metrics=["cider-d", "bleu-4", "cider-logn", "bleu-pre"])
+    assert {name: one.signature for name, one in found.scores.items()} == {
+        "cider-d": "cider-d|n:4|sigma:6|tok:ptb|refs:1-2|df:corpus|v:1.0",
+        "bleu-4": "bleu-4|tok:ptb|refs:1-2|v:1.0",
+        "cider-logn": "cider-logn|n:4|stem:porter-1980|unseen:logn|tok:ptb|refs:1-2|df:corpus|v:1.0",
+        "bleu-pre": "bleu-pre|order:stop-first|tok:rouge|refs:1-2|v:1.0",
+    }
+    assert (found.tokenizer, found.version) == ("ptb", "1.0")
+
+
+def test_two_document_corpora_never_share_a_signature() -> None:
+    one, other = (
+        score(CANDIDATES, REFERENCES, ["cider"], document_corpus=corpus).scores["cider"].signature
+        for corpus in (MANY, [*MANY[:-1], ["something else"]])
+    )
+    assert one.startswith("cider|n:4|stem:porter|unseen:dropped|tok:ptb|refs:1-2|df:given-11-")
+    assert one != other
+
+
+def test_results_cannot_be_changed() -> None:
+    found = score(CANDIDATES, REFERENCES, ["bleu-1"])
+    with pytest.raises(FrozenInstanceError):
+        found.version = "2"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        found.scores["bleu-1"] = found.scores["bleu-1"]  # type: ignore[index]
+    with pytest.raises(ValueError, match="read-only"):
+        found.scores["bleu-1"].images[0] = 1.0
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_declared_metric_scores_every_caption(name: str) -> None:
+    found = score(CANDIDATES, REFERENCES, [name]).scores[name]
+    assert found.images.shape == (2,)
+    assert found.images.dtype == np.float64
+    assert np.isfinite(found.images).all()
+    assert found.signature.startswith(f"{name}|")
+
+
+@pytest.mark.parametrize("name", [name for name in METRICS if not name.startswith("bleu-")])
+def test_a_corpus_figure_is_the_mean_over_images(name: str) -> None:
+    found = score(CANDIDATES, REFERENCES, [name]).scores[name]
+    assert found.corpus == pytest.approx(found.images.mean())
+
+
+def test_a_bleu_corpus_figure_is_computed_from_summed_counts() -> None:
+    found = score(["a b c d", "x"], [["a b c d"], ["y"]], ["bleu-1"], "space").scores["bleu-1"]
+    assert found.corpus == pytest.approx(4 / 5)
+    assert found.images == pytest.approx([1.0, 0.0], abs=1e-9)
+
+
+def test_captions_without_any_word_score_nothing_and_break_nothing() -> None:
+    found = score(["", " ", "..."], [["a dog"], [""], ["...", ""]], list(METRICS))
+    for name, one in found.scores.items():
+        assert np.isfinite(one.images).all(), name
+        assert one.images[0] == 0.0, name
+
+
+def test_captions_may_come_as_arrays() -> None:
+    candidates: Any = np.array(CANDIDATES)
+    references: Any = [np.array(texts) for texts in REFERENCES]
+    found = score(candidates, references, ["bleu-1"]).scores["bleu-1"]
+    assert found.corpus == score(CANDIDATES, REFERENCES, ["bleu-1"]).scores["bleu-1"].corpus
+
+
+@pytest.mark.parametrize("name", PLANNED)
+def test_a_metric_that_is_not_there_yet_says_what_is(name: str) -> None:
+    with pytest.raises(UnavailableMetric, match=f"metric '{name}' is not available yet; available: bleu-1, "):
+        score(CANDIDATES, REFERENCES, [name])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"metrics": ["cidre-d"]}, r"unknown metric 'cidre-d'; did you mean 'cider-d'\? known: bleu-1"),
+        ({"tokenizer": "pbt"}, r"unknown tokenizer 'pbt'; did you mean 'ptb'\? known: ptb, space"),
+        ({"sigmo": 3}, r"unknown option of cider-d 'sigmo'; did you mean 'sigma'\? known: n, sigma"),
+        ({"order": "stop-first"}, r"unknown option of cider-d 'order'"),
+    ],
+)
+def test_an_unknown_name_is_answered_with_the_nearest_known_one(
+    arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UnknownName, match=message):
+        score(CANDIDATES, REFERENCES, **{"metrics": ["cider-d"], **arguments})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"candidates": "a dog"}, "candidates is a str, expected a sequence of str"),
+        ({"candidates": []}, "candidates is empty, expected at least one text"),
+        ({"candidates": ["a", None]}, r"candidates\[1\] is a NoneType, expected str"),
+        ({"candidates": ["a"]}, "1 candidates but 2 lists of references, expected as many"),
+        ({"references": "ab"}, "references is a str, expected a sequence of lists of str"),
+        ({"references": [["a"], "b"]}, r"references\[1\] is a str, expected a sequence of str"),
+        ({"references": [["a"], []]}, r"references\[1\] is empty, expected at least one text"),
+        ({"references": [["a"], ["b", 3]]}, r"references\[1\]\[1\] is a int, expected str"),
+        ({"document_corpus": []}, "document_corpus is empty, expected a list of references for each image"),
+        ({"document_corpus": [["a"], [b"b"]]}, r"document_corpus\[1\]\[0\] is a bytes, expected str"),
+        ({"metrics": "cider-d"}, "metrics is the text 'cider-d', expected a list of names"),
+        ({"metrics": []}, "metrics is empty, expected at least one name"),
+        ({"n": 0}, "option n is 0, expected a whole number from 1 to 9"),
+        ({"n": True}, "option n is True, expected a whole number from 1 to 9"),
+        ({"n": 2.5}, "option n is 2.5, expected a whole number from 1 to 9"),
+        ({"sigma": -1}, "option sigma is -1, expected a number from 1e-06 to 1e"),
+        ({"sigma": float("nan")}, "option sigma is nan, expected a number from 1e-06 to 1e"),
+        (
+            {"metrics": ["cider"], "stem": "lancaster"},
+            "option stem is 'lancaster', expected one of porter, porter-1980",
+        ),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_in_one_sentence(arguments: dict[str, Any], message: str) -> None:
+    given = {"candidates": CANDIDATES, "references": REFERENCES, "metrics": ["cider-d"], **arguments}
+    with pytest.raises(InvalidInput, match=message) as caught:
+        score(**given)
+    assert isinstance(caught.value, MetricsError)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_single_document_is_warned_of_as_every_weight_is_nothing() -> None:
+    found = score(["a dog"], [["a dog"]], ["cider-d", "bleu-1"])
+    assert found.scores["cider-d"].corpus == 0.0
+    assert found.warnings == (
+        "cider-d: the document corpus holds one distinct document, so that every n-gram in it weighs 0; "
+        "score more images at once or give document_corpus",
+    )
+
+
+def test_a_few_documents_are_warned_of_and_many_are_not() -> None:
+    few = score(CANDIDATES, REFERENCES, ["cider"])
+    assert few.warnings[0].startswith("cider: document frequencies rest on 2 distinct documents, too few")
+    assert score(CANDIDATES, REFERENCES, ["cider"], document_corpus=MANY).warnings == ()
+    assert score(CANDIDATES, REFERENCES, ["bleu-1"]).warnings == ()
+
+
+def test_an_option_holds_for_every_metric_that_has_it() -> None:
+    found = score(CANDIDATES, REFERENCES, ["cider", "cider-d", "bleu-1"], document_corpus=MANY, n=1)
+    assert "|n:1|" in found.scores["cider"].signature
+    assert "|n:1|" in found.scores["cider-d"].signature
