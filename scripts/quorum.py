@@ -29,9 +29,10 @@ OLDEST = (3, 11)
 STOP_SECONDS = 8
 START_SECONDS = 60
 MOST_RESTARTS = 5
+WEB, WORKER = "web server", "background worker"
 COMMANDS = {
-    "web server": ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
-    "background worker": ["config.worker", "--loglevel=WARNING"],
+    WEB: ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
+    WORKER: ["config.worker", "--loglevel=WARNING"],
 }
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
@@ -194,9 +195,9 @@ def run() -> None:
         environment.setdefault("OMP_NUM_THREADS", "1")
         account = prepare(environment)
         address = f"http://127.0.0.1:{port}"
-        for name in COMMANDS:
-            services[name] = start(name, environment)
+        services[WEB] = start(WEB, environment)
         wait_for_answer(address, services)
+        services[WORKER] = start(WORKER, environment)  # second, so that the pages are there sooner
         say(BANNER.format(address=address, account=_account_lines(account), data=data))
         keep_running(services, environment)
     except Stopped:
