@@ -1,9 +1,11 @@
 """Every setting, from the environment or `.env` (docs/install.md lists the variables)."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import environ
 from csp.constants import NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
+from django.core.exceptions import ImproperlyConfigured
 
 from config.installation import data_folder, load_secret_key
 
@@ -122,6 +124,11 @@ TEMPLATES = [
 
 # --- the database ---------------------------------------------------------------------------------
 if env.str("DATABASE_URL", default=""):
+    if urlsplit(env.str("DATABASE_URL")).scheme not in env.DB_SCHEMES:
+        raise ImproperlyConfigured(
+            "DATABASE_URL is not the address of a database; expected postgres://user:password@host:5432/name, "
+            "sqlite:////absolute/path, or nothing for SQLite in DATA_DIR."
+        )
     _database = env.db_url("DATABASE_URL")
 else:  # not as a URL: a folder's name may hold characters that mean something there
     _database = {"ENGINE": "django.db.backends.sqlite3", "NAME": str(DATA_DIR / "quorum.sqlite3")}
@@ -207,9 +214,12 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["judgments.api.permissions.IsStaff"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
+    "DEFAULT_FILTER_BACKENDS": ["config.api_pages.StrictFilters"],
+    "DEFAULT_PAGINATION_CLASS": "config.api_pages.CursorPages",
+    "PAGE_SIZE": 100,
     "DEFAULT_PARSER_CLASSES": ["config.api.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["config.api.ProblemRenderer"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "config.api.JSONAlone",
     "EXCEPTION_HANDLER": "config.api.problem_response",
     "TEST_REQUEST_DEFAULT_FORMAT": "json",
 }
@@ -218,7 +228,12 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Crowdsourced judgments of captions: studies, HITs, assignments, judgments and consensus.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SERVE_PERMISSIONS": ["judgments.api.permissions.NoWorker"],
+    "SERVE_PUBLIC": True,
+    "ENUM_NAME_OVERRIDES": {
+        "ProblemKind": "annotation.models.ProblemReport.What",
+        "ReportKind": "evaluation.models.Analysis.What",
+    },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",

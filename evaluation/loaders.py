@@ -85,7 +85,8 @@ def load_judgments(study: Study) -> JudgmentTable:
     columns: list[tuple[Any, ...]] = []
     for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=3):
         unit, key, worker, name, assignment, value, answer, control, set_aside, presented, seconds = row
-        data_hash.add(key, name, value if answer is None else answer, set_aside)
+        used = not set_aside and worker not in unused
+        data_hash.add(key, name, value if answer is None else answer, used)
         sided = bool(presented)
         on_left = FIRST_LEFT if presented == Judgment.Presented.FIRST_LEFT else SECOND_LEFT
         columns.append(
@@ -95,7 +96,7 @@ def load_judgments(study: Study) -> JudgmentTable:
                 assignments.setdefault(assignment, len(assignments)),
                 np.nan if value is None else value,
                 control,
-                not set_aside and worker not in unused,
+                used,
                 sided and value == on_left,
                 sided,
                 np.nan if seconds is None else seconds,
@@ -118,14 +119,20 @@ def load_judgments(study: Study) -> JudgmentTable:
 
 def hash_of_judgments(study: Study) -> str:
     """The data hash alone, of the judgments as they stand now: tells whether a result is older than the data."""
+    unused = unused_workers(study)
     rows = (
         Judgment.objects.filter(assignment__study=study)
         .order_by("unit__position", "unit_id", "pk")
-        .values_list("unit_id", "assignment__worker__name", "unit__key", "value", "answer", "set_aside")
-    )
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer",
+            "set_aside",
+        )
+    )  # fmt: skip
     data_hash = DataHash()
-    for _, name, key, value, answer, set_aside in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        data_hash.add(key, name, value if answer is None else answer, set_aside)
+    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+        _, name, worker, key, value, answer, set_aside = row
+        used = not set_aside and worker not in unused
+        data_hash.add(key, name, value if answer is None else answer, used)
     return data_hash.hexdigest()
 
 

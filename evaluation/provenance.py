@@ -44,15 +44,15 @@ def signature(name: str, settings: dict[str, Any]) -> str:
 class DataHash:
     """SHA-256 over judgments in the order of units, then of workers' names.
 
-    It changes with any answer, and not with row ids, times, or the database.
+    It changes with any answer and with whether it is used, and not with row ids, times, or the database.
     """
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
-    def add(self, unit: str, worker: str, answer: Any, set_aside: bool) -> None:
+    def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
         """Take in one judgment."""
-        line = json.dumps([unit, worker, answer, bool(set_aside)], ensure_ascii=False, sort_keys=True)
+        line = json.dumps([unit, worker, answer, bool(used)], ensure_ascii=False, sort_keys=True)
         self._hash.update(f"{line}\n".encode())
 
     def hexdigest(self) -> str:

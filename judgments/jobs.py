@@ -61,6 +61,11 @@ def register(kind: str, handler: str) -> None:
         raise ValueError(f"Job kind {kind!r} is registered twice: {_handlers[kind]} and {handler}.")
 
 
+def handlers() -> dict[str, str]:
+    """The registered kinds and the dotted paths of the functions that do them."""
+    return dict(_handlers)
+
+
 def enqueue(*, kind: str, args: dict[str, Any] | None = None, user: User | None = None) -> Job:
     """Writes the job's row and wakes a worker once the transaction around it is committed.
 

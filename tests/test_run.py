@@ -114,6 +114,19 @@ class Clone:
             found |= more
         return found
 
+    def worker(self) -> int:
+        """The id of the background worker's process; 0 when there is none."""
+        table = subprocess.run(
+            ["ps", "-e", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True
+        ).stdout
+        family = self.family()
+        found = [
+            int(line.split()[0])
+            for line in table.splitlines()
+            if " -m config.worker" in line and int(line.split()[0]) in family
+        ]
+        return found[0] if found else 0
+
     def stop(self, number: int) -> None:
         """Sends a signal as a terminal does, to the whole foreground group, and waits for the end."""
         assert self.process is not None
@@ -176,21 +189,16 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_and_stops_all(clone: Clo
     assert [pid for pid in started if lives(pid)] == []
 
 
-def test_when_a_part_dies_by_itself_the_rest_is_stopped_and_it_is_told(clone: Clone) -> None:
+def test_a_part_that_dies_is_started_again_and_it_is_told(clone: Clone) -> None:
     clone.make_run()
+    until(lambda: clone.worker() != 0, seconds=30, what="the worker")
+    killed = clone.worker()
+    os.kill(killed, signal.SIGKILL)
+    told = "The background worker ended by itself (exit code -9); starting it again."
+    until(lambda: told in clone.log.read_text(), seconds=30, what="the news of the worker's end")
+    until(lambda: clone.worker() not in {0, killed}, seconds=30, what="a new worker")
     started = clone.family()
-    table = subprocess.run(
-        ["ps", "-e", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=True
-    )
-    (worker,) = [
-        int(line.split()[0])
-        for line in table.stdout.splitlines()
-        if "config.worker" in line and int(line.split()[0]) in started
-    ]
-    os.kill(worker, signal.SIGKILL)
-    assert clone.process is not None
-    assert clone.process.wait(timeout=60) != 0
-    assert "The background worker ended by itself (exit code -9)." in clone.log.read_text()
+    clone.stop(signal.SIGINT)
     assert [pid for pid in started if lives(pid)] == []
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 from django.test import Client
+from playwright.sync_api import Page
 
 from tests.installations import ROOT, Installation
 
@@ -105,6 +106,13 @@ def test_the_tests_themselves_run_on_a_database_that_checks_foreign_keys() -> No
         assert cursor.fetchone() == (1,)
 
 
+def test_an_address_that_is_no_databases_is_told_in_one_line(tmp_path: Path) -> None:
+    done = check(tmp_path, DATABASE_URL="nonsense")
+    assert done.returncode == 1
+    assert done.stderr.startswith("DATABASE_URL is not the address of a database; expected postgres://")
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_public_server_passes_djangos_deployment_check(tmp_path: Path) -> None:
     done = check(
         tmp_path, "--deploy", "--fail-level", "WARNING", HTTPS="true", ALLOWED_HOSTS="quorum.example.org"
@@ -154,3 +162,17 @@ def test_static_files_are_served_under_names_that_change_with_them(
     assert plain != hashed
     with urllib.request.urlopen(f"{installation.url}/static/{hashed}") as answer:
         assert "immutable" in answer.headers["Cache-Control"]
+
+
+def test_a_browser_finds_nothing_to_complain_about_in_the_admin(
+    live_server_on: Callable[[str], Installation], page: Page
+) -> None:
+    installation = live_server_on("sqlite")
+    name, password = installation.manage("ensure_admin").split()
+    page.goto(f"{installation.url}/admin/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/admin/")
+    page.wait_for_load_state("networkidle")
+    assert page.locator("[x-cloak]").count() == 0  # Alpine, which evaluates its attributes, has run

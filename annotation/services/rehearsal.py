@@ -1,9 +1,9 @@
 """The rehearsal crowd: a design tried out before it costs money.
 
 Simulated workers join, take HITs, answer, return and submit through the services that people use. Each unit has a
-truth, drawn with the seed (for control items it is the expected answer), and each worker gets it right with a chance
-of their own. Afterwards the truth is compared with what the answers say together. Nothing here is a judgment of a
-person: study, workers and assignments are marked as simulated, and a study that holds people's judgments is refused.
+truth, and each worker gets it right with a chance of their own. Afterwards the truth is compared with what the answers
+say together. Nothing here is a judgment of a person: study, workers and assignments are marked as simulated, and a
+study that holds people's judgments is refused.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from annotation.services.submissions import submit_assignment
 from judgments.draws import rng_for
 from judgments.errors import WrongState
 from judgments.kinds import KINDS, Kind
-from judgments.models import HIT, Study, Unit
+from judgments.models import HIT, Caption, Output, Study, System, Unit
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
 ACCURACY = (0.75, 0.95)  # range of the careful workers' chances to be right
 DROP_OUT = 0.05  # chance that a worker returns a HIT instead of answering it
 SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
+# how good a caption is on the scale of grades: a person's for the image, a machine's for it, one of another image
+QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
 SPAMMER_SPEED = 0.2  # a spammer's seconds as a share of a careful worker's
 
 
@@ -156,21 +158,30 @@ def _crowd(study: Study, count: int, spammers: float, seed: int) -> list[Person]
 
 
 def _truths(study: Study, seed: int) -> dict[int, Any]:
-    """Unit id -> the right answer: for a control item what is expected, for triplets of one pair the same
-    winner, else drawn."""
+    """Unit id -> the right answer: for a control item what is expected, else drawn with the seed, leaning the way
+    people's answers do (QUALITY). Triplets of one pair share their truth."""
     kind = KINDS[study.protocol]
-    by_pair: dict[str, int] = {}
+    human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
+    outputs = Output.objects.filter(system__dataset=study.dataset).values_list(
+        "item_id", "caption_id", "system_id"
+    )
+    by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
     truths: dict[int, Any] = {}
-    rows = Unit.objects.filter(study=study).order_by("position").values_list(
-        "pk", "key", "pair__key", "control", "expected"
-    )  # fmt: skip
-    for pk, key, pair, control, expected in rows.iterator(2000):
-        if control:
-            truths[pk] = expected
+    rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
+    for unit in rows.iterator(2000):
+        if unit.control:
+            truths[unit.pk] = unit.expected
             continue
-        drawn = int(rng_for(seed, f"truth {pair or key}").choice(kind.values))
-        truths[pk] = by_pair.setdefault(pair, drawn) if pair else drawn
+        qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
+        rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
+        truths[unit.pk] = int(rng.choice(kind.values, p=kind.leaning(qualities)))
     return truths
+
+
+def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
+    if caption.item_id is not None:
+        return QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
+    return QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]
 
 
 def _answer_all(

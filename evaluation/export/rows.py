@@ -87,7 +87,7 @@ class JudgmentRows:
                 presented, simulated, accepted_at, submitted_at, seconds,
             ) = row  # fmt: skip
             used = not set_aside and worker_id not in unused
-            self.data_hash.add(unit, worker, value if answer is None else answer, set_aside)
+            self.data_hash.add(unit, worker, value if answer is None else answer, used)
             counts["judgments"] += 1
             counts["used" if used else "unused"] += 1
             counts["control"] += control

@@ -24,7 +24,7 @@ mpl.rcParams["svg.hashsalt"] = "quorum"
 
 # Drawn in this black, which becomes the colour of the page's text: right on light and on dark.
 INK = "#000001"
-INK_OPACITY, SOFT_OPACITY, FAINT_OPACITY = 1.0, 0.68, 0.22
+SOFT_OPACITY, LINE_OPACITY, FAINT_OPACITY = 0.68, 0.5, 0.22
 # Both readable on white and on the dark card, and told apart by people who see no red or green.
 ACCENT = "#2f6fdb"
 WARN = "#b4690e"
@@ -70,22 +70,15 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
     """One row a dot, the first on top, with its label to the left where ``named``."""
     for row, dot in enumerate(dots):
         colour = ACCENT if dot.accent else INK
-        alpha = INK_OPACITY if dot.accent else SOFT_OPACITY
         if dot.value is None:
             axes.text(
                 axes.get_xlim()[0], row, "–", color=INK, alpha=SOFT_OPACITY, fontsize=NORMAL, va="center"
             )
             continue
         if dot.low is not None and dot.high is not None:
-            axes.plot(
-                [dot.low, dot.high],
-                [row, row],
-                color=colour,
-                alpha=alpha,
-                linewidth=2,
-                solid_capstyle="round",
-            )
-        axes.plot([dot.value], [row], "o", color=colour, alpha=alpha, markersize=6.5, markeredgewidth=0)
+            ends = [dot.low, dot.high]
+            axes.plot(ends, [row, row], color=colour, alpha=LINE_OPACITY, linewidth=2, solid_capstyle="round")
+        axes.plot([dot.value], [row], "o", color=colour, markersize=6.5, markeredgewidth=0)
     axes.set_ylim(len(dots) - 0.4, -0.6)
     if not named:
         axes.set_yticks([])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from evaluation.figures.canvas import (
@@ -27,6 +27,7 @@ from evaluation.figures.canvas import (
 from evaluation.statistics.meta import wilson_interval
 
 MOST_NAMED = 30
+HOUR, DAY = 3600.0, 86_400.0
 NO_JUDGMENTS = "No judgments yet."
 NO_WORKERS = "No worker has finished a page of work yet."
 
@@ -44,13 +45,13 @@ def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str
     axes = figure.subplots()
     quiet_axes(axes)
     axes.grid(axis="y", color=INK, alpha=0.08, linewidth=0.8)
-    times = [date2num(datetime.fromisoformat(moment)) for moment, _ in timeline]
+    times = [datetime.fromisoformat(moment).timestamp() for moment, _ in timeline]
     counts = [count for _, count in timeline]
     axes.step([times[0], *times], [0, *counts], where="post", color=ACCENT, linewidth=2)
     axes.plot(times[-1:], counts[-1:], "o", color=ACCENT, markersize=6, markeredgewidth=0)
     wanted = progress["wanted"]
     axes.set_ylim(0, 1.12 * max(wanted, counts[-1], 1))
-    span = times[-1] - times[0] or 1 / 24
+    span = times[-1] - times[0] or HOUR
     axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
     if wanted:
         axes.axhline(wanted, color=INK, alpha=0.55, linewidth=1, linestyle=DASH)
@@ -62,14 +63,11 @@ def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str
         f"{counts[-1]:,}", (times[-1], counts[-1]), xytext=(8, 0), textcoords="offset points", fontsize=SMALL,
         color=ACCENT, va="center",
     )  # fmt: skip
-    locator = AutoDateLocator(maxticks=6)
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
-    axes.xaxis.get_offset_text().set(color=INK, alpha=SOFT_OPACITY, fontsize=SMALL)
+    _name_times(axes, times[0], span)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     axes.set_ylabel("judgments", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
-    figure.subplots_adjust(left=0.12, right=0.985, bottom=0.2, top=0.9)
+    figure.subplots_adjust(left=0.12, right=0.985, bottom=0.23, top=0.9)
     return to_svg(
         figure,
         name="progress",
@@ -77,6 +75,22 @@ def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str
         description=progress_sentence(progress),
         simulated=simulated,
     )
+
+
+def _name_times(axes: Axes, start: float, span: float) -> None:
+    """Four moments below the plot, in UTC: hours within two days, else days."""
+    days = span > 2 * DAY
+    moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
+    found = [datetime.fromtimestamp(moment, tz=UTC) for moment in moments]
+    labels = [f"{moment.day} {moment:%b}" if days else f"{moment:%H:%M}" for moment in found]
+    axes.set_xticks(moments, labels)
+    first, last = found[0].date(), found[-1].date()
+    words = (
+        f"{first.day} {first:%B %Y}"
+        if first == last
+        else f"{first.day} {first:%b} to {last.day} {last:%b %Y}"
+    )
+    axes.set_xlabel(f"{words} (UTC)", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
 
 
 def progress_sentence(progress: Mapping[str, Any]) -> str:

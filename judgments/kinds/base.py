@@ -113,3 +113,11 @@ class Kind(ABC):
     def is_right(self, value: int, expected: Any) -> bool:
         """Whether ``value`` is the right answer of a control item."""
         return value == expected
+
+    @abstractmethod
+    def leaning(self, qualities: Sequence[float]) -> list[float]:
+        """How a rehearsal draws a unit's truth: the chance of each of ``values``, given how good its captions are.
+
+        Args:
+            qualities: of the unit's first and, where there is one, second candidate, on the scale of grades 1 to 4.
+        """

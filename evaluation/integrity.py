@@ -1,0 +1,292 @@
+"""Every invariant that rows can break although no service breaks it: a damaged database, a bug, a manual edit.
+
+Each check is one function that yields a sentence per broken row; most invariants are besides held by database
+constraints, and are looked at here where a constraint cannot reach across tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from django.db.models import Count, Exists, F, OuterRef, Q
+from django.utils import timezone
+from pydantic import ValidationError
+
+from annotation.models import Assignment, Judgment
+from annotation.models.assignments import LIVE
+from evaluation.models import Analysis
+from judgments.kinds import KINDS
+from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
+from judgments.services.studies import design_of
+
+ROWS_AT_ONCE = 2_000
+DESIGNED = Study.Source.DESIGNED
+FINISHED = [Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED]
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Broken invariants, and notes about what is merely out of date; one sentence each."""
+
+    problems: list[str]
+    notes: list[str]
+
+
+Sentences = Iterator[str]
+
+
+def designs_can_be_read() -> Sentences:
+    """A study's stored design is a design, and names its slug, protocol and dataset."""
+    for study in Study.objects.select_related("dataset").order_by("slug"):
+        try:
+            design = design_of(study)
+        except ValidationError as error:
+            yield f"Study {study.slug}: its design cannot be read ({error.error_count()} errors)."
+            continue
+        stated = (design.slug, design.protocol, design.dataset)
+        if stated != (study.slug, study.protocol, study.dataset.name):
+            yield f"Study {study.slug}: its design is for {', '.join(stated)}."
+
+
+def drafts_are_empty() -> Sentences:
+    """HITs, units and pairs come with generation."""
+    for study in Study.objects.filter(state=Study.State.DRAFT).order_by("slug"):
+        if study.hits.exists() or study.units.exists() or study.pairs.exists():
+            yield f"Study {study.slug}: a draft, but it has HITs, units or pairs."
+
+
+def generated_studies_have_hits() -> Sentences:
+    """A designed study that is no draft has HITs."""
+    studies = Study.objects.filter(source=DESIGNED).exclude(state=Study.State.DRAFT)
+    for slug in studies.filter(hits=None).order_by("slug").values_list("slug", flat=True):
+        yield f"Study {slug}: past drafting, but it has no HIT."
+
+
+def units_stand_in_one_hit() -> Sentences:
+    """Each unit and control item of a designed study stands in exactly one HIT; a struck one in none."""
+    units = (
+        Unit.objects.filter(study__source=DESIGNED)
+        .annotate(count=Count("places"))
+        .exclude(Q(struck=False, count=1) | Q(struck=True, count=0))
+    )
+    for slug, key, struck, count in units.values_list("study__slug", "key", "struck", "count").iterator(
+        ROWS_AT_ONCE
+    ):
+        expected = "0, it was struck" if struck else "1"
+        yield f"Study {slug}: unit {key} stands in {count} HITs; expected {expected}."
+
+
+def rows_of_a_study_belong_together() -> Sentences:
+    """Units, pairs, HITs, assignments and images name the same study and dataset."""
+    places = HITUnit.objects.exclude(hit__study=F("unit__study"))
+    for hit, unit in places.values_list("hit__key", "unit__key").iterator(ROWS_AT_ONCE):
+        yield f"HIT {hit}: unit {unit} is another study's."
+    pairs = Unit.objects.filter(pair__isnull=False).exclude(pair__study=F("study"))
+    for slug, key in pairs.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: the pair of unit {key} is another study's."
+    items = Unit.objects.exclude(item__dataset=F("study__dataset"))
+    for slug, key in items.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: the image of unit {key} is another dataset's."
+    work = Assignment.objects.filter(hit__isnull=False).exclude(hit__study=F("study"))
+    for slug, pk in work.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: the HIT of assignment {pk} is another study's."
+    published = PublishedPair.objects.exclude(item__dataset=F("dataset"))
+    for name, key in published.values_list("dataset__name", "key").iterator(ROWS_AT_ONCE):
+        yield f"Dataset {name}: the image of published pair {key} is another dataset's."
+
+
+def pairs_have_units() -> Sentences:
+    """Each candidate pair of a designed study is judged by a unit; pairs of imports may only have a winner."""
+    pairs = CandidatePair.objects.filter(units=None).filter(
+        Q(study__source=DESIGNED) | Q(published_winner=None)
+    )
+    for slug, key in pairs.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: pair {key} has neither a unit nor a published winner."
+
+
+def pairs_name_known_references() -> Sentences:
+    """The references that a pair lists are captions of the dataset."""
+    known: dict[int, set[str]] = {}
+    rows = CandidatePair.objects.order_by("study_id", "pk")
+    for slug, dataset, key, references in rows.values_list(
+        "study__slug", "study__dataset_id", "key", "references"
+    ).iterator(ROWS_AT_ONCE):
+        if dataset not in known:
+            captions = Caption.objects.filter(dataset_id=dataset, role=Caption.Role.REFERENCE)
+            known = {dataset: set(captions.values_list("key", flat=True))}
+        missing = [reference for reference in references if reference not in known[dataset]]
+        if missing:
+            yield f"Study {slug}: pair {key} lists {len(missing)} references that are not there, {missing[0]} first."
+
+
+def slots_match_assignments() -> Sentences:
+    """Open slots and live assignments make up what a HIT asks for, and each sits in a seat of its own."""
+    hits = (
+        HIT.objects.filter(study__source=DESIGNED)
+        .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE)))
+        .exclude(open_slots=F("required") - F("live"))
+    )
+    names = ("study__slug", "key", "required", "open_slots", "live")
+    for slug, key, required, open_slots, live in hits.values_list(*names).iterator(ROWS_AT_ONCE):
+        yield (
+            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots "
+            f"and {live} live assignments."
+        )
+    seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
+    wrong = seats.filter(seat__gte=F("hit__required"))
+    for slug, pk, seat in wrong.values_list("study__slug", "pk", "seat").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: assignment {pk} sits in seat {seat}, which its HIT does not have."
+
+
+def hits_ask_for_what_the_design_says() -> Sentences:
+    """``judgments_per_unit`` workers a HIT."""
+    for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
+        wanted = study.design.get("judgments_per_unit")
+        for key, required in study.hits.exclude(required=wanted).values_list("key", "required"):
+            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {wanted}."
+
+
+def finished_work_is_complete() -> Sentences:
+    """A submitted assignment has a judgment on every unit of its HIT."""
+    sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
+    work = (
+        Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
+        .annotate(given=Count("judgments"))
+        .values_list("study__slug", "pk", "hit_id", "given")
+    )
+    for slug, pk, hit, given in work.iterator(ROWS_AT_ONCE):
+        if given != sizes.get(hit, 0):
+            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {sizes.get(hit, 0)} units."
+
+
+def judgments_belong_to_finished_work() -> Sentences:
+    """Judgments are stored by a submission, on the units of its HIT."""
+    early = Judgment.objects.exclude(assignment__state__in=FINISHED)
+    names = ("assignment__study__slug", "pk", "assignment_id", "assignment__state")
+    for slug, pk, assignment, state in early.values_list(*names).iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: judgment {pk} belongs to assignment {assignment}, which is {state}."
+    place = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit"))
+    foreign = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(place))
+    for slug, pk, unit in foreign.values_list("assignment__study__slug", "pk", "unit__key").iterator(
+        ROWS_AT_ONCE
+    ):
+        yield f"Study {slug}: judgment {pk} is on unit {unit}, which is not in its HIT."
+    other = Judgment.objects.exclude(assignment__study=F("unit__study"))
+    for slug, pk, unit in other.values_list("assignment__study__slug", "pk", "unit__key").iterator(
+        ROWS_AT_ONCE
+    ):
+        yield f"Study {slug}: judgment {pk} is on unit {unit} of another study."
+
+
+def a_worker_judges_a_unit_once() -> Sentences:
+    """Across HITs and assignments."""
+    twice = (
+        Judgment.objects.values("assignment__study__slug", "unit__key", "assignment__worker__name")
+        .annotate(count=Count("pk"))
+        .filter(count__gt=1)
+        .order_by()
+        .values_list("assignment__study__slug", "unit__key", "assignment__worker__name", "count")
+    )
+    for slug, unit, worker, count in twice.iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: worker {worker} judged unit {unit} {count} times."
+
+
+def values_are_allowed() -> Sentences:
+    """A judgment's value is one that its kind knows, and sides are recorded where the kind has them."""
+    for study in Study.objects.order_by("slug"):
+        kind = KINDS.get(study.protocol)
+        if kind is None:
+            yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
+            continue
+        own = Judgment.objects.filter(assignment__study=study)
+        for pk, value in own.exclude(value__in=kind.values).values_list("pk", "value").iterator(ROWS_AT_ONCE):
+            yield f"Study {study.slug}: judgment {pk} has the value {value}."
+        if study.source == DESIGNED:
+            sides = own.filter(presented="") if kind.two_sided else own.exclude(presented="")
+            for pk in sides.values_list("pk", flat=True).iterator(ROWS_AT_ONCE):
+                expected = "expected which side was left" if kind.two_sided else "this kind has no sides"
+                yield f"Study {study.slug}: judgment {pk} says {'no' if kind.two_sided else 'a'} side; {expected}."
+
+
+def controls_know_their_answer() -> Sentences:
+    """Each control item of a designed study has an expected answer; other units have none."""
+    # a JSON null and an SQL NULL both mean that there is none
+    nothing = Q(expected__isnull=True) | Q(expected=None)
+    units = Unit.objects.filter(study__source=DESIGNED)
+    lacking = units.filter(control=True).filter(nothing)
+    for slug, key in lacking.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: control item {key} has no expected answer."
+    known = units.filter(control=False).exclude(nothing)
+    for slug, key in known.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: unit {key} is no control item, but has an expected answer."
+
+
+def people_and_rehearsals_are_apart() -> Sentences:
+    """A study that holds simulated answers is marked so; a rehearsed one holds no real answers."""
+    work = Assignment.objects.filter(state__in=FINISHED)
+    unmarked = work.filter(simulated=True, study__simulated=False)
+    for slug in unmarked.values_list("study__slug", flat=True).distinct().order_by("study__slug"):
+        yield f"Study {slug}: holds simulated answers, but is not marked as simulated."
+    mixed = work.filter(simulated=False, study__simulated=True, study__source=DESIGNED)
+    for slug in mixed.values_list("study__slug", flat=True).distinct().order_by("study__slug"):
+        yield f"Study {slug}: marked as simulated, but holds answers of people."
+
+
+def pictures_are_there() -> Sentences:
+    """The file of each uploaded picture exists."""
+    items = Item.objects.exclude(picture="").select_related("dataset").order_by("pk")
+    for item in items.iterator(ROWS_AT_ONCE):
+        if not item.picture.storage.exists(str(item.picture.name)):
+            yield f"Dataset {item.dataset.name}: the picture file of {item.name} is missing."
+
+
+CHECKS: tuple[Callable[[], Sentences], ...] = (
+    designs_can_be_read,
+    drafts_are_empty,
+    generated_studies_have_hits,
+    units_stand_in_one_hit,
+    rows_of_a_study_belong_together,
+    pairs_have_units,
+    pairs_name_known_references,
+    slots_match_assignments,
+    hits_ask_for_what_the_design_says,
+    finished_work_is_complete,
+    judgments_belong_to_finished_work,
+    a_worker_judges_a_unit_once,
+    values_are_allowed,
+    controls_know_their_answer,
+    people_and_rehearsals_are_apart,
+    pictures_are_there,
+)
+
+
+def leases_that_ended() -> Sentences:
+    """No fault: the next search for work, or ``close_study``, frees them."""
+    overdue = Assignment.objects.overdue(timezone.now())
+    for slug, count in overdue.values_list("study__slug").annotate(count=Count("pk")).order_by("study__slug"):
+        yield f"Study {slug}: {count} leases ended and are not freed yet."
+
+
+def results_older_than_the_data() -> Sentences:
+    """No fault: ``aggregate`` computes them again."""
+    newest = Analysis.objects.filter(what=Analysis.What.AGGREGATION).order_by("study_id", "-created_at")
+    seen: set[int] = set()
+    for slug, study, made in newest.values_list("study__slug", "study_id", "created_at"):
+        if study in seen:
+            continue
+        seen.add(study)
+        later = Assignment.objects.filter(study_id=study, state__in=FINISHED, submitted_at__gt=made).count()
+        if later:
+            yield f"Study {slug}: {later} assignments were submitted after its consensus was computed."
+
+
+NOTES: tuple[Callable[[], Sentences], ...] = (leases_that_ended, results_older_than_the_data)
+
+
+def check_integrity() -> Findings:
+    """Run every check."""
+    return Findings(
+        problems=[sentence for check in CHECKS for sentence in check()],
+        notes=[sentence for check in NOTES for sentence in check()],
+    )

@@ -1,0 +1,33 @@
+"""``manage.py check_integrity``: looks for every broken invariant."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from evaluation.integrity import CHECKS, check_integrity
+from judgments.management.base import QuorumCommand
+
+
+class Command(QuorumCommand):
+    """Exits with 0 only when nothing is broken."""
+
+    help = (
+        "Look for every broken invariant: seats and open slots, judgments without a submission, units outside of "
+        "their HIT, pictures that are gone, and more. One line each; exits with 1 when there is one. Notes about "
+        "what is merely out of date do not count."
+    )
+    example = "manage.py check_integrity"
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Check, and say what was found."""
+        findings = check_integrity()
+        for problem in findings.problems:
+            self.say(problem)
+        for note in findings.notes:
+            self.say(f"Note: {note}")
+        if findings.problems:
+            count = len(findings.problems)
+            self.stderr.write(f"{count:,} broken {'invariant' if count == 1 else 'invariants'}.")
+            sys.exit(1)
+        self.say(f"{len(CHECKS)} checks, nothing broken.")

@@ -1,0 +1,263 @@
+"""What ``aggregate`` says of small studies whose answer is known without it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluation.models import Analysis
+from evaluation.models import Consensus as ConsensusRow
+from evaluation.services import aggregate_study
+from judgments.models import Caption, Study
+from tests.evaluation.studies import StudyOf, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+REFERENCES = {
+    "a.jpg": ["a dog runs", "a dog on the grass", "the brown dog"],
+    "b.jpg": ["a cat sleeps", "a cat on a chair", "the grey cat"],
+}
+
+
+def by_unit(result: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {row["unit"]: row for row in result["units"]}
+
+
+def triplets(**design: Any) -> tuple[StudyOf, Any]:
+    """One pair with three triplets, u0 to u2, and a control item on whose first candidate everybody should agree."""
+    study = StudyOf(make_dataset("toy", REFERENCES), "triplet", **design)
+    pair = study.pair("p1", "a.jpg", "a dog", "a cat", kind="HI")
+    units = [
+        study.unit(f"u{place}", pair=pair, reference=reference)
+        for place, reference in enumerate(Caption.objects.filter(item=pair.item).order_by("position"))
+    ]
+    control = study.unit("control", "b.jpg", first="a cat", second=pair.first, control=True, expected=1)
+    return study, study.hit("h1", [*units, control])
+
+
+def test_a_triplet_goes_to_the_majority_and_the_pair_to_most_triplets() -> None:
+    study, hit = triplets()
+    study.answer(hit, "alma", [1, 2, 2, 1])
+    study.answer(hit, "bela", [1, 2, 1, 1])
+    study.answer(hit, "clara", [2, 2, 1, 1])
+    result = aggregate_study(study=study.study)
+    assert list(result) == ["units", "pairs", "agreement", "workers"]
+    assert result["units"] == [
+        {"unit": "u0", "protocol": "triplet", "kind": "HI", "pair": "p1", "n": 3, "value": 1,
+         "share": pytest.approx(2 / 3), "margin": pytest.approx(1 / 3), "tie": False},
+        {"unit": "u1", "protocol": "triplet", "kind": "HI", "pair": "p1", "n": 3, "value": 2,
+         "share": 1, "margin": 1, "tie": False},
+        {"unit": "u2", "protocol": "triplet", "kind": "HI", "pair": "p1", "n": 3, "value": 1,
+         "share": pytest.approx(2 / 3), "margin": pytest.approx(1 / 3), "tie": False},
+    ]  # fmt: skip
+    pair = result["pairs"][0]
+    assert pair == {
+        "pair": "p1", "kind": "HI", "first": pair["first"], "second": pair["second"], "value": 1,
+        "wins": 2, "losses": 1, "ties": 0, "tie": False,
+    }  # fmt: skip
+    assert pair["first"] == Caption.objects.get(text="a dog").key
+
+
+def test_a_tie_has_no_value_and_decides_nothing_for_the_pair() -> None:
+    study, hit = triplets(judgments_per_unit=2)
+    study.answer(hit, "alma", [1, 2, 1, 1])
+    study.answer(hit, "bela", [1, 2, 2, 1])
+    result = aggregate_study(study=study.study)
+    tied = by_unit(result)["u2"]
+    assert (tied["value"], tied["tie"], tied["share"], tied["margin"]) == (None, True, 0.5, 0)
+    pair = result["pairs"][0]
+    assert (pair["wins"], pair["losses"], pair["ties"]) == (1, 1, 1)
+    assert (pair["value"], pair["tie"]) == (None, True)
+
+
+def test_a_worker_below_the_control_threshold_is_set_aside() -> None:
+    study, hit = triplets(controls={"per_hit": 1, "threshold": 0.7})
+    study.answer(hit, "alma", [1, 1, 1, 1])
+    study.answer(hit, "bela", [1, 1, 2, 1])
+    study.answer(hit, "spammer", [2, 2, 2, 2])
+    result = aggregate_study(study=study.study)
+    assert [(row["n"], row["value"]) for row in result["units"]] == [(2, 1), (2, 1), (2, None)]
+    workers = {row["worker"]: row for row in result["workers"]}
+    assert workers["alma"]["used"]
+    assert not workers["spammer"]["used"]
+    assert (workers["spammer"]["controls_right"], workers["spammer"]["controls_seen"]) == (0, 1)
+    assert (workers["spammer"]["judgments"], workers["spammer"]["used_judgments"]) == (3, 0)
+
+
+def test_a_struck_control_item_counts_for_nobody() -> None:
+    study, hit = triplets(controls={"per_hit": 1, "threshold": 0.7})
+    study.study.units.filter(control=True).update(struck=True)
+    study.answer(hit, "bela", [2, 2, 2, 2])
+    result = aggregate_study(study=study.study)
+    assert result["workers"][0]["used"]
+    assert result["workers"][0]["controls_seen"] == 0
+    assert [row["n"] for row in result["units"]] == [1, 1, 1]
+
+
+def test_control_items_are_no_part_of_consensus_or_agreement() -> None:
+    study, hit = triplets()
+    study.answer(hit, "alma", [1, 1, 2, 1])
+    study.answer(hit, "bela", [1, 1, 2, 1])
+    result = aggregate_study(study=study.study)
+    assert "control" not in by_unit(result)
+    assert result["agreement"]["alpha"]["judgments"] == 6
+    assert result["agreement"]["alpha"]["value"] == 1
+
+
+def test_the_control_rule_is_not_applied_again_to_imported_judgments() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "triplet", imported=True)
+    pair = study.pair("p1", "a.jpg", "a dog", "a cat")
+    unit = study.unit("u0", pair=pair, reference=Caption.objects.get(key="a.jpg#0"))
+    control = study.unit("c", "b.jpg", first="a cat", second=pair.first, control=True, expected=1)
+    hit = study.hit("h1", [unit, control])
+    study.answer(hit, "wrong-on-the-control", [1, 2])
+    study.answer(hit, "set-aside", [2, 1], set_aside=True)
+    result = aggregate_study(study=study.study)
+    assert (result["units"][0]["n"], result["units"][0]["value"]) == (1, 1)
+    used = {row["worker"]: row["used"] for row in result["workers"]}
+    assert used == {"wrong-on-the-control": True, "set-aside": False}
+
+
+def test_two_of_three_make_a_caption_relevant() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "relevance")
+    units = [study.unit(f"u{place}", "a.jpg", first=f"caption {place}") for place in range(4)]
+    hit = study.hit("h1", units)
+    study.answer(hit, "alma", [0, 1, 1, 1])
+    study.answer(hit, "bela", [0, 0, 1, 1])
+    study.answer(hit, "clara", [0, 0, 0, 1])
+    result = aggregate_study(study=study.study)
+    assert [row["value"] for row in result["units"]] == [0, 0, 1, 1]
+    assert [row["share"] for row in result["units"]] == pytest.approx([0, 1 / 3, 2 / 3, 1])
+    assert not any(row["tie"] for row in result["units"])
+    assert result["pairs"] == []
+
+
+def test_grades_are_averaged_and_measured_at_two_levels() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "graded")
+    hit = study.hit("h1", [study.unit(f"u{place}", "a.jpg", first=f"caption {place}") for place in range(3)])
+    study.answer(hit, "alma", [1, 4, 2])
+    study.answer(hit, "bela", [1, 3, 3])
+    study.answer(hit, "clara", [2, 4, 4])
+    result = aggregate_study(study=study.study)
+    assert [row["value"] for row in result["units"]] == pytest.approx([4 / 3, 11 / 3, 3])
+    assert result["agreement"]["alpha"]["level"] == "interval"
+    assert result["agreement"]["ordinal"]["level"] == "ordinal"
+    # by hand (Krippendorff 2011): squared differences of ordered pairs within the units are 4, 4 and 12, each
+    # divided by one less than the unit's three judgments, over nine judgments
+    observed = (4 + 4 + 12) / 2 / 9
+    assert result["agreement"]["alpha"]["value"] == pytest.approx(1 - observed / expected_distance())
+
+
+def expected_distance() -> float:
+    """Mean squared difference of all ordered pairs of the nine grades above, written out."""
+    grades = [1, 1, 2, 4, 3, 4, 2, 3, 4]
+    squares = [(one - other) ** 2 for i, one in enumerate(grades) for j, other in enumerate(grades) if i != j]
+    return sum(squares) / len(squares)
+
+
+def test_a_published_winner_is_a_consensus_without_judgments() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "triplet", imported=True)
+    study.pair("p1", "a.jpg", "a dog", "a cat", published_winner=2)
+    study.pair("p2", "b.jpg", "a dog", "a cat")
+    result = aggregate_study(study=study.study)
+    assert [(row["value"], row["wins"], row["losses"], row["tie"]) for row in result["pairs"]] == [
+        (2, 0, 0, False),
+        (None, 0, 0, False),
+    ]
+    stored = ConsensusRow.objects.get(study=study.study, pair__key="p1")
+    assert (stored.source, stored.value) == ("published", 2)
+    assert ConsensusRow.objects.count() == 1
+    assert result["agreement"]["alpha"]["value"] is None
+    assert "no unit has two judgments" in result["agreement"]["alpha"]["reason"]
+
+
+def test_nothing_is_said_about_anonymous_raters_one_by_one() -> None:
+    study, hit = triplets()
+    for name in ("anon-1", "anon-2"):
+        study.answer(hit, name, [1, 1, 1, 1], anonymous=True)
+    result = aggregate_study(study=study.study)
+    assert result["workers"] == []
+    assert result["agreement"]["per_worker"]["available"] is False
+    assert "anonymous" in result["agreement"]["per_worker"]["reason"]
+    assert result["agreement"]["alpha"]["value"] is None  # no variation, but it was computed
+    assert result["agreement"]["alpha"]["n"] == 3
+
+
+def test_the_workers_table_tells_sides_and_times() -> None:
+    study, hit = triplets()
+    sides = ["first-left", "second-left", "first-left", "second-left"]
+    study.answer(hit, "alma", [1, 2, 2, 1], presented=sides, seconds=[2.0, 4.0, 6.0, 100.0])
+    study.answer(hit, "bela", [1, 1, 1, 1], minutes=2)
+    alma, bela = aggregate_study(study=study.study)["workers"]
+    assert alma["left_share"] == 0.5  # left, left, right, right
+    assert alma["seconds"] == 5.0
+    assert bela["left_share"] is None
+    assert bela["seconds"] == 30.0  # two minutes for four units
+    assert alma["simulated"] is False
+
+
+def test_one_judge_against_the_rest_is_counted_by_kind() -> None:
+    study, hit = triplets()
+    study.answer(hit, "alma", [1, 1, 1, 1])
+    study.answer(hit, "bela", [1, 1, 1, 1])
+    study.answer(hit, "clara", [1, 1, 2, 1])
+    found = aggregate_study(study=study.study)["agreement"]["one_against_rest"]
+    # u0 and u1: three of three. u2: alma and bela each face one 1 and one 2 (tied), clara faces two 1s.
+    assert (found["HI"]["n"], found["HI"]["left_out"]) == (7, 2)
+    assert found["HI"]["value"] == pytest.approx(6 / 7)
+
+
+def test_aggregating_again_replaces_and_adds_nothing() -> None:
+    study, hit = triplets()
+    study.answer(hit, "alma", [1, 2, 2, 1])
+    first = aggregate_study(study=study.study)
+    assert aggregate_study(study=study.study) == first
+    assert ConsensusRow.objects.filter(unit__isnull=False).count() == 3
+    assert Analysis.objects.count() == 1
+    before = Analysis.objects.get().data_hash
+    study.answer(hit, "bela", [2, 2, 2, 1])
+    aggregate_study(study=study.study)
+    assert ConsensusRow.objects.filter(unit__isnull=False).count() == 3
+    assert Analysis.objects.exclude(data_hash=before).count() == 1
+    assert Analysis.objects.count() == 2
+
+
+def test_a_study_without_judgments_is_aggregated_too() -> None:
+    study, _ = triplets()
+    result = aggregate_study(study=study.study)
+    assert [row["n"] for row in result["units"]] == [0, 0, 0]
+    assert [row["value"] for row in result["units"]] == [None] * 3
+    assert result["pairs"][0]["tie"] is False
+    assert result["workers"] == []
+
+
+def test_the_command_prints_a_summary_and_writes_the_json(tmp_path: Path, capsys: Any) -> None:
+    study, hit = triplets()
+    study.answer(hit, "alma", [1, 2, 1, 1], simulated=True)
+    Study.objects.update(simulated=True)
+    call_command("aggregate", study.study.slug, "--output", str(tmp_path / "out.json"))
+    said = capsys.readouterr().out
+    assert "3 of 3 units judged" in said
+    assert "simulated" in said
+    assert json.loads((tmp_path / "out.json").read_text())["pairs"][0]["value"] == 1
+
+
+def test_the_command_refuses_an_unknown_study_and_a_missing_folder_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="There is no study 'nothing'"):
+        call_command("aggregate", "nothing")
+    study, _ = triplets()
+    with pytest.raises(CommandError, match="does not exist"):
+        call_command("aggregate", study.study.slug, "--output", str(tmp_path / "no" / "out.json"))
+    assert not Analysis.objects.exists()
+
+
+def test_the_number_of_queries_does_not_grow_with_the_judgments(django_assert_max_num_queries: Any) -> None:
+    study, hit = triplets()
+    for name in ("alma", "bela", "clara"):
+        study.answer(hit, name, [1, 2, 1, 1])
+    with django_assert_max_num_queries(22):
+        aggregate_study(study=study.study)

@@ -1,0 +1,233 @@
+"""Metrics against people: on small studies counted by hand, and on the published figures of PASCAL-50S."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from evaluation.errors import EvaluationError
+from evaluation.metrics import score
+from evaluation.models import Analysis, MetricScore
+from evaluation.services import evaluate_study
+from judgments.models import Caption
+from tests.evaluation.studies import StudyOf, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+REFERENCES = {
+    "a.jpg": ["a brown dog runs", "the dog runs over the grass", "a dog in the park"],
+    "b.jpg": ["a grey cat sleeps", "the cat sleeps on a chair", "a cat at home"],
+    "c.jpg": ["two men ride bikes", "men on bikes in the street", "bikes and two men"],
+}
+
+
+def test_cider_reaches_the_published_accuracies_on_pascal_50s(shared: Path, tmp_path: Path) -> None:
+    """V15 table 2 at 48 references: 71.8, 99.7, 92.1 (91.9 when recomputed on the released data) and 72.2."""
+    folder = str(shared / "data" / "pascal-50s")
+    call_command("import_dataset", "pascal-50s", folder, "--name", "pascal-50s")
+    call_command(
+        "import_judgments", "pascal-50s", folder, "--dataset", "pascal-50s", "--study", "winners",
+        "--protocol", "triplet",
+    )  # fmt: skip
+    output = tmp_path / "accuracy.json"
+    call_command("evaluate", "winners", "--tokenizer", "v15", "--metrics", "cider", "--output", str(output))
+    found = json.loads(output.read_text())
+    accuracy = found["metrics"]["cider"]["accuracy"]
+    published = {"HC": 71.8, "HI": 99.7, "HM": 91.9, "MM": 72.2}
+    assert {kind: 100 * accuracy[kind]["value"] for kind in published} == pytest.approx(published, abs=0.05)
+    for kind in published:
+        assert accuracy[kind]["n"] == 1000
+        assert accuracy[kind]["low"] < accuracy[kind]["value"] < accuracy[kind]["high"]
+    assert accuracy["all"]["n"] == 4000
+    signature = found["signatures"]["cider"]
+    assert "tok:v15" in signature
+    assert "refs:48" in signature
+    assert "df:given-1000-" in signature
+
+
+def judged_pairs() -> StudyOf:
+    """Pairs in which the metric is right, wrong, tied, and without a consensus, in this order; all of kind HM."""
+    study = StudyOf(make_dataset("toy", REFERENCES), "pairwise")
+    pairs = [
+        study.pair("right", "a.jpg", "a dog runs", "a cat sleeps"),
+        study.pair("wrong", "b.jpg", "a cat", "nothing of this"),
+        study.pair("tied", "c.jpg", "no such words", "nor these here"),
+        study.pair("undecided", "a.jpg", "a dog", "a cow"),
+    ]
+    hit = study.hit("h1", [study.unit(pair.key, pair=pair) for pair in pairs], required=2)
+    study.answer(hit, "alma", [1, 2, 1, 1])
+    study.answer(hit, "bela", [1, 2, 1, 2])
+    return study
+
+
+def test_a_metric_s_tie_is_wrong_and_a_pair_without_consensus_is_left_out() -> None:
+    found = evaluate_study(study=judged_pairs().study, metrics=["bleu-h13"])["metrics"]["bleu-h13"][
+        "accuracy"
+    ]
+    assert list(found) == ["HM", "all"]
+    figure = found["HM"]
+    assert (figure["n"], figure["correct"]) == (3, 1)
+    assert (figure["metric_ties"], figure["no_consensus"]) == (1, 1)
+    assert figure["value"] == pytest.approx(1 / 3)
+    assert figure["value_ties_half"] == pytest.approx(1.5 / 3)
+    # Wilson's interval of 1 in 3 at 95 %: (1/3 + z2/6 -+ z sqrt(2/27 + z2/36)) / (1 + z2/3), z2 = 3.8415
+    assert (figure["low"], figure["high"]) == pytest.approx((0.0614, 0.7923), abs=1e-4)
+
+
+def test_both_candidates_are_scored_against_the_pair_s_own_references() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "triplet", imported=True)
+    keys = ["a.jpg#2", "a.jpg#0"]
+    study.pair("p1", "a.jpg", "a dog runs", "the dog", references=keys, published_winner=1)
+    evaluate_study(study=study.study, metrics=["bleu-1", "cider"])
+    own = [Caption.objects.get(key=key).text for key in keys]
+    documents = [list(texts) for texts in REFERENCES.values()]
+    expected = score(["a dog runs", "the dog"], [own, own], ["bleu-1", "cider"], document_corpus=documents)
+    for metric in ("bleu-1", "cider"):
+        stored = MetricScore.objects.get(metric=metric, pair__key="p1")
+        assert [stored.first, stored.second] == pytest.approx(list(expected.scores[metric].images))
+
+
+def test_documents_hold_the_leading_references_where_all_pairs_do() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "triplet", imported=True)
+    for image in ("a.jpg", "b.jpg"):
+        study.pair(
+            image, image, "a dog", "a cat", references=[f"{image}#0", f"{image}#1"], published_winner=1
+        )
+    evaluate_study(study=study.study, metrics=["cider"])
+    leading = [list(texts[:2]) for texts in REFERENCES.values()]
+    expected = score(["a dog"], [leading[0]], ["cider"], document_corpus=leading)
+    assert MetricScore.objects.get(pair__key="a.jpg").first == pytest.approx(
+        expected.scores["cider"].images[0]
+    )
+    assert "refs:first-2" in Analysis.objects.get().signature
+
+
+def test_documents_are_the_images_of_the_judged_split() -> None:
+    dataset = make_dataset("toy", REFERENCES, split="test")
+    dataset.items.filter(name="c.jpg").update(split="train")
+    study = StudyOf(dataset, "triplet", imported=True)
+    study.pair("p1", "a.jpg", "a dog runs", "two men", published_winner=1)
+    evaluate_study(study=study.study, metrics=["cider"])
+    documents = [list(REFERENCES["a.jpg"]), list(REFERENCES["b.jpg"])]
+    expected = score(["a dog runs"], [documents[0]], ["cider"], document_corpus=documents)
+    assert MetricScore.objects.get().first == pytest.approx(expected.scores["cider"].images[0])
+    assert "split:test" in Analysis.objects.get().signature
+
+
+def graded_study() -> StudyOf:
+    """Six captions whose grades fall as their words leave the references; the first is a reference itself."""
+    study = StudyOf(make_dataset("toy", REFERENCES), "graded")
+    texts = [
+        "a brown dog runs",
+        "the dog runs over the park",
+        "a dog over the hill",
+        "a cat over there",
+        "two cats",
+        "x",
+    ]
+    hit = study.hit("h1", [study.unit(f"u{place}", "a.jpg", first=text) for place, text in enumerate(texts)])
+    study.answer(hit, "alma", [4, 4, 3, 2, 1, 1])
+    study.answer(hit, "bela", [4, 3, 3, 2, 2, 1])
+    return study
+
+
+def test_metrics_are_correlated_with_mean_grades() -> None:
+    found = evaluate_study(study=graded_study().study, metrics=["bleu-h13"])
+    figures = found["metrics"]["bleu-h13"]
+    # people: 4, 3.5, 3, 2, 1.5, 1
+    assert figures["kendall_tau_b"]["n"] == 6
+    assert (
+        figures["kendall_tau_b"]["low"]
+        <= figures["kendall_tau_b"]["value"]
+        <= figures["kendall_tau_b"]["high"]
+    )
+    scores = list(MetricScore.objects.order_by("pk").values_list("first", flat=True))
+    assert scores == pytest.approx([3 / 4, 1, 4 / 5, 2 / 4, 0, 0])
+    # pairs of captions: 15, of which one is tied in the metric; the first two stand the other way round,
+    # and so do the first and the third: 12 concordant, 2 discordant
+    assert figures["kendall_tau_b"]["value"] == pytest.approx((12 - 2) / (14 * 15) ** 0.5)
+
+
+def test_a_caption_s_own_reference_is_dropped_and_the_signature_says_so() -> None:
+    found = evaluate_study(study=graded_study().study, metrics=["bleu-1"])
+    assert found["counts"]["own_reference_dropped"] == 1
+    assert found["signatures"]["bleu-1"].endswith("own:dropped")
+
+
+def test_kappa_is_given_on_a_grid_of_thresholds() -> None:
+    cells = evaluate_study(study=graded_study().study, metrics=["bleu-h13"])["metrics"]["bleu-h13"]["kappa"]
+    assert {cell["people_at_least"] for cell in cells} == {4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0}
+    assert {"metric_at_least", "people_at_least", "value"} <= set(cells[0])
+    # precision at least 3/4 picks the three captions that people grade 3 or more
+    best = max(
+        (cell for cell in cells if cell["people_at_least"] == 3.0), key=lambda cell: cell["value"] or -1
+    )
+    assert best["value"] == pytest.approx(1)
+
+
+def test_relevance_is_held_against_the_share_of_yes() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "relevance")
+    texts = ["the dog runs", "a dog", "two cats", "nothing"]
+    hit = study.hit("h1", [study.unit(f"u{place}", "a.jpg", first=text) for place, text in enumerate(texts)])
+    for name, values in (("alma", [1, 1, 0, 0]), ("bela", [1, 1, 1, 0]), ("clara", [1, 0, 0, 0])):
+        study.answer(hit, name, values)
+    found = evaluate_study(study=study.study, metrics=["bleu-h13"])["metrics"]["bleu-h13"]
+    assert {cell["people_at_least"] for cell in found["kappa"]} == {0.33, 0.66, 1.0}
+    # people order 1, 2/3, 1/3, 0; the metric 1, 1, 0, 0: four concordant pairs, two tied in the metric
+    assert found["kendall_tau_b"]["value"] == pytest.approx(4 / (4 * 6) ** 0.5)
+
+
+def test_the_default_metrics_and_a_signature_for_each() -> None:
+    found = evaluate_study(study=judged_pairs().study)
+    assert list(found["metrics"]) == ["bleu-1", "bleu-4", "rouge-l", "cider", "cider-d"]
+    assert list(found["signatures"]) == list(found["metrics"])
+    assert found["people"]["HM"]["n"] == 8
+    assert any("distinct documents" in note for note in found["notes"])
+
+
+def test_evaluating_again_replaces_scores() -> None:
+    study = judged_pairs()
+    first = evaluate_study(study=study.study, metrics=["bleu-1"])
+    assert evaluate_study(study=study.study, metrics=["bleu-1"]) == first
+    assert MetricScore.objects.count() == 4
+    assert Analysis.objects.count() == 1
+    evaluate_study(study=study.study, metrics=["bleu-1"], tokenizer="v15")
+    assert Analysis.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"metrics": ["cidre"]}, "Unknown metric 'cidre'; did you mean 'cider'"),
+        ({"tokenizer": "ptp"}, "Unknown tokenizer 'ptp'; did you mean 'ptb'"),
+        ({"metrics": []}, "Metrics is empty"),
+    ],
+)
+def test_unknown_names_are_refused_with_the_nearest_known_one(options: dict[str, Any], said: str) -> None:
+    study = judged_pairs()
+    with pytest.raises(EvaluationError, match=said):
+        evaluate_study(study=study.study, **options)
+    assert not Analysis.objects.exists()
+
+
+def test_a_study_without_a_consensus_is_refused_in_one_sentence() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "triplet")
+    study.pair("p1", "a.jpg", "a dog", "a cat")
+    with pytest.raises(CommandError, match="has no candidate pair with a consensus"):
+        call_command("evaluate", study.study.slug)
+    graded = StudyOf(study.dataset, "graded")
+    graded.unit("u1", "a.jpg", first="a dog")
+    with pytest.raises(CommandError, match="has no judged caption with references"):
+        call_command("evaluate", graded.study.slug)
+
+
+def test_the_command_prints_figures_and_signatures(capsys: Any) -> None:
+    call_command("evaluate", judged_pairs().study.slug, "--metrics", "bleu-1,rouge-l")
+    said = capsys.readouterr().out
+    assert "rouge-l|beta:1.2|tok:ptb" in said
+    assert "4 pairs" not in said
+    assert "3 pairs; 1 without a consensus were left out." in said

@@ -1,0 +1,304 @@
+"""Exported files: their columns, what they keep, what they refuse, and that they come back as they went."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Assignment, Judgment
+from annotation.services.importing import import_judgments
+from evaluation.errors import ExportError
+from evaluation.services import aggregate_study, export_judgments
+from judgments.models import Caption, Study
+from judgments.services.studies import find_study
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+# The example of the public interface, key by key.
+COLUMNS = [
+    "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
+    "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "control", "expected", "used",
+    "presented", "simulated", "accepted_at", "submitted_at", "seconds",
+]  # fmt: skip
+REFERENCES = {"a.jpg": ["a dog runs", "=SUM(A1)", "'@quoted"], "b.jpg": ['a cat, "the" cat\nsits', "+1 cat"]}
+TEXTS = [
+    "=cmd|' /C calc'!A0",
+    "+1",
+    "-2 dogs",
+    "@home",
+    "\ttabbed",
+    "\rreturn",
+    "'=already",
+    "''-twice",
+    "Zoë's 犬",
+]
+
+
+@pytest.fixture
+def pairwise() -> StudyOf:
+    """Two units of one pair each, three workers of whom one fails the control item."""
+    study = StudyOf(make_dataset("toy", REFERENCES), "pairwise", controls={"per_hit": 1}, seed=11)
+    first = study.pair("p1", "a.jpg", TEXTS[0], TEXTS[8], kind="HM")
+    second = study.pair("p2", "b.jpg", TEXTS[2], TEXTS[3], kind="MM")
+    other = candidate(study.dataset, TEXTS[6])
+    hit = study.hit(
+        "h1",
+        [
+            study.unit("u1", pair=first),
+            study.unit("u2", pair=second),
+            study.unit("c1", "b.jpg", first=TEXTS[7], second=other, control=True, expected=2),
+        ],
+    )
+    sides = ["first-left", "second-left", "second-left"]
+    study.answer(hit, "w-2", [1, 2, 2], presented=sides, seconds=[1.5, 2.25, 3.0])
+    study.answer(hit, "=w-1", [1, 1, 2], presented=sides[::-1])
+    study.answer(hit, "w-3", [2, 1, 1], presented=sides)
+    return study
+
+
+@pytest.fixture
+def relevance() -> StudyOf:
+    study = StudyOf(make_dataset("toy", REFERENCES), "relevance", controls={"per_hit": 1})
+    units = [study.unit(f"u{place}", "a.jpg", first=text) for place, text in enumerate(TEXTS[:4])]
+    control = study.unit("c1", "b.jpg", first="a cat", control=True, expected=1)
+    hit = study.hit("h1", [*units, control])
+    study.answer(hit, "alma", [1, 1, 0, 0, 1])
+    study.answer(hit, "bela", [1, 1, 1, 0, 1])
+    study.answer(hit, "clara", [1, 0, 0, 0, 1])
+    study.answer(
+        study.hit("h2", [study.unit("u9", "b.jpg", first="unused only"), control_again(study)]),
+        "spam",
+        [1, 0],
+    )
+    return study
+
+
+def control_again(study: StudyOf) -> Any:
+    return study.unit("c2", "b.jpg", first="a dog", control=True, expected=1)
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def exported(study: StudyOf | Study, path: Path, form: str, **options: Any) -> Path:
+    row = study.study if isinstance(study, StudyOf) else study
+    export_judgments(study=row, format=form, output=path, **options)
+    return path
+
+
+def test_a_line_has_the_documented_keys_in_their_order(pairwise: StudyOf, tmp_path: Path) -> None:
+    rows = lines(exported(pairwise, tmp_path / "out.jsonl", "jsonl"))
+    assert all(list(row) == COLUMNS for row in rows)
+    assert [(row["unit"], row["worker"]) for row in rows] == [
+        (unit, worker) for unit in ("u1", "u2", "c1") for worker in ("=w-1", "w-2", "w-3")
+    ]
+    row = next(row for row in rows if (row["unit"], row["worker"]) == ("u2", "w-2"))
+    assert row | {"assignment": ""} == {
+        "study": "toy-pairwise", "unit": "u2", "protocol": "pairwise", "image": "b.jpg", "reference": None,
+        "first": Caption.objects.get(text=TEXTS[2]).key, "second": Caption.objects.get(text=TEXTS[3]).key,
+        "reference_text": None, "first_text": TEXTS[2], "second_text": TEXTS[3], "kind": "MM", "pair": "p2",
+        "worker": "w-2", "assignment": "", "hit": "h1", "value": 2, "control": False, "expected": None, "used": True,
+        "presented": "second-left", "simulated": False, "accepted_at": "2026-01-01T10:00:00Z",
+        "submitted_at": "2026-01-01T10:05:00Z", "seconds": 2.25,
+    }  # fmt: skip
+
+
+def test_judgments_of_a_set_aside_worker_are_exported_and_marked(pairwise: StudyOf, tmp_path: Path) -> None:
+    rows = lines(exported(pairwise, tmp_path / "out.jsonl", "jsonl"))
+    assert {row["worker"]: row["used"] for row in rows} == {"=w-1": True, "w-2": True, "w-3": False}
+    assert [row["expected"] for row in rows if row["control"]] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "qrels", "flickr8k", "reliability"])
+def test_the_same_rows_give_the_same_bytes(form: str, relevance: StudyOf, tmp_path: Path) -> None:
+    first = exported(relevance, tmp_path / "one", form).read_bytes()
+    assert exported(relevance, tmp_path / "two", form).read_bytes() == first
+
+
+def test_no_cell_of_a_csv_is_a_formula(pairwise: StudyOf, tmp_path: Path) -> None:
+    path = exported(pairwise, tmp_path / "out.csv", "csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+    assert f"'{TEXTS[0]}" in cells
+    assert "'=w-1" in cells
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_what_is_exported_imports_to_the_same_consensus_and_texts(
+    form: str, pairwise: StudyOf, tmp_path: Path
+) -> None:
+    path = exported(pairwise, tmp_path / f"out.{form}", form)
+    import_judgments(format=form, path=path, dataset="toy", study="again")
+    before, after = aggregate_study(study=pairwise.study), aggregate_study(study=find_study("again"))
+    assert after["units"] == before["units"]
+    assert after["pairs"] == before["pairs"]
+    assert after["agreement"]["alpha"]["value"] == before["agreement"]["alpha"]["value"]
+    rows = lines(exported(pairwise, tmp_path / "one.jsonl", "jsonl"))
+    again = lines(exported(find_study("again"), tmp_path / "two.jsonl", "jsonl"))
+    assert [row | {"study": ""} for row in again] == [row | {"study": ""} for row in rows]
+    assert (
+        manifest(tmp_path / "one.jsonl")["judgments_sha256"]
+        == manifest(tmp_path / "two.jsonl")["judgments_sha256"]
+    )
+
+
+def test_parquet_holds_typed_columns(pairwise: StudyOf, tmp_path: Path) -> None:
+    table = pq.read_table(exported(pairwise, tmp_path / "out.parquet", "parquet"))
+    assert table.column_names == COLUMNS
+    assert str(table.schema.field("submitted_at").type) == "timestamp[us, tz=UTC]"
+    rows = lines(exported(pairwise, tmp_path / "out.jsonl", "jsonl"))
+    assert table["value"].to_pylist() == [row["value"] for row in rows]
+    assert table["used"].to_pylist() == [row["used"] for row in rows]
+    assert table["first_text"].to_pylist() == [row["first_text"] for row in rows]
+    assert table["expected"].to_pylist() == [None] * 6 + ["2"] * 3
+
+
+def test_qrels_name_the_image_as_query_or_the_caption(relevance: StudyOf, tmp_path: Path) -> None:
+    keys = [candidate(relevance.dataset, text).key for text in TEXTS[:4]]
+    found = exported(relevance, tmp_path / "annotation", "qrels").read_text()
+    assert found == "".join(f"a.jpg 0 {key} {value}\n" for key, value in zip(keys, [1, 1, 0, 0], strict=True))
+    found = exported(relevance, tmp_path / "search", "qrels", task="search").read_text()
+    assert found.startswith(f"{keys[0]} 0 a.jpg 1\n")
+
+
+def test_mean_grades_become_whole_relevance(tmp_path: Path) -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "graded")
+    hit = study.hit("h1", [study.unit(f"u{place}", "a.jpg", first=f"c {place}") for place in range(4)])
+    study.answer(hit, "alma", [1, 1, 3, 4])
+    study.answer(hit, "bela", [1, 2, 4, 4])
+    found = exported(study, tmp_path / "out", "qrels").read_text().split()[3::4]
+    assert found == ["0", "0", "2", "3"]  # means 1, 1.5, 3.5 and 4; a half goes down
+
+
+def test_flickr8k_crowd_lines_hold_share_yes_and_no_of_used_judgments(
+    relevance: StudyOf, tmp_path: Path
+) -> None:
+    path = exported(relevance, tmp_path / "out", "flickr8k")
+    assert [line.split("\t")[2:] for line in path.read_text().splitlines()] == [
+        ["1", "3", "0"],
+        ["0.666666666666667", "2", "1"],
+        ["0.333333333333333", "1", "2"],
+        ["0", "0", "3"],
+    ]
+    # the unit whose only judge failed the control item cannot be written, and is counted
+    assert manifest(path)["counts"] == {"lines": 4, "left_out": 1}
+
+
+def test_flickr8k_comes_out_byte_for_byte_as_it_was_published(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "data" / "flickr8k"
+    call_command("import_dataset", "flickr8k", str(folder), "--name", "flickr8k")
+    for form, file in (("expert", "ExpertAnnotations.txt"), ("crowd", "CrowdFlowerAnnotations.txt")):
+        call_command(
+            "import_judgments", f"flickr8k-{form}", str(folder), "--dataset", "flickr8k", "--study", form
+        )
+        assert (
+            exported(find_study(form), tmp_path / "out", "flickr8k").read_bytes()
+            == (folder / file).read_bytes()
+        )
+
+
+def test_reliability_data_is_workers_by_units(relevance: StudyOf, tmp_path: Path) -> None:
+    path = exported(relevance, tmp_path / "out.csv", "reliability")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows == [
+        ["worker", "u0", "u1", "u2", "u3", "u9"],
+        ["alma", "1", "1", "0", "0", ""],
+        ["bela", "1", "1", "1", "0", ""],
+        ["clara", "1", "0", "0", "0", ""],
+    ]
+
+
+def manifest(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.with_name(f"{path.name}.manifest.json").read_text())
+    return found
+
+
+def test_the_manifest_tells_what_is_needed_to_make_the_file_again(pairwise: StudyOf, tmp_path: Path) -> None:
+    path = exported(pairwise, tmp_path / "out.jsonl", "jsonl")
+    found = manifest(path)
+    assert found["counts"] == {"judgments": 9, "used": 6, "unused": 3, "control": 3, "simulated": 0}
+    assert found["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert found["bytes"] == path.stat().st_size
+    assert (found["study"], found["seed"], found["simulated"]) == ("toy-pairwise", 11, False)
+    assert found["design"]["controls"]["per_hit"] == 1
+    assert set(found["versions"]) == {"quorum", "python", "numpy", "scipy"}
+    assert found["signature"].startswith("export|format:jsonl|protocol:pairwise|controls:0.7|v:")
+    assert found["created_at"].endswith("Z")
+
+
+def test_the_manifest_does_not_give_away_the_code_of_a_study(tmp_path: Path) -> None:
+    study = StudyOf(
+        make_dataset("toy", REFERENCES), "pairwise", access={"join": "code", "code": "open sesame"}
+    )
+    path = exported(study, tmp_path / "out.jsonl", "jsonl")
+    assert "open sesame" not in path.with_name("out.jsonl.manifest.json").read_text()
+
+
+def test_the_hash_of_the_judgments_is_the_same_in_every_format(relevance: StudyOf, tmp_path: Path) -> None:
+    forms = ("jsonl", "csv", "parquet", "qrels", "flickr8k", "reliability")
+    hashes = {manifest(exported(relevance, tmp_path / form, form))["judgments_sha256"] for form in forms}
+    assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("form", ["qrels", "flickr8k"])
+def test_a_format_refuses_a_study_it_cannot_hold(form: str, pairwise: StudyOf, tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match=f"Format {form} does not fit study 'toy-pairwise'"):
+        exported(pairwise, tmp_path / "out", form)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_qrels_refuse_a_name_with_a_blank_and_leave_nothing_behind(tmp_path: Path) -> None:
+    study = StudyOf(make_dataset("toy", {"my dog.jpg": ["a dog"]}), "relevance")
+    study.answer(study.hit("h1", [study.unit("u1", "my dog.jpg", first="a dog")]), "alma", [1])
+    with pytest.raises(ExportError, match=r"'my dog\.jpg' holds a blank"):
+        exported(study, tmp_path / "out", "qrels")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_earlier_file_stays_when_an_export_fails(tmp_path: Path) -> None:
+    study = StudyOf(make_dataset("toy", {"my dog.jpg": ["a dog"]}), "relevance")
+    study.answer(study.hit("h1", [study.unit("u1", "my dog.jpg", first="a dog")]), "alma", [1])
+    (tmp_path / "out").write_text("kept")
+    with pytest.raises(ExportError):
+        exported(study, tmp_path / "out", "qrels")
+    assert (tmp_path / "out").read_text() == "kept"
+
+
+def test_the_command_names_unknown_formats_and_folders_in_one_line(pairwise: StudyOf, tmp_path: Path) -> None:
+    with pytest.raises(CommandError, match="did you mean 'parquet'"):
+        call_command(
+            "export_judgments", "toy-pairwise", "--format", "parkett", "--output", str(tmp_path / "x")
+        )
+    with pytest.raises(CommandError, match="is a folder"):
+        call_command("export_judgments", "toy-pairwise", "--format", "csv", "--output", str(tmp_path))
+    with pytest.raises(CommandError, match="no task 'sorting'"):
+        call_command(
+            "export_judgments", "toy-pairwise", "--format", "csv", "--task", "sorting", "--output", str(tmp_path / "x")
+        )  # fmt: skip
+
+
+def test_a_study_without_judgments_exports_an_empty_file(tmp_path: Path) -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "triplet")
+    assert exported(study, tmp_path / "out.jsonl", "jsonl").read_text() == ""
+    assert manifest(tmp_path / "out.jsonl")["counts"]["judgments"] == 0
+    assert pq.read_table(exported(study, tmp_path / "out.parquet", "parquet")).num_rows == 0
+
+
+def test_rows_are_streamed_in_a_fixed_number_of_queries(
+    pairwise: StudyOf, tmp_path: Path, django_assert_max_num_queries: Any
+) -> None:
+    with django_assert_max_num_queries(3):
+        exported(pairwise, tmp_path / "out.jsonl", "jsonl")
+    assert Judgment.objects.count() == 9
+    assert Assignment.objects.count() == 3

@@ -1,0 +1,195 @@
+"""Figures as a page and a screen reader meet them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from defusedxml.ElementTree import fromstring
+
+from evaluation.figures import (
+    accuracy_figure,
+    accuracy_sentence,
+    agreement_figure,
+    agreement_sentence,
+    progress_figure,
+    progress_sentence,
+    workers_figure,
+    workers_sentence,
+)
+from evaluation.services.progress import study_progress
+from tests.evaluation.studies import StudyOf, make_dataset
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def cell(value: float | None, n: int = 100) -> dict[str, Any]:
+    half = 0.05
+    low, high = (None, None) if value is None else (value - half, value + half)
+    return {"value": value, "low": low, "high": high, "n": n}
+
+
+ACCURACY: dict[str, Any] = {
+    "metrics": {
+        "bleu-1": {"accuracy": {"HC": cell(0.55), "HI": cell(0.95), "all": cell(0.75, 200)}},
+        "cider": {"accuracy": {"HC": cell(0.70), "HI": cell(0.90), "all": cell(0.80, 200)}},
+    },
+    "people": {"HC": cell(0.66), "HI": cell(0.98), "all": cell(0.82, 600)},
+}
+CORRELATION: dict[str, Any] = {
+    "metrics": {
+        "bleu-1": {"kendall_tau_b": cell(0.31), "spearman": cell(0.4), "kappa": []},
+        "rouge-l": {"kendall_tau_b": cell(-0.2), "spearman": cell(-0.1), "kappa": []},
+    }
+}
+ALPHA = {"level": "nominal", "units": 200, "workers": 9, "judgments": 600, "reason": ""}
+AGREEMENT: dict[str, Any] = {
+    "alpha": cell(0.62) | ALPHA,
+    "by_kind": {"HC": cell(0.21) | ALPHA, "HI": cell(0.92) | ALPHA},
+    "per_worker": {"available": True, "reason": ""},
+}
+WORKERS: list[dict[str, Any]] = [
+    {
+        "worker": "alma",
+        "controls_seen": 10,
+        "controls_right": 9,
+        "controls_share": 0.9,
+        "used": True,
+        "seconds": 4.0,
+    },
+    {
+        "worker": "<bela>",
+        "controls_seen": 10,
+        "controls_right": 3,
+        "controls_share": 0.3,
+        "used": False,
+        "seconds": 2.0,
+    },
+]
+PROGRESS: dict[str, Any] = {
+    "judgments": 40, "wanted": 120, "hits": 6, "hits_done": 1, "assignments": {},
+    "timeline": [["2026-01-01T10:00:00Z", 20], ["2026-01-01T12:30:00Z", 40]],
+}  # fmt: skip
+
+FIGURES = {
+    "accuracy": lambda simulated=False: accuracy_figure(ACCURACY, simulated),
+    "correlation": lambda simulated=False: accuracy_figure(CORRELATION, simulated),
+    "agreement": lambda simulated=False: agreement_figure(AGREEMENT, simulated),
+    "progress": lambda simulated=False: progress_figure(PROGRESS, simulated),
+    "workers": lambda simulated=False: workers_figure(WORKERS, 0.7, simulated),
+}
+
+
+def words(svg: str) -> list[str]:
+    return [text.text or "" for text in fromstring(svg).iter(f"{SVG}text")]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_the_same_bytes_for_the_same_numbers(name: str) -> None:
+    assert FIGURES[name]() == FIGURES[name]()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_a_named_image_with_text_as_text_and_no_inline_style(name: str) -> None:
+    svg = FIGURES[name]()
+    root = fromstring(svg)
+    assert root.get("role") == "img"
+    labels = {element.get("id"): element.text for element in root if element.get("id")}
+    for label in (root.get("aria-labelledby") or "").split():
+        assert labels[label]
+    assert len(words(svg)) > 4
+    assert "style=" not in svg
+    assert "<style" not in svg
+    assert not re.search(r"\d{4}-\d\d-\d\dT", svg)
+
+
+def test_figures_in_one_page_share_no_ids() -> None:
+    ids = [
+        re.findall(r' id="([^"]+)"', FIGURES[name]())
+        for name in ("accuracy", "agreement", "progress", "workers")
+    ]
+    every = [one for group in ids for one in group]
+    assert len(every) == len(set(every))
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_simulated_answers_are_stamped_and_real_ones_are_not(name: str) -> None:
+    assert "SIMULATED ANSWERS" in words(FIGURES[name](simulated=True))
+    assert "imulated" not in FIGURES[name]()
+
+
+def test_the_accuracy_figure_names_chance_people_kinds_and_metrics() -> None:
+    found = words(accuracy_figure(ACCURACY))
+    for word in ("chance", "one judge", "HC", "HI", "all", "cider", "bleu-1", "n = 100", "n = 200"):
+        assert word in found, word
+
+
+def test_without_judgments_behind_the_consensus_no_level_of_people_is_drawn() -> None:
+    assert "one judge" not in words(accuracy_figure(ACCURACY | {"people": {}}))
+
+
+def test_the_sentences_say_what_the_figures_mean() -> None:
+    said = accuracy_sentence(ACCURACY).replace("\N{NO-BREAK SPACE}", " ")
+    assert said == (
+        "cider names the winner people name most often: on 80.0 % of 200 pairs (95 % interval 75.0 % to 85.0 %); "
+        "chance is 50 %. One judge agrees with the majority of the others on 82.0 %."
+    )
+    assert "bleu-1 orders 100 captions most like people do: tau-b 0.31" in accuracy_sentence(CORRELATION)
+    assert agreement_sentence(AGREEMENT) == (
+        "Judges agree with alpha 0.62 (95 % interval 0.57 to 0.67, nominal) on 100 units with 600 judgments; "
+        "0 is chance, 1 full agreement. HI pairs are clearest to them (0.92), HC least (0.21)."
+    )
+    assert progress_sentence(PROGRESS) == "40 of 120 judgments are in (33 %); 1 of 6 HITs are complete."
+    assert workers_sentence(WORKERS, 0.7) == (
+        "2 workers; 1 got less than 70 % of their control items right, and their judgments are set aside. "
+        "The median worker takes 4.0 s a unit."
+    )
+
+
+def test_names_of_workers_are_escaped() -> None:
+    assert "<bela>" in words(workers_figure(WORKERS, 0.7))
+
+
+def test_workers_who_saw_no_control_item_are_shown_by_their_pace() -> None:
+    rows = [
+        row | {"controls_seen": 0, "controls_right": 0, "controls_share": None, "used": True}
+        for row in WORKERS
+    ]
+    assert "median seconds a unit" in words(workers_figure(rows, 0.7))
+    assert "none of them saw a control item" in workers_sentence(rows, 0.7)
+
+
+def test_a_hundred_workers_are_drawn_without_names() -> None:
+    rows = [WORKERS[0] | {"worker": f"w-{place}"} for place in range(100)]
+    assert "w-0" not in words(workers_figure(rows, 0.7))
+
+
+def test_an_undefined_figure_is_a_dash() -> None:
+    metrics = {"bleu-1": {"accuracy": {"HC": cell(None, 0), "all": cell(0.6)}}}
+    assert "–" in words(accuracy_figure({"metrics": metrics}))
+
+
+def test_where_there_is_nothing_to_draw_there_is_only_a_sentence() -> None:
+    nothing = {"alpha": cell(None, 0) | ALPHA}
+    assert accuracy_figure({}) == agreement_figure(nothing) == workers_figure([], 0.7) == ""
+    empty = PROGRESS | {"judgments": 0, "timeline": []}
+    assert progress_figure(empty) == ""
+    assert accuracy_sentence({}) == "No metric was held against people's judgments yet."
+    assert agreement_sentence(nothing) == "No two judges judged the same unit yet."
+    assert workers_sentence([], 0.7) == "No worker has finished a page of work yet."
+    assert progress_sentence(empty) == "No judgments yet. 120 are wanted on 6 HITs."
+
+
+@pytest.mark.django_db
+def test_progress_counts_what_is_in_and_what_is_wanted() -> None:
+    study = StudyOf(make_dataset("toy", {"a.jpg": ["a dog"]}), "graded")
+    units = [study.unit(f"u{place}", "a.jpg", first=f"caption {place}") for place in range(2)]
+    hit = study.hit("h1", units, required=2)
+    study.hit("h2", [study.unit("u9", "a.jpg", first="more")], required=2)
+    study.answer(hit, "alma", [1, 2], minutes=3)
+    study.answer(hit, "bela", [1, 2], minutes=5)
+    assert study_progress(study.study) == {
+        "judgments": 4, "wanted": 6, "hits": 2, "hits_done": 1, "assignments": {"submitted": 2},
+        "timeline": [["2026-01-01T10:03:00Z", 2], ["2026-01-01T10:05:00Z", 4]],
+    }  # fmt: skip

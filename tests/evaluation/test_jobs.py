@@ -1,0 +1,87 @@
+"""Aggregation, evaluation and export as background jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evaluation.models import Analysis, Consensus
+from evaluation.services.exports import exported_file
+from judgments.errors import NotThere
+from judgments.jobs import enqueue, run_job
+from judgments.models import Job
+from tests.evaluation.studies import StudyOf, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> StudyOf:
+    made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs", "a dog"]}), "pairwise")
+    hit = made.hit("h1", [made.unit("u1", pair=made.pair("p1", "a.jpg", "a dog", "a cat"))])
+    for name in ("alma", "bela", "clara"):
+        made.answer(hit, name, [1], presented=["first-left"])
+    return made
+
+
+def done(kind: str, **args: object) -> Job:
+    job = enqueue(kind=kind, args=args)
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+def result_of(job: Job) -> dict[str, Any]:
+    assert job.result is not None
+    return dict(job.result)
+
+
+def test_a_job_aggregates_a_study(study: StudyOf) -> None:
+    job = done("aggregate", study="toy-pairwise")
+    assert job.state == "done"
+    assert result_of(job)["judgments"] == 3
+    assert Analysis.objects.get(pk=result_of(job)["analysis"]).result["counts"]["units"] == 1
+    assert Consensus.objects.filter(study=study.study).count() == 2
+
+
+def test_a_job_evaluates_a_study(study: StudyOf) -> None:
+    job = done("evaluate", study="toy-pairwise", metrics=["bleu-1"], tokenizer="v15")
+    found = Analysis.objects.get(pk=result_of(job)["analysis"])
+    assert found.what == "meta-evaluation"
+    assert found.result["metrics"]["bleu-1"]["accuracy"]["HM"]["value"] == 1
+
+
+def test_a_job_exports_a_file_that_staff_can_download(study: StudyOf) -> None:
+    job = done("export", study="toy-pairwise", format="jsonl")
+    file = exported_file(job=job)
+    assert file.name == f"toy-pairwise-{job.pk}.jsonl"
+    assert file.content_type == "application/jsonl"
+    assert len(file.path.read_text().splitlines()) == 3
+    manifest = exported_file(job=job, manifest=True)
+    assert json.loads(manifest.path.read_text())["counts"]["judgments"] == 3
+
+
+def test_a_format_that_does_not_fit_fails_the_job_with_its_sentence(study: StudyOf) -> None:
+    job = enqueue(kind="export", args={"study": "toy-pairwise", "format": "qrels"})
+    run_job(job.pk)
+    job.refresh_from_db()
+    assert job.state == "failed"
+    assert job.error.startswith("Format qrels does not fit study 'toy-pairwise'")
+
+
+def test_a_file_that_is_gone_or_was_never_made_is_not_there(study: StudyOf) -> None:
+    job = done("export", study="toy-pairwise", format="csv")
+    exported_file(job=job).path.unlink()
+    with pytest.raises(NotThere, match="not there any more"):
+        exported_file(job=job)
+    with pytest.raises(NotThere, match="no finished export"):
+        exported_file(job=done("aggregate", study="toy-pairwise"))
+
+
+def test_a_job_s_result_cannot_lead_out_of_the_export_folder(study: StudyOf) -> None:
+    job = done("export", study="toy-pairwise", format="csv")
+    job.result = result_of(job) | {"file": "../../secret_key"}
+    with pytest.raises(NotThere):
+        exported_file(job=job)
