@@ -12,9 +12,12 @@ from typing import Any
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils.cache import patch_vary_headers
+from django.views.defaults import bad_request as default_bad_request
+from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.authentication import TokenAuthentication as StaffTokens
+from rest_framework.negotiation import BaseContentNegotiation, DefaultContentNegotiation
 from rest_framework.parsers import JSONParser
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
@@ -87,6 +90,18 @@ def refuse_broken_text(value: Any) -> None:
             refuse_broken_text(inner)
 
 
+class JSONAlone(BaseContentNegotiation):
+    """JSON, whatever the request would rather have: it is all there is, and `format` is free for filters."""
+
+    def select_parser(self, request: Request, parsers: Any) -> Any:
+        """By the body's media type; None is a 415."""
+        return DefaultContentNegotiation().select_parser(request, parsers)
+
+    def select_renderer(self, request: Request, renderers: Any, format_suffix: str | None = None) -> Any:
+        """The first and only one."""
+        return renderers[0], renderers[0].media_type
+
+
 class ProblemRenderer(JSONRenderer):
     """JSON; an error goes out under the media type of RFC 9457."""
 
@@ -155,3 +170,17 @@ def nothing_here(request: HttpRequest, rest: str = "") -> HttpResponse:
 def problem_page(status: int, detail: str) -> JsonResponse:
     """A problem document outside of the framework's views."""
     return JsonResponse(problem(status, detail), status=status, content_type=PROBLEM_TYPE)
+
+
+def server_error(request: HttpRequest) -> HttpResponse:
+    """Django's handler500: a problem document below /api/, the page elsewhere. The log has the reason."""
+    if request.path.startswith("/api/"):
+        return problem_page(500, "The server could not do this; the failure was written to its log.")
+    return default_server_error(request)
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Django's handler400, likewise."""
+    if request.path.startswith("/api/"):
+        return problem_page(400, "The request is malformed.")
+    return default_bad_request(request, exception)

@@ -44,7 +44,9 @@ class CursorPages(BasePagination):
     the default. Equal values are ordered by id, so that none is lost between pages.
     """
 
-    def paginate_queryset(self, queryset: QuerySet[Any], request: Request, view: Any = None) -> list[Any]:
+    def paginate_queryset(  # type: ignore[override]  # rows of a table: a plain list has no keys
+        self, queryset: QuerySet[Any], request: Request, view: Any = None
+    ) -> list[Any]:
         """The rows of the page that the cursor asks for, in the order asked for."""
         self.request = request
         self.size = self._page_size(request)
@@ -114,7 +116,9 @@ class CursorPages(BasePagination):
         given = request.query_params.get("ordering", next(iter(view.orderings)))
         name = given.removeprefix("-")
         if name not in view.orderings:
-            raise ValidationError({"ordering": [f"must be one of {', '.join(view.orderings)}, or - before one."]})
+            raise ValidationError(
+                {"ordering": [f"must be one of {', '.join(view.orderings)}, or - before one."]}
+            )
         return name, given.startswith("-")
 
     def _place(self, request: Request, queryset: QuerySet[Any], field: str) -> tuple[bool, Any, Any] | None:
@@ -126,9 +130,14 @@ class CursorPages(BasePagination):
             backward, value, pk = json.loads(urlsafe_b64decode(given.encode()))
             fields = queryset.model._meta
             pk = fields.pk.to_python(pk)
-            return bool(backward), pk if field == "pk" else fields.get_field(field).to_python(value), pk
+            value = pk if field == "pk" else fields.get_field(field).to_python(value)
+            if pk is None or value is None:
+                raise ValueError("a cursor without a place")
+            return bool(backward), value, pk
         except (ValueError, TypeError, RecursionError, OverflowError, FieldValidationError):
-            raise ValidationError({"cursor": ["is none that this list gave out; start without one."]}) from None
+            raise ValidationError(
+                {"cursor": ["is none that this list gave out; start without one."]}
+            ) from None
 
     @staticmethod
     def _key(row: Any, field: str) -> tuple[str, str]:

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from csp.constants import UNSAFE_INLINE
+from csp.decorators import csp_update
+from django.http import JsonResponse
+from django.utils.decorators import method_decorator
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
+from rest_framework.negotiation import DefaultContentNegotiation
 
-from config.api import TokenAuthentication
+from config.api import PROBLEM_TYPE, TokenAuthentication
 
 
 class TokenScheme(OpenApiAuthenticationExtension):
@@ -23,3 +29,28 @@ class TokenScheme(OpenApiAuthenticationExtension):
             "name": "Authorization",
             "description": "`Token <token>`: a worker's from joining, or a staff member's.",
         }
+
+
+class ProblemsAsElsewhere:
+    """These two views render YAML and HTML; their errors are problem documents all the same."""
+
+    def handle_exception(self, exc: Exception) -> Any:
+        """The document of the exception handler."""
+        response = super().handle_exception(exc)  # type: ignore[misc]  # of the view this is mixed into
+        headers = {name: value for name, value in response.headers.items() if name != "Content-Type"}
+        return JsonResponse(
+            response.data, status=response.status_code, headers=headers, content_type=PROBLEM_TYPE
+        )
+
+
+class SchemaView(ProblemsAsElsewhere, SpectacularAPIView):
+    """/api/schema/"""
+
+    content_negotiation_class = DefaultContentNegotiation
+
+
+@method_decorator(csp_update({"style-src": [UNSAFE_INLINE]}), name="dispatch")
+class DocsView(ProblemsAsElsewhere, SpectacularSwaggerSplitView):
+    """/api/docs/: Swagger UI from our own static files. Its script is a file; it writes style elements."""
+
+    url_name = "api:schema"

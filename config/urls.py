@@ -8,3 +8,6 @@ urlpatterns = [
     path("api/", include("config.api_urls")),
     path("", include("annotation.urls")),
 ]
+
+handler400 = "config.api.bad_request"
+handler500 = "config.api.server_error"

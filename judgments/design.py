@@ -12,7 +12,7 @@ import tomllib
 from typing import Annotated, Any, Literal
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
@@ -28,6 +28,13 @@ class Part(BaseModel):
     """A table of the study file."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)
+
+    @field_validator("*")
+    @classmethod
+    def _a_database_can_hold_it(cls, value: Any) -> Any:
+        if isinstance(value, str) and "\x00" in value:
+            raise ValueError("a text holds the character U+0000, which cannot be stored")
+        return value
 
 
 class Sampling(Part):
@@ -151,7 +158,7 @@ def make_design(values: dict[str, Any]) -> StudyDesign:
     preset_name = values.get("preset", "")
     preset: dict[str, Any] = {}
     if preset_name:
-        if preset_name not in PRESETS:
+        if not isinstance(preset_name, str) or preset_name not in PRESETS:
             raise DesignError(f"preset is {preset_name!r}; there are {', '.join(PRESETS)}.", field="preset")
         preset = PRESETS[preset_name].values
         stated = values.get("protocol", preset["protocol"])

@@ -185,7 +185,7 @@ def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | N
 
 def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     try:
-        return zipfile.ZipFile(packed)  # type: ignore[arg-type]  # an UploadedFile reads and seeks
+        return zipfile.ZipFile(packed)
     except zipfile.BadZipFile:
         raise UploadRefused(f"{name} is not a zip archive.") from None
 

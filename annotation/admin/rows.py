@@ -49,7 +49,7 @@ class WorkerAdmin(ReadOnlyAdmin):
     @display(description="HITs taken", ordering="n")
     def assignment_count(self, worker: Worker) -> int:
         """How many."""
-        return worker.n  # type: ignore[attr-defined, no-any-return]
+        return worker.n  # type: ignore[attr-defined]
 
 
 @admin.register(Assignment)
@@ -102,7 +102,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
     @display(description="judgments")
     def judgment_count(self, assignment: Assignment) -> int:
         """How many answers it brought."""
-        return assignment.n  # type: ignore[attr-defined, no-any-return]
+        return assignment.n  # type: ignore[attr-defined]
 
 
 @admin.register(Judgment)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from django.contrib import messages
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
@@ -16,6 +15,7 @@ from annotation.models import Assignment, Invitation, Participation
 from annotation.services.crowd import close_study, open_study
 from annotation.services.invitations import create_invitations
 from judgments.admin.addresses import public_address
+from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
@@ -87,9 +87,8 @@ def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
         raise WrongState(_first_error(form))
     if study.source == Study.Source.IMPORTED:
         raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to rehearse.")
-    assert isinstance(request.user, AbstractBaseUser)
-    copy = duplicate_study(study=study, user=request.user)
-    enqueue(kind="rehearse", args={"study": copy.slug, **form.cleaned_data}, user=request.user)
+    copy = duplicate_study(study=study, user=signed_in(request))
+    enqueue(kind="rehearse", args={"study": copy.slug, **form.cleaned_data}, user=signed_in(request))
     messages.success(request, f"“{copy.name}” is a copy that simulated workers answer now.")
     return redirect(page_address(copy, "workers"))
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from annotation.models import ProblemReport
+
 
 class Schema(serializers.Serializer[Any]):
     """A described body."""
@@ -118,7 +120,7 @@ class ReportRequest(Schema):
     """What is wrong with the unit at a position."""
 
     position = serializers.IntegerField()
-    what = serializers.ChoiceField(choices=["picture", "text", "other"], required=False)
+    what = serializers.ChoiceField(choices=ProblemReport.What.choices, required=False)
     comment = serializers.CharField(required=False, max_length=2000)
 
 

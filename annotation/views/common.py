@@ -10,7 +10,8 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 
-from annotation.cookies import worker_of
+from annotation.cookies import WORKER_COOKIE, worker_of
+from annotation.errors import NotJoined
 from annotation.models import Assignment
 from annotation.services.submissions import own_assignment
 from judgments.errors import NotThere, QuorumError
@@ -36,9 +37,9 @@ def errors_as_pages(view: View) -> View:
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         try:
             return view(request, *args, **kwargs)
-        except NotThere as error:
-            raise Http404(str(error)) from None
         except QuorumError as error:
+            if isinstance(error, NotThere) and not isinstance(error, NotJoined):
+                raise Http404(str(error)) from None
             return render(
                 request,
                 "annotation/ended.html",
@@ -54,8 +55,14 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
 
     Raises:
         NotThere: nobody is known here, or it is somebody else's.
+        NotJoined: this browser was known, and its token was replaced by one in another browser.
     """
     worker = worker_of(request)
+    if worker is None and WORKER_COOKIE in request.COOKIES:
+        raise NotJoined(
+            "Nothing was changed: you went on in another browser, and this one is not known any more. "
+            "What was saved before is kept; your name and resume code let you go on here."
+        )
     if worker is None:
         raise NotThere("There is no such assignment.")
     assignment = own_assignment(worker=worker, assignment_id=assignment_id)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from django.contrib.admin.views.decorators import staff_member_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotation.pictures import preview_picture_url
 from annotation.presentation import Place
-from annotation.views.common import errors_as_pages
 from annotation.words import spell_left
 from annotation.worksheet import sheet_of
 from judgments.design import StudyDesign
 from judgments.draws import balanced_sides, rng_for
+from judgments.errors import NotThere, QuorumError, WrongState
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
 from judgments.material import UnitSpec
@@ -28,21 +28,28 @@ from judgments.services.studies import design_of, find_study
 @never_cache
 @require_safe
 @staff_member_required
-@errors_as_pages
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """The first page of work: of the stored HITs, or for a draft of a draw that is thrown away."""
-    study = find_study(slug)
-    design = design_of(study)
-    units: Sequence[Unit | UnitSpec]
-    if study.state == Study.State.DRAFT:
-        units = build_batch(design, study.dataset).hits[0].units
-    else:
-        units = _first_units(study)
+    try:
+        study = find_study(slug)
+        design = design_of(study)
+        units: Sequence[Unit | UnitSpec]
+        if study.state == Study.State.DRAFT:
+            units = build_batch(design, study.dataset).hits[0].units
+        else:
+            units = _first_units(study)
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    except QuorumError as error:
+        context = {"title": "There is nothing to preview", "message": str(error)}
+        return render(request, "annotation/ended.html", context, status=error.status)
     return render_preview(request, design, units, dataset=study.dataset)
 
 
 def _first_units(study: Study) -> list[Unit]:
     hit = study.hits.order_by("position").first()
+    if hit is None:
+        raise WrongState(f"Study {study.slug!r} has no HITs; its judgments came from elsewhere.")
     rows = HITUnit.objects.filter(hit=hit).select_related(
         "unit__item", "unit__reference", "unit__first", "unit__second"
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.db.models import Count, Max, Q, Sum
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
@@ -29,6 +28,7 @@ from evaluation.admin.results_in_words import (
 from evaluation.export.formats import formats_for
 from evaluation.models import Analysis
 from evaluation.services.exports import JOB_KIND, exported_file
+from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
@@ -149,11 +149,6 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     )
 
 
-def _user(request: HttpRequest) -> AbstractBaseUser:
-    assert isinstance(request.user, AbstractBaseUser)
-    return request.user
-
-
 def _compute(request: HttpRequest, study: Study) -> None:
     """Consensus and agreement, then the metrics against them: two jobs."""
     form = MetricsForm(request.POST if "metrics" in request.POST else None)
@@ -162,10 +157,10 @@ def _compute(request: HttpRequest, study: Study) -> None:
         if not form.is_valid():
             raise WrongState("Nothing was computed: choose metrics and a way to cut words from the lists.")
         chosen = {"metrics": form.cleaned_data["metrics"], "tokenizer": form.cleaned_data["tokenizer"]}
-    if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():  # type: ignore[attr-defined]
+    if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
-    enqueue(kind="aggregate", args={"study": study.slug}, user=_user(request))
-    enqueue(kind="evaluate", args={"study": study.slug, **chosen}, user=_user(request))
+    enqueue(kind="aggregate", args={"study": study.slug}, user=signed_in(request))
+    enqueue(kind="evaluate", args={"study": study.slug, **chosen}, user=signed_in(request))
 
 
 def _export(request: HttpRequest, study: Study) -> None:
@@ -176,7 +171,7 @@ def _export(request: HttpRequest, study: Study) -> None:
         raise WrongState(
             f"This study cannot be exported as {name!r}; expected one of {', '.join(sorted(known))}."
         )
-    enqueue(kind=JOB_KIND, args={"study": study.slug, "format": name}, user=_user(request))
+    enqueue(kind=JOB_KIND, args={"study": study.slug, "format": name}, user=signed_in(request))
     messages.success(request, f"The {name} file is being written; it appears under “Take the data home”.")
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count, F, Sum
+from django.db.models import Count, F, Q, Sum
 
-from annotation.models import Assignment, Judgment
+from annotation.models import Assignment
 from evaluation.export.rows import timestamp
-from judgments.models import HIT, HITUnit, Study
+from judgments.models import HIT, Study
 
 MOST_POINTS = 200
 
@@ -21,9 +21,11 @@ def study_progress(study: Study) -> dict[str, Any]:
         ``assignments`` by state, and ``timeline``: up to 200 ``[time, judgments by then]`` at submissions.
     """
     finished = Assignment.objects.filter(study=study).finished()
-    hits = HIT.objects.filter(study=study)
     imported = study.source == Study.Source.IMPORTED
-    wanted = HITUnit.objects.filter(hit__study=study).aggregate(wanted=Sum("hit__required"))["wanted"] or 0
+    # a HIT stands in as many rows as it has units: each is wanted from as many workers as the HIT
+    hits = HIT.objects.filter(study=study).aggregate(
+        n=Count("pk", distinct=True), wanted=Sum("required", filter=Q(places__isnull=False), default=0)
+    )
     done = finished.values("hit").annotate(done=Count("pk")).filter(done__gte=F("hit__required")).count()
     states = (
         Assignment.objects.filter(study=study)
@@ -31,13 +33,14 @@ def study_progress(study: Study) -> dict[str, Any]:
         .annotate(count=Count("pk"))
         .order_by("state")
     )
+    timeline = _timeline(study)
     return {
-        "judgments": Judgment.objects.filter(assignment__study=study).count(),
-        "wanted": 0 if imported else wanted,
-        "hits": hits.count(),
+        "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
+        "wanted": 0 if imported else hits["wanted"],
+        "hits": hits["n"],
         "hits_done": done,
         "assignments": dict(states),
-        "timeline": _timeline(study),
+        "timeline": timeline,
     }
 
 

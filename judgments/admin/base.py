@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.admin import display
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -12,6 +13,12 @@ from unfold.admin import ModelAdmin
 
 from judgments.admin.addresses import picture_address
 from judgments.models import Item
+
+
+def signed_in(request: HttpRequest) -> User:
+    """The person at the admin, who is signed in by now."""
+    assert isinstance(request.user, User)
+    return request.user
 
 
 class QuorumAdmin(ModelAdmin):

@@ -17,8 +17,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from judgments.admin.addresses import picture_address
-from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, item_thumbnail, thumbnail
-from judgments.admin.study_design import signed_in
+from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, item_thumbnail, signed_in, thumbnail
 from judgments.forms.uploads import CandidatesForm, DatasetForm, JudgmentsForm, UploadForm
 from judgments.jobs import enqueue
 from judgments.models import HIT, Caption, Dataset, Item, Job, Output, Study, System, Unit
@@ -344,7 +343,7 @@ class UnitAdmin(ReadOnlyAdmin):
     @display(description="judgments")
     def judgment_count(self, unit: Unit) -> int:
         """How many answers it has."""
-        return unit.n  # type: ignore[attr-defined, no-any-return]
+        return unit.n  # type: ignore[attr-defined]
 
 
 def _judged() -> Coalesce:
@@ -382,4 +381,4 @@ class HITAdmin(ReadOnlyAdmin):
     @display(description="units")
     def size(self, hit: HIT) -> int:
         """How many units it holds."""
-        return hit.n  # type: ignore[attr-defined, no-any-return]
+        return hit.n  # type: ignore[attr-defined]

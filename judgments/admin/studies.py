@@ -10,6 +10,7 @@ from django.core.exceptions import PermissionDenied
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -41,6 +42,7 @@ FIRST_PAGE = {
     Study.State.OPEN: "results",
     Study.State.CLOSED: "results",
 }
+SIMULATED = ' <span class="q-mark">simulated</span>'
 STATE_COLOURS = {
     Study.State.DRAFT: "",
     Study.State.GENERATED: "warning",
@@ -89,8 +91,8 @@ class StudyAdmin(QuorumAdmin):
     def study(self, study: Study) -> SafeString:
         """The name, leading to the page that matters in the study's state."""
         address = page_address(study, FIRST_PAGE[Study.State(study.state)])
-        mark = format_html(' <span class="q-mark">simulated</span>') if study.simulated else ""
-        return format_html('<a class="q-name" href="{}">{}</a>{}', address, study.name, mark)
+        shown = '<a class="q-name" href="{}">{}</a>' + (SIMULATED if study.simulated else "")
+        return format_html(shown, address, study.name)
 
     @display(description="state", label=STATE_COLOURS, ordering="state")
     def state_label(self, study: Study) -> tuple[str, str]:
@@ -143,7 +145,7 @@ class StudyAdmin(QuorumAdmin):
         ]
         return own + super().get_urls()
 
-    def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponse:
+    def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
         """One of the study's pages."""
         study = self._study(request, pk, page.permission)
         return page.view(request, study, self.context(request, study, page.name))

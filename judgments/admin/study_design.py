@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
+from judgments.admin.base import signed_in
 from judgments.admin.study_pages import StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
@@ -21,12 +21,6 @@ from judgments.services.studies import change_design, create_study, design_of, d
 
 if TYPE_CHECKING:
     from judgments.admin.studies import StudyAdmin
-
-
-def signed_in(request: HttpRequest) -> AbstractBaseUser:
-    """The person at the admin, who is signed in by now."""
-    assert isinstance(request.user, AbstractBaseUser)
-    return request.user
 
 
 def dataset_names() -> list[str]:

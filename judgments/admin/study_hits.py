@@ -8,7 +8,7 @@ from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from judgments.admin.study_design import signed_in
+from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import QuorumError, WrongState
 from judgments.jobs import enqueue

@@ -12,6 +12,7 @@ from typing import Any
 
 from django.contrib.admin import AdminSite
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from judgments.admin.addresses import preview_address
@@ -36,7 +37,7 @@ class StudyPage:
     name: str
     label: str
     order: int
-    view: Callable[[HttpRequest, Study, Context], HttpResponse]
+    view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
     permission: str = "view"
 
 

@@ -44,14 +44,14 @@ class TOMLParser(BaseParser):
 
     media_type = "application/toml"
 
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> str:
-        """The text.
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> dict[str, Any]:
+        """``{"toml": text}``, which may be sent as JSON as well.
 
         Raises:
             ParseError: it is not UTF-8.
         """
         body: bytes = (parser_context or {})["request"].body  # not the stream: this one is held to a size
         try:
-            return body.decode("utf-8-sig")
+            return {"toml": body.decode("utf-8-sig")}
         except UnicodeDecodeError as error:
             raise ParseError(f"The TOML is not UTF-8 at byte {error.start}.") from None

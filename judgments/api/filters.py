@@ -5,9 +5,27 @@ from __future__ import annotations
 from typing import Any
 
 import django_filters as filters
+from django.db import models
 from django.db.models import QuerySet
 
 from judgments.models import HIT, Dataset, Job, Study, System, Unit
+
+
+class TrueOrFalse(filters.TypedChoiceFilter):
+    """A yes-no parameter; anything but true and false is an error, where the library would ignore it."""
+
+    def __init__(self, **options: Any) -> None:
+        choices = (("true", "true"), ("false", "false"))
+        super().__init__(**{"choices": choices, "coerce": lambda text: text == "true", **options})
+
+
+class Filters(filters.FilterSet):
+    """What the lists of all apps have in common."""
+
+    FILTER_DEFAULTS = {
+        **filters.FilterSet.FILTER_DEFAULTS,
+        models.BooleanField: {"filter_class": TrueOrFalse},
+    }
 
 
 def study_filter(**options: Any) -> filters.ModelChoiceFilter:
@@ -20,7 +38,7 @@ def dataset_filter() -> filters.ModelChoiceFilter:
     return filters.ModelChoiceFilter(queryset=Dataset.objects.all(), to_field_name="name")
 
 
-class DatasetFilters(filters.FilterSet):
+class DatasetFilters(Filters):
     """Of datasets."""
 
     class Meta:
@@ -28,7 +46,7 @@ class DatasetFilters(filters.FilterSet):
         fields = ["name", "source_format"]
 
 
-class SystemFilters(filters.FilterSet):
+class SystemFilters(Filters):
     """Of systems."""
 
     dataset = dataset_filter()
@@ -38,7 +56,7 @@ class SystemFilters(filters.FilterSet):
         fields = ["dataset", "name", "human"]
 
 
-class StudyFilters(filters.FilterSet):
+class StudyFilters(Filters):
     """Of studies."""
 
     dataset = dataset_filter()
@@ -48,7 +66,7 @@ class StudyFilters(filters.FilterSet):
         fields = ["dataset", "protocol", "state", "source", "simulated"]
 
 
-class UnitFilters(filters.FilterSet):
+class UnitFilters(Filters):
     """Of units."""
 
     study = study_filter()
@@ -61,12 +79,12 @@ class UnitFilters(filters.FilterSet):
         fields = ["study", "unit", "image", "kind", "pair", "control", "filtered", "struck"]
 
 
-class HITFilters(filters.FilterSet):
+class HITFilters(Filters):
     """Of HITs."""
 
     study = study_filter()
     hit = filters.CharFilter(field_name="key")
-    open = filters.BooleanFilter(method="with_places", label="Has places left")
+    open = TrueOrFalse(method="with_places", label="Has places left")
 
     class Meta:
         model = HIT
@@ -77,7 +95,7 @@ class HITFilters(filters.FilterSet):
         return queryset.filter(open_slots__gt=0) if value else queryset.filter(open_slots=0)
 
 
-class JobFilters(filters.FilterSet):
+class JobFilters(Filters):
     """Of jobs."""
 
     class Meta:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django.db.models import Count, Prefetch, QuerySet
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, status
 from rest_framework.decorators import action
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
@@ -16,7 +17,8 @@ from rest_framework.viewsets import GenericViewSet
 
 from judgments import jobs
 from judgments.api import filters, serializers
-from judgments.api.bodies import TOMLParser, body_of
+from judgments.api.bodies import TOMLParser, body_of, member
+from judgments.api.permissions import staff_of
 from judgments.design import make_design, read_toml
 from judgments.errors import WrongState
 from judgments.models import HIT, Dataset, HITUnit, Job, Study, System, Unit
@@ -71,7 +73,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
     filterset_class = filters.StudyFilters
     orderings = {"created_at": "created_at", "slug": "slug", "name": "name"}
     lookup_field, lookup_value_regex = "slug", SLUG
-    parser_classes = [*api_settings.DEFAULT_PARSER_CLASSES, TOMLParser]
+    parser_classes = [*cast(list[type[BaseParser]], api_settings.DEFAULT_PARSER_CLASSES), TOMLParser]
     needed_permissions: ClassVar[dict[str, str]] = {
         "create": "judgments.add_study",
         "generate": "judgments.change_study",
@@ -79,11 +81,13 @@ class StudyResource(mixins.CreateModelMixin, Resource):
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Store a design as a draft."""
-        design = read_toml(request.data) if isinstance(request.data, str) else make_design(body_of(request))
-        study = create_study(design=design, user=request.user)
-        body = self.get_serializer(study).data
+        body = body_of(request)
+        design = read_toml(member(body, "toml", str)) if set(body) == {"toml"} else make_design(body)
+        study = create_study(design=design, user=staff_of(request))
         place = reverse("api:studies-detail", args=[study.slug], request=request)
-        return Response(body, status=status.HTTP_201_CREATED, headers={"Location": place})
+        return Response(
+            self.get_serializer(study).data, status=status.HTTP_201_CREATED, headers={"Location": place}
+        )
 
     @action(detail=True, methods=["post"])
     def generate(self, request: Request, slug: str) -> Response:
@@ -91,7 +95,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
         study: Study = self.get_object()
         if study.state != Study.State.DRAFT:
             raise WrongState(f"Study {slug!r} is {study.state}; HITs are generated once, from a draft.")
-        job = jobs.enqueue(kind="generate_hits", args={"study": study.slug}, user=request.user)
+        job = jobs.enqueue(kind="generate_hits", args={"study": study.slug}, user=staff_of(request))
         place = reverse("api:jobs-detail", args=[job.pk], request=request)
         body = serializers.JobSerializer(job).data
         return Response(body, status=status.HTTP_202_ACCEPTED, headers={"Location": place})

@@ -335,7 +335,7 @@ def _constraints(key: str) -> tuple[type | None, Any, Any, int | None]:
 class AllOrNumberField(forms.CharField):
     """``all`` or a whole number from 1 on."""
 
-    def to_python(self, value: Any) -> str | int:
+    def to_python(self, value: Any) -> Any:
         """The word, or the number.
 
         Raises:

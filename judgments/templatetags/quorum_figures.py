@@ -10,16 +10,21 @@ from django import template
 register = template.Library()
 
 
+def _is_number(value: Any) -> bool:
+    """A template hands over '' for what is not there."""
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
 @register.filter
 def thousands(value: Any) -> str:
     """12,345; a dash for nothing."""
-    return "–" if value is None else f"{value:,}"
+    return f"{value:,}" if _is_number(value) else "–"
 
 
 @register.filter
 def coefficient(value: Any) -> str:
     """.62 for 0.62, -.05, 1.00; a dash where there is no number."""
-    if value is None or not math.isfinite(value):
+    if not _is_number(value):
         return "–"
     text = f"{value:.2f}"
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
@@ -28,13 +33,7 @@ def coefficient(value: Any) -> str:
 @register.filter
 def percent(value: Any) -> str:
     """62 % for 0.62; a dash for nothing."""
-    return "–" if value is None or not math.isfinite(value) else f"{100 * value:.0f} %"
-
-
-@register.filter
-def percent_fine(value: Any) -> str:
-    """71.8 % for 0.718; a dash for nothing."""
-    return "–" if value is None or not math.isfinite(value) else f"{100 * value:.1f} %"
+    return f"{100 * value:.0f} %" if _is_number(value) else "–"
 
 
 @register.filter
@@ -49,9 +48,3 @@ def hours(value: float) -> str:
     if whole >= 20 or not rest:
         return f"about {value:,.0f} h"
     return f"about {whole} h {rest} min"
-
-
-@register.filter
-def item(table: Any, key: Any) -> Any:
-    """An entry of a mapping; None where there is none."""
-    return table.get(key) if hasattr(table, "get") else None

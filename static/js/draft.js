@@ -3,6 +3,7 @@
 
 const form = document.querySelector("[data-work][data-save]");
 const RETRY = [1000, 3000, 10000, 30000];
+const APART = 4000;  // quick answers travel together: a worker costs the server a request in so many milliseconds
 
 function start() {
   const state = form.querySelector("[data-state]");
@@ -13,6 +14,7 @@ function start() {
   let timer = 0;
   let failures = 0;
   let sending = false;
+  let sent = -APART;
   let over = false;
 
   function say(words, tone) {
@@ -58,16 +60,23 @@ function start() {
     });
   }
 
-  function soon(delay = 300) {
+  function soon(delay = Math.max(300, sent + APART - performance.now())) {
     clearTimeout(timer);
-    timer = setTimeout(send, delay);
+    if (!over) timer = setTimeout(send, delay);
+  }
+
+  function changed() {
+    keep();
+    if (!waiting.size || over) return;
+    say("Saving", "");
+    soon();
   }
 
   async function send() {
     if (sending || over || !waiting.size) return;
     sending = true;
+    sent = performance.now();
     const batch = [...waiting.values()];
-    say("Saving", "");
     let reply = null;
     try {
       reply = await fetch(form.dataset.save, {
@@ -129,15 +138,15 @@ function start() {
     const step = event.target.closest("[data-step]");
     if (!step) return;
     notice(step, false);
-    keep();
-    soon();
+    changed();
   });
   form.addEventListener("quorum:settled", (event) => {
     notice(event.detail.step, true);
-    keep();
-    soon();
+    changed();
   });
   window.addEventListener("online", () => soon(0));
+  // on the way out nothing waits for its turn
+  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") soon(0); });
 
   const words = document.querySelector("[data-left-words]");
   const end = performance.now() + Number(form.dataset.left) * 1000;

@@ -75,7 +75,7 @@ def make_study(dataset: Dataset, protocol: str = "triplet", *, opened: bool = Tr
         "units_per_hit": 4,
         "images_per_hit": 3,
         "captions_per_image": 4,
-        "sampling": {"pairs": {"MM": 4}, "references": 2} if protocol in ("triplet", "pairwise") else {},
+        "sampling": {"pairs": {"MM": 6}, "references": 2} if protocol in ("triplet", "pairwise") else {},
         "controls": {"per_hit": 1},
     }
     study = create_study(design=make_design(wanted | values))

@@ -1,6 +1,9 @@
 """Taking HITs: each goes to as many different workers as it asks for, and seats come back."""
 
+from collections import Counter
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -37,7 +40,7 @@ def test_a_worker_gets_every_hit_once_and_then_nothing() -> None:
     while (claim := claim_assignment(study=study, worker=worker)) is not None:
         seen.append(claim.assignment.hit_id)
         finish(claim.assignment)
-    assert sorted(seen) == sorted(study.hits.values_list("pk", flat=True))
+    assert Counter(seen) == Counter(study.hits.values_list("pk", flat=True))
 
 
 def test_each_hit_goes_to_three_different_workers_and_no_fourth() -> None:
@@ -184,7 +187,7 @@ def test_the_database_itself_refuses_more_slots_than_wanted() -> None:
 
 @pytest.mark.parametrize("hits_done", [0, 60])
 def test_taking_a_hit_costs_the_same_queries_whatever_was_done_before(
-    hits_done: int, django_assert_max_num_queries
+    hits_done: int, django_assert_max_num_queries: Callable[[int], Any]
 ) -> None:
     study = make_study("graded", units_per_hit=2, judgments_per_unit=2)
     worker, _ = make_worker(study)

@@ -9,6 +9,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import pytest
@@ -100,7 +101,11 @@ def test_one_worker_in_ten_windows_holds_one_hit(
         for own, line in zip(first._lines, window._lines, strict=True):
             line.token = own.token
     replies: list[tuple[int, Any]] = []
-    all_at_once([lambda window=window: replies.append(window.accept()) for window in windows])
+
+    def ask(window: Person) -> None:
+        replies.append(window.accept())
+
+    all_at_once([partial(ask, window) for window in windows])
     assert sorted(status for status, _ in replies) == [200] * 9 + [201]
     assert len({json.dumps(shown, sort_keys=True) for _, shown in replies}) == 1
     assert audit(installation)["open_slots"] == WANTED * HITS - 1

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.files.base import ContentFile
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -402,6 +403,18 @@ def test_returning_asks_first_keeps_what_was_submitted_and_frees_the_place() -> 
     assert ada.client.post(address, {"confirm": "1"}).status_code == 200
 
 
+def test_a_browser_whose_worker_went_on_elsewhere_is_told_so_before_anything_else() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    again = {"name": "ada", "resume": ada.resume}
+    assert Client().post(f"/s/{study.slug}/resume/", again).status_code == 303
+    response = submit(study, ada, assignment, first_answers(html))
+    assert response.status_code == 403
+    assert "you went on in another browser" in response.content.decode()
+    assert ada.client.get(f"/s/{study.slug}/work/")["Location"] == f"/s/{study.slug}/"
+
+
 def test_a_problem_is_reported_and_the_answers_of_the_page_are_kept() -> None:
     study = make_study(make_dataset())
     ada = joined(study)
@@ -537,7 +550,7 @@ def test_a_picture_goes_to_its_worker_byte_for_byte_and_is_kept_by_that_browser_
     address = f"/pictures/{assignment.pk}/1/"
     assert f'src="{address}"' in html
     response = ada.client.get(address)
-    item = HITUnit.objects.filter(hit_id=assignment.hit_id).order_by("position")[0].unit.item
+    item = HITUnit.objects.filter(hit=assignment.hit).order_by("position")[0].unit.item
     with item.picture.open("rb") as file:
         assert response.getvalue() == file.read()
     assert response["Content-Type"] == "image/jpeg"
@@ -680,7 +693,8 @@ def test_no_page_holds_script_or_style_of_its_own(protocol: str) -> None:
 
 
 def test_a_page_of_twenty_triplets_is_light() -> None:
-    study = make_study(make_dataset(), units_per_hit=20, sampling={"pairs": {"MM": 6}, "references": 4})
+    exactly: dict[str, Any] = {"sampling": {"pairs": {"MM": 5}, "references": 4}, "controls": {"per_hit": 0}}
+    study = make_study(make_dataset(), units_per_hit=20, **exactly)
     html, _ = work_of(study, joined(study))
     assert html.count("data-step ") == 20
     assert len(html.encode()) < 60_000
@@ -780,6 +794,22 @@ def test_a_preview_of_a_design_that_gives_nothing_says_what_to_change(admin_clie
     response = admin_client.get(f"/s/{study.slug}/preview/")
     assert response.status_code == 400
     assert "MM" in response.content.decode()
+
+
+def test_imported_judgments_have_nothing_to_preview(admin_client: Client) -> None:
+    study = make_study(make_dataset(), opened=False)
+    study.hits.all().delete()
+    response = admin_client.get(f"/s/{study.slug}/preview/")
+    assert response.status_code == 409
+    assert "has no HITs" in response.content.decode()
+
+
+@pytest.mark.parametrize("name", ["403.html", "403_csrf.html", "404.html", "500.html"])
+def test_an_error_page_needs_neither_request_nor_database(name: str, django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(0):
+        page = render_to_string(name)
+    assert len(re.findall("<h1>", page)) == 1
+    assert "Oops" not in page
 
 
 def test_claiming_by_the_service_and_by_the_page_agree() -> None:

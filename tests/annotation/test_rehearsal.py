@@ -1,5 +1,7 @@
 """The rehearsal crowd fills a study through the services of people, and never touches theirs."""
 
+from typing import Any
+
 import pytest
 
 from annotation.errors import JoinRefused
@@ -33,7 +35,10 @@ def test_every_hit_is_filled_and_everything_is_marked(protocol: str) -> None:
 
 
 def test_careful_workers_recover_the_truth_and_spammers_spoil_it() -> None:
-    size = {"judgments_per_unit": 7, "sampling": {"pairs": {"HC": 12, "HI": 12, "MM": 6}, "references": 2}}
+    size: dict[str, Any] = {
+        "judgments_per_unit": 7,
+        "sampling": {"pairs": {"HC": 12, "HI": 12, "MM": 6}, "references": 2},
+    }
     careful = rehearse(study=make_study("triplet", **size), workers=9, spammers=0.0, seed=1)
     spoiled = rehearse(study=make_study("triplet", name="Spoiled", **size), workers=9, spammers=1.0, seed=1)
     assert careful.recovered > 0.9

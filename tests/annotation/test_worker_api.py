@@ -320,8 +320,9 @@ def test_nothing_shown_names_control_item_system_or_caption_id(protocol: str) ->
     study = make_study(protocol)
     _, headers = make_worker(study)
     text = accept(study, headers).content.decode()
-    for unit in Unit.objects.filter(study=study).select_related("first", "second"):
-        for secret in (unit.key, unit.first.key, unit.second.key if unit.second else unit.key):
+    for unit in Unit.objects.filter(study=study).select_related("reference", "first", "second"):
+        captions = [caption.key for caption in (unit.reference, unit.first, unit.second) if caption]
+        for secret in (unit.key, *captions):
             assert secret not in text
     for word in ("control", "expected", "flip", "second", "first", "pair_", "kind", "HC", "reference"):
         assert word not in text.replace(f'"protocol":"{protocol}"', "")
@@ -396,6 +397,7 @@ def test_answers_are_stored_in_the_units_order_whatever_side_was_shown() -> None
     assert len(stored) == len(shown["units"])
     for unit, judgment in zip(shown["units"], stored, strict=True):
         chosen = judgment.unit.first if judgment.value == 1 else judgment.unit.second
+        assert chosen is not None
         assert chosen.text == unit["b"]["text"]
         assert judgment.presented == ("first-left" if judgment.value == 1 else "second-left")
     assert {judgment.value for judgment in stored} == {1, 2}

@@ -82,7 +82,7 @@ def test_pictures_are_copied_under_names_that_tell_nothing(references: Path, tmp
     for item in Item.objects.all():
         with item.picture.open("rb") as stored:
             assert stored.read() == (folder / item.name).read_bytes()
-        assert Path(item.picture.name).stem == f"{item.position:06d}"
+        assert Path(str(item.picture)).stem == f"{item.position:06d}"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from judgments.design import make_design
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
-from judgments.material import Batch, Image, Material, Text
+from judgments.material import Batch, Image, Material, Text, UnitSpec
 from tests.judgments.material import made_up
 
 
@@ -17,8 +17,12 @@ def batch_of(material: Material, protocol: str, **values: Any) -> Batch:
     return KINDS[protocol].batch(design, material)
 
 
-def units_of(batch: Batch) -> list:
+def units_of(batch: Batch) -> list[UnitSpec]:
     return [unit for hit in batch.hits for unit in hit.units]
+
+
+def is_own(unit: UnitSpec) -> bool:
+    return unit.first is not None and unit.first.key.startswith(f"{unit.image}#")
 
 
 def test_a_pair_gives_one_triplet_per_reference() -> None:
@@ -26,7 +30,7 @@ def test_a_pair_gives_one_triplet_per_reference() -> None:
     count = Counter(unit.pair for unit in units_of(batch))
     assert {pair.key: len(pair.references) for pair in batch.pairs} == dict(count)
     for unit in units_of(batch):
-        assert unit.reference.text not in (unit.first.text, unit.second.text)
+        assert unit.reference not in (unit.first, unit.second)
 
 
 def test_a_triplet_page_holds_no_image_twice_where_there_are_enough() -> None:
@@ -58,10 +62,13 @@ def test_the_right_option_of_a_control_pair_is_a_caption_of_its_image(protocol: 
     batch = batch_of(made_up(), protocol, controls={"per_hit": 2}, units_per_hit=5)
     controls = [unit for unit in units_of(batch) if unit.control]
     for unit in controls:
+        assert unit.first is not None
+        assert unit.second is not None
         right, wrong = (unit.first, unit.second) if unit.expected == 1 else (unit.second, unit.first)
         assert right.key.startswith(f"{unit.image}#")
         assert not wrong.key.startswith(f"{unit.image}#")
         if protocol == "triplet":
+            assert unit.reference is not None
             assert unit.reference.key.startswith(f"{unit.image}#")
             assert unit.reference.text != right.text
     assert {unit.expected for unit in controls} == {1, 2}
@@ -80,8 +87,7 @@ def test_a_relevance_page_has_six_images_of_ten_captions_with_one_control_image(
         assert len({unit.image for unit in control}) == 1
         right = [unit for unit in control if unit.expected == 1]
         assert 1 <= len(right) <= 3
-        assert all(unit.first.key.startswith(f"{unit.image}#") for unit in right)
-        assert not any(unit.first.key.startswith(f"{unit.image}#") for unit in control if unit.expected == 0)
+        assert [is_own(unit) for unit in control] == [unit.expected == 1 for unit in control]
 
 
 def test_relevance_crosses_every_distinct_text_with_every_image() -> None:
@@ -96,7 +102,7 @@ def test_relevance_crosses_every_distinct_text_with_every_image() -> None:
         for n in range(4)
     )
     batch = batch_of(Material("small", images), "relevance")
-    judged = {(unit.image, unit.first.text) for unit in units_of(batch)}
+    judged = {(unit.image, unit.first) for unit in units_of(batch)}
     assert len(judged) == batch.unit_count == 4 * 5
 
 

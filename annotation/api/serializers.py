@@ -1,0 +1,80 @@
+"""Rows as JSON, with the names of the judgments file (CONTRACT 2)."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import QuerySet
+from rest_framework import serializers
+
+from annotation.models import Assignment, Judgment, Worker
+
+
+def by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
+    """The row of this id; None too where the text is no id."""
+    try:
+        return rows.filter(pk=UUID(id)).first()
+    except ValueError:
+        return None
+
+
+class WorkerSerializer(serializers.ModelSerializer[Worker]):
+    """A worker; ``study`` only for those that a rehearsal or an import made."""
+
+    study = serializers.CharField(source="study.slug", default=None, read_only=True)
+
+    class Meta:
+        model = Worker
+        fields = ["id", "name", "source", "study", "anonymous", "created_at"]
+        read_only_fields = fields
+
+
+class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
+    """An assignment; its answers are judgments once it is submitted."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    hit = serializers.CharField(source="hit.key", default=None, read_only=True)
+    worker = serializers.CharField(source="worker.name", read_only=True)
+
+    class Meta:
+        model = Assignment
+        fields = [
+            *("id", "study", "hit", "worker", "state", "seat", "simulated"),
+            *("accepted_at", "expires_at", "submitted_at"),
+        ]
+        read_only_fields = fields
+
+
+class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
+    """A judgment as in the judgments file, without ``used``."""
+
+    study = serializers.CharField(source="assignment.study.slug", read_only=True)
+    unit = serializers.CharField(source="unit.key", read_only=True)
+    protocol = serializers.CharField(source="assignment.study.protocol", read_only=True)
+    image = serializers.CharField(source="unit.item.name", read_only=True)
+    reference = serializers.CharField(source="unit.reference.key", default=None, read_only=True)
+    first = serializers.CharField(source="unit.first.key", default=None, read_only=True)
+    second = serializers.CharField(source="unit.second.key", default=None, read_only=True)
+    reference_text = serializers.CharField(source="unit.reference.text", default=None, read_only=True)
+    first_text = serializers.CharField(source="unit.first.text", default=None, read_only=True)
+    second_text = serializers.CharField(source="unit.second.text", default=None, read_only=True)
+    kind = serializers.CharField(source="unit.kind", read_only=True)
+    pair = serializers.CharField(source="unit.pair.key", default=None, read_only=True)
+    worker = serializers.CharField(source="assignment.worker.name", read_only=True)
+    assignment = serializers.UUIDField(source="assignment_id", read_only=True)
+    hit = serializers.CharField(source="assignment.hit.key", default=None, read_only=True)
+    control = serializers.BooleanField(source="unit.control", read_only=True)
+    expected = serializers.JSONField(source="unit.expected", read_only=True)
+    simulated = serializers.BooleanField(source="assignment.simulated", read_only=True)
+    accepted_at = serializers.DateTimeField(source="assignment.accepted_at", read_only=True)
+    submitted_at = serializers.DateTimeField(source="assignment.submitted_at", read_only=True)
+
+    class Meta:
+        model = Judgment
+        fields = [
+            *("id", "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text"),
+            *("first_text", "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer"),
+            *("control", "expected", "set_aside", "presented", "simulated", "accepted_at", "submitted_at"),
+            "seconds",
+        ]
+        read_only_fields = fields

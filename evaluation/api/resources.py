@@ -1,0 +1,191 @@
+"""Consensus, reports and exports, for staff."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import django_filters as filters
+from django.db.models import QuerySet
+from django.http import FileResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
+from evaluation.models import Analysis, Consensus
+from evaluation.services.exports import JOB_KIND, exported_file
+from judgments import jobs
+from judgments.api.bodies import body_of, member
+from judgments.api.filters import Filters, study_filter
+from judgments.api.permissions import staff_of
+from judgments.api.resources import Resource
+from judgments.api.serializers import JobSerializer
+from judgments.models import Job
+from judgments.services.studies import find_study
+
+
+class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
+    """Of a unit or of a candidate pair; the other of the two is null."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    unit = serializers.CharField(source="unit.key", default=None, read_only=True)
+    pair = serializers.CharField(source="pair.key", default=None, read_only=True)
+    kind = serializers.SerializerMethodField()
+    votes = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+
+    class Meta:
+        model = Consensus
+        fields = [
+            *("id", "study", "unit", "pair", "kind", "source", "n", "value"),
+            *("share", "margin", "tie", "votes"),
+        ]
+        read_only_fields = fields
+
+    def get_kind(self, row: Any) -> str | None:
+        """HC, HI, HM or MM, where there are pairs."""
+        return (row.pair or row.unit).kind or None
+
+
+class ConsensusFilters(Filters):
+    """Of consensus rows."""
+
+    study = study_filter()
+    unit = filters.CharFilter(field_name="unit__key")
+    pair = filters.CharFilter(field_name="pair__key")
+    of = filters.ChoiceFilter(
+        choices=[("units", "units"), ("pairs", "pairs")],
+        method="of_units_or_pairs",
+        label="Of units or pairs",
+    )
+
+    class Meta:
+        model = Consensus
+        fields = ["study", "unit", "pair", "of", "source", "tie"]
+
+    def of_units_or_pairs(self, queryset: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
+        """The one or the other."""
+        return queryset.filter(pair=None) if value == "units" else queryset.filter(unit=None)
+
+
+class ConsensusResource(Resource):
+    """What the judgments of a unit or pair say together, as last aggregated."""
+
+    queryset = Consensus.objects.select_related("study", "unit", "pair")
+    serializer_class = ConsensusSerializer
+    filterset_class = ConsensusFilters
+
+
+class ReportSerializer(serializers.ModelSerializer[Analysis]):
+    """A stored result with how it was made."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    settings = serializers.DictField(read_only=True)
+    result = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = Analysis
+        fields = ["id", "study", "what", "settings", "signature", "data_hash", "result", "created_at"]
+        read_only_fields = fields
+
+
+class ReportHeadSerializer(ReportSerializer):
+    """The same without the result, for lists."""
+
+    class Meta(ReportSerializer.Meta):
+        fields = [name for name in ReportSerializer.Meta.fields if name != "result"]
+        read_only_fields = fields
+
+
+class ReportFilters(Filters):
+    """Of reports."""
+
+    study = study_filter()
+
+    class Meta:
+        model = Analysis
+        fields = ["study", "what"]
+
+
+class ReportResource(Resource):
+    """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
+
+    queryset = Analysis.objects.select_related("study")
+    filterset_class = ReportFilters
+    orderings = {"id": "pk", "created_at": "created_at"}
+
+    def get_queryset(self) -> QuerySet[Analysis]:
+        """Results are large: a list does not fetch them."""
+        found = Analysis.objects.select_related("study")
+        return found.defer("result") if self.action == "list" else found
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        """With the result only for a single report."""
+        return ReportHeadSerializer if self.action == "list" else ReportSerializer
+
+
+class ExportRequest(serializers.Serializer[Any]):
+    """What to export."""
+
+    study = serializers.CharField()
+    format = serializers.ChoiceField(choices=sorted(FORMATS))
+    task = serializers.ChoiceField(choices=sorted(TASKS), required=False, help_text="qrels only.")
+
+
+class ExportFilters(Filters):
+    """Of exports."""
+
+    study = filters.CharFilter(field_name="args__study")
+    format = filters.CharFilter(field_name="args__format")
+
+    class Meta:
+        model = Job
+        fields = ["study", "format", "state"]
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=ExportRequest,
+        responses={202: JobSerializer},
+        description="Starts writing a study's judgments to a file; follow `state`, then download.",
+    ),
+    download=extend_schema(
+        parameters=[OpenApiParameter("manifest", bool, description="The manifest instead of the file.")],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        description="The file of a finished export.",
+    ),
+)
+class ExportResource(Resource):
+    """Files with a study's judgments, each with its manifest."""
+
+    queryset = Job.objects.filter(kind=JOB_KIND)
+    serializer_class = JobSerializer
+    filterset_class = ExportFilters
+    orderings = {"id": "pk", "created_at": "created_at"}
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """A job of kind export."""
+        body = body_of(request)
+        study = find_study(member(body, "study", str))
+        chosen = format_named(member(body, "format", str))
+        check_fits(study, chosen)
+        asked = {"study": study.slug, "format": chosen.name}
+        if "task" in body:
+            asked["task"] = serializers.ChoiceField(choices=sorted(TASKS)).run_validation(body["task"])
+        job = jobs.enqueue(kind=JOB_KIND, args=asked, user=staff_of(request))
+        place = reverse("api:exports-detail", args=[job.pk], request=request)
+        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
+
+    @action(detail=True, methods=["get"], filterset_class=None, pagination_class=None)
+    def download(self, request: Request, pk: str) -> FileResponse:
+        """The bytes, as an attachment."""
+        wants = request.query_params.get("manifest", "false").lower()
+        if wants not in ("true", "false", "1", "0"):
+            raise serializers.ValidationError({"manifest": ["must be true or false."]})
+        file = exported_file(job=self.get_object(), manifest=wants in ("true", "1"))
+        return FileResponse(
+            file.path.open("rb"), as_attachment=True, filename=file.name, content_type=file.content_type
+        )

@@ -1,0 +1,99 @@
+"""Times in words, and what a form says."""
+
+from __future__ import annotations
+
+import pytest
+
+from annotation.presentation import Place
+from annotation.templatetags.captions import looks_empty
+from annotation.words import spell_count, spell_duration, spell_left, spell_pay
+from annotation.worksheet import answers_of_form, undecided
+from judgments.kinds import KINDS
+from judgments.markup import render_markdown
+from judgments.material import Text, UnitSpec
+
+
+def places(*images: str) -> list[Place]:
+    """Units with a caption each, on these images in turn."""
+    units = [
+        UnitSpec(key=f"k{n}", image=image, first=Text(key=f"c{n}", text="x"))
+        for n, image in enumerate(images)
+    ]
+    return [Place(position=n, unit=unit, flipped=False) for n, unit in enumerate(units, start=1)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(10, "less than a minute"), (120, "about 2 min"), (11_400, "about 3 h 10 min"), (7_200, "about 2 h")],
+)
+def test_a_span_of_work_is_spelled_out(seconds: float, words: str) -> None:
+    assert spell_duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (-5, "less than a minute left"),
+        (59, "less than a minute left"),
+        (3_179, "52 min left"),
+        (11_400, "3 h 10 min left"),
+        (7 * 86_400 - 1, "6 days left"),
+    ],
+)
+def test_what_is_left_of_a_lease_is_never_rounded_up(seconds: float, words: str) -> None:
+    assert spell_left(seconds) == words
+
+
+def test_pay_and_counts_are_spelled_out() -> None:
+    assert [spell_pay(cents) for cents in (0, 1, 25)] == [
+        "",
+        "1 cent a page of work",
+        "25 cents a page of work",
+    ]
+    assert [spell_count(n, "picture", "pictures") for n in (1, 6)] == ["1 picture", "6 pictures"]
+
+
+def test_in_a_draft_an_unticked_box_says_nothing_unless_a_tick_is_taken_back() -> None:
+    kind, group = KINDS["relevance"], places("a", "a", "a")
+    draft = answers_of_form({"u2": "1"}, group, kind=kind, final=False, saved={"3": {"value": 1}})
+    assert draft == [{"position": 2, "value": 1}, {"position": 3, "value": 0}]
+    final = answers_of_form({"u2": "1"}, group, kind=kind, final=True, saved={})
+    assert [answer["value"] for answer in final] == [0, 1, 0]
+
+
+def test_every_picture_is_decided_by_itself() -> None:
+    kind, pages = KINDS["relevance"], places("a", "a", "b", "b", "c", "c", "d", "d")
+    form = {"u1": "1", "none3": "1", "u5": "1", "none5": "1"}
+    assert undecided(form, pages, kind) == [5, 6, 7, 8]
+    given = answers_of_form(form, pages, kind=kind, final=True, saved={})
+    assert {answer["position"]: answer["value"] for answer in given} == {1: 1, 2: 0, 3: 0, 4: 0, 5: 1}
+
+
+def test_units_that_stand_alone_are_never_taken_back() -> None:
+    assert undecided({}, places("a", "a"), KINDS["triplet"]) == []
+    given = answers_of_form(
+        {"u1": "2", "t1": "3.456"}, places("a", "a"), kind=KINDS["triplet"], final=True, saved={}
+    )
+    assert given == [{"position": 1, "value": 2, "seconds": 3.46}]
+
+
+@pytest.mark.parametrize("text", ["", " \t\n", "​", "‏‎", "\u2066\u2069"])
+def test_text_without_visible_characters_looks_empty(text: str) -> None:
+    assert looks_empty(text)
+
+
+@pytest.mark.parametrize("text", ["a", ".", "犬", "🐕", "́"])
+def test_text_with_any_visible_character_does_not(text: str) -> None:
+    assert not looks_empty(text)
+
+
+def test_markdown_keeps_words_and_lists_and_drops_what_could_act() -> None:
+    html = render_markdown(
+        "# Title\n\n- one\n- two\n\n<iframe src=x></iframe><a href='javascript:x' onclick='y'>z</a>\n\n"
+        "[page](https://example.org) <p style='position:fixed'>w</p>"
+    )
+    assert "<h2>Title</h2>" in html
+    assert "<li>one</li>" in html
+    assert '<a href="https://example.org" rel="noopener noreferrer">page</a>' in html
+    for gone in ("iframe", "javascript", "onclick", "style"):
+        assert gone not in html

@@ -1,0 +1,32 @@
+"""One installation for the browser tests: studies of every kind with real pictures, behind a real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.installations import Installation, Installations
+
+STUDIES = """
+from tests.annotation.casting import make_dataset, make_study
+
+dataset = make_dataset(images=12)
+for protocol in ("triplet", "pairwise", "relevance", "graded"):
+    make_study(dataset, protocol, slug=protocol, judgments_per_unit=100)
+make_study(
+    dataset, name="With consent", slug="consent", judgments_per_unit=100, consent="You may **stop** at any time.",
+    instructions="Judge what is described.", contact="lab@example.org", units_per_hit=20,
+    sampling={"pairs": {"MM": 10}, "references": 4}, controls={"per_hit": 0},
+)
+make_study(dataset, name="Short", slug="short", judgments_per_unit=100, units_per_hit=9)
+"""
+
+
+@pytest.fixture(scope="session")
+def site(installations: Installations) -> Iterator[Installation]:
+    """A running installation; people in it are told apart by their names."""
+    with installations.fresh("sqlite") as installation:
+        installation.python(STUDIES)
+        installation.start_server()
+        yield installation

@@ -1,0 +1,146 @@
+"""A designer in a real browser: from signing in to the link that workers get, with a real background worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
+from playwright.sync_api import Browser, Page, expect
+
+from tests.installations import Installation, Installations
+
+CAST = """
+from django.contrib.auth.models import User
+from tests.annotation.casting import make_dataset, make_study
+
+make_study(make_dataset(images=12), slug="animals", name="Animals")
+User.objects.create_superuser("designer", password="a-long-phrase-1")
+"""
+PATIENCE = 30_000  # milliseconds that the background worker may need on a busy machine
+
+
+@pytest.fixture(scope="module")
+def office(installations: Installations) -> Iterator[Installation]:
+    """An installation with a dataset, an opened study, a designer, a server and a background worker."""
+    with installations.fresh("sqlite") as installation:
+        installation.python(CAST)
+        installation.start_server()
+        installation.start_worker()
+        yield installation
+
+
+def sign_in(page: Page, office: Installation) -> None:
+    """By the admin's own form."""
+    page.goto(f"{office.url}/admin/")
+    page.get_by_label("Username").fill("designer")
+    page.get_by_label("Password").fill("a-long-phrase-1")
+    page.get_by_role("button", name="Log in").click()
+
+
+def test_a_designer_creates_previews_generates_and_opens_a_study(
+    page: Page, browser: Browser, office: Installation
+) -> None:
+    sign_in(page, office)
+    page.get_by_role("link", name="Studies", exact=True).first.click()
+    page.get_by_role("link", name="Add study").click()
+    page.get_by_role("link", name="Triplets: which sentence is more similar to A?").click()
+
+    page.get_by_label("Name", exact=True).fill("Zebras and others")
+    for kind in ("HC", "HI", "MM"):
+        page.get_by_label(f"{kind} pairs").fill("2")
+    page.get_by_label("HM pairs").fill("0")
+    page.get_by_label("References for each pair").fill("2")
+    page.get_by_label("Control items in each HIT").fill("9")
+    page.get_by_label("Units in a HIT").fill("5")
+    page.get_by_role("button", name="Save and count").click()
+    expect(page.get_by_text("which leaves no place in a HIT of 5")).to_be_visible()
+    page.get_by_label("Control items in each HIT").fill("1")
+    page.get_by_role("button", name="Save and count").click()
+
+    plan = page.locator(".q-facts")
+    expect(plan.get_by_text("HITs").locator("..")).to_contain_text("3")
+    expect(plan.get_by_text("Judgments").locator("..")).to_contain_text("45")
+
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Preview").click()
+    question = "Which of the two sentences, B or C, is more similar to A?"
+    expect(popup.value.get_by_role("group", name=question).first).to_be_visible()
+    expect(popup.value.get_by_text("nothing here is stored")).to_be_visible()
+    popup.value.close()
+
+    page.get_by_role("button", name="Generate HITs").click()
+    open_it = page.get_by_role("button", name="Open to workers")
+    expect(open_it).to_be_visible(timeout=PATIENCE)  # the page follows the job and shows what came of it
+
+    page.get_by_role("link", name="Control items", exact=True).click()
+    expect(page.locator(".q-control")).to_have_count(3)
+    page.get_by_role("button", name="Strike:").first.click()
+    expect(page.get_by_text("One control item was struck")).to_be_visible()
+    expect(page.locator(".q-struck")).to_have_count(1)
+
+    open_it.click()
+    expect(page.get_by_text(f"{office.url}/s/zebras-and-others/", exact=True)).to_be_visible()
+    expect(page.get_by_text("People who follow it can join now")).to_be_visible()
+
+    worker = browser.new_context().new_page()
+    worker.goto(f"{office.url}/s/zebras-and-others/")
+    expect(worker.get_by_role("heading", name="Zebras and others")).to_be_visible()
+    worker.context.close()
+
+
+def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, office: Installation) -> None:
+    sign_in(page, office)
+    page.goto(f"{office.url}/admin/judgments/study/")
+    page.get_by_role("link", name="Animals").first.click()
+    page.get_by_role("link", name="Workers", exact=True).last.click()
+    page.get_by_role("button", name="Rehearse a copy").click()
+    results = page.get_by_role("link", name="Results", exact=True)
+    expect(page.locator(".q-state")).to_have_text("closed", timeout=PATIENCE)
+    results.click()
+    expect(page.get_by_text("these answers come from the rehearsal crowd")).to_be_visible()
+
+    page.get_by_role("button", name="Compute now").first.click()
+    expect(page.get_by_role("heading", name="Which metric agrees with people?")).to_be_visible(
+        timeout=PATIENCE
+    )
+    expect(page.get_by_role("heading", name="Do workers agree?")).to_be_visible()
+    expect(page.locator("tr", has_text="sim-0001")).to_contain_text("simulated")
+
+    page.get_by_role("button", name="jsonl").click()
+    written = page.get_by_role("link", name=".jsonl")
+    expect(written).to_be_visible(timeout=PATIENCE)
+    with page.expect_download() as download:
+        written.click()
+    first = download.value.path().read_text(encoding="utf-8").splitlines()[0]
+    assert '"simulated": true' in first or '"simulated":true' in first
+
+
+def test_the_designers_pages_can_be_used_by_everybody(page: Page, office: Installation) -> None:
+    sign_in(page, office)
+    for path in ("add/?preset=hodosh-2013-relevance", "1/hits/", "1/controls/", "1/workers/", "1/results/"):
+        page.goto(f"{office.url}/admin/judgments/study/{path}")
+        found = Axe().run(page, context=".q-page", options={"resultTypes": ["violations"]})
+        serious = [
+            (path, one["id"], [node["html"][:120] for node in one["nodes"][:3]])
+            for one in found.response["violations"]
+            if one["impact"] in ("serious", "critical")
+        ]
+        assert serious == []
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_page_of_a_study_scrolls_sideways(page: Page, office: Installation, width: int) -> None:
+    sign_in(page, office)
+    page.set_viewport_size({"width": width, "height": 844})
+    for path in (
+        "add/",
+        "add/?preset=vedantam-2015-triplet",
+        "1/change/",
+        "1/hits/",
+        "1/controls/",
+        "1/workers/",
+        "1/results/",
+    ):
+        page.goto(f"{office.url}/admin/judgments/study/{path}")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path

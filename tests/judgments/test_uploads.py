@@ -1,0 +1,145 @@
+"""Archives that people upload: unpacked where they are harmless, refused in one sentence where they are not."""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+
+from judgments import uploads
+from judgments.importers import ImportProblem
+from judgments.uploads import UploadRefused
+
+
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, settings: Any) -> Path:
+    settings.DATA_DIR = tmp_path
+    return tmp_path
+
+
+def packed(*members: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members:
+            archive.writestr(name, content)
+    return stream.getvalue()
+
+
+def keep(name: str, content: bytes, pictures: bytes | None = None) -> str:
+    archive = SimpleUploadedFile("pictures.zip", pictures) if pictures is not None else None
+    return uploads.keep([SimpleUploadedFile(name, content)], archive)
+
+
+def test_a_single_file_is_read_where_it_lies() -> None:
+    with uploads.opened(keep("rows.csv", b"image,caption\n")) as files:
+        assert files.path.name == "rows.csv"
+        assert files.path.read_bytes() == b"image,caption\n"
+        assert files.pictures is None
+
+
+def test_a_folder_in_an_archive_is_opened_as_that_folder() -> None:
+    archive = packed(("set/deep/a.txt", b"1"), ("set/deep/b.txt", b"2"), ("__MACOSX/set/._a.txt", b"x"))
+    with uploads.opened(keep("set.zip", archive)) as files:
+        assert sorted(path.name for path in files.path.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_an_archive_of_one_file_is_that_file() -> None:
+    with uploads.opened(keep("set.zip", packed(("captions.json", b"{}")))) as files:
+        assert files.path.name == "captions.json"
+
+
+def test_pictures_come_in_a_folder_of_their_own_even_when_there_is_one() -> None:
+    upload = keep("rows.csv", b"x", pictures=packed(("photos/a.jpg", b"jpeg")))
+    with uploads.opened(upload) as files:
+        assert files.pictures is not None
+        assert [path.name for path in Path(files.pictures).iterdir()] == ["a.jpg"]
+
+
+def test_what_was_unpacked_is_gone_afterwards_and_the_upload_once_it_is_discarded(data_folder: Path) -> None:
+    upload = keep("set.zip", packed(("a.txt", b"1")))
+    with uploads.opened(upload):
+        pass
+    assert [
+        path.name for path in (data_folder / "uploads" / upload).iterdir() if "unpacked" in path.name
+    ] == []
+    uploads.discard(upload)
+    assert list((data_folder / "uploads").iterdir()) == []
+    with pytest.raises(UploadRefused, match="upload them again"), uploads.opened(upload):
+        pass
+
+
+@pytest.mark.parametrize("name", ["../a.csv", "/etc/a.csv", "sub/../../a.csv", "C:/a.csv", "..\\a.csv"])
+def test_a_member_that_leads_out_of_the_folder_is_refused(name: str, data_folder: Path) -> None:
+    with pytest.raises(UploadRefused, match="leads out of the archive's folder"):
+        keep("set.zip", packed((name, b"x")))
+    assert not (data_folder / "uploads").exists()
+
+
+def test_a_link_is_refused() -> None:
+    link = zipfile.ZipInfo("passwords")
+    link.external_attr = (stat.S_IFLNK | 0o777) << 16
+    with pytest.raises(UploadRefused, match="a link or a device"):
+        keep("set.zip", packed((link, b"/etc/passwd")))
+
+
+def test_a_file_that_would_grow_without_bound_is_refused() -> None:
+    with pytest.raises(UploadRefused, match="would grow more than 200 times"):
+        keep("bomb.zip", packed(("zeros.csv", bytes(3 * 2**20))))
+
+
+def test_more_files_or_bytes_than_are_read_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads, "MOST_FILES", 2)
+    with pytest.raises(UploadRefused, match="holds 3 files; at most 2"):
+        keep("set.zip", packed(("a", b"1"), ("b", b"2"), ("c", b"3")))
+    monkeypatch.setattr(uploads, "MOST_BYTES", 3)
+    with pytest.raises(UploadRefused, match="would unpack to 4 bytes"):
+        keep("set.zip", packed(("a", b"1234")))
+
+
+def test_a_file_with_a_password_is_refused() -> None:
+    plain = bytearray(packed(("a.csv", b"x")))
+    for place in (plain.find(b"PK\x03\x04") + 6, plain.find(b"PK\x01\x02") + 8):
+        plain[place] |= 1
+    with pytest.raises(UploadRefused, match="needs a password"):
+        keep("set.zip", bytes(plain))
+
+
+def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
+    honest = packed(("a.csv", b"x" * 1000))
+    lying = honest.replace((1000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
+    with pytest.raises(UploadRefused, match="larger than the archive says|damaged"):
+        uploads.unpack(io.BytesIO(lying), tmp_path, name="set.zip")
+
+
+def test_what_is_no_archive_empty_or_holds_a_name_twice_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UploadRefused, match="is not a zip archive"):
+        keep("set.zip", b"not really")
+    with pytest.raises(UploadRefused, match="is empty"):
+        keep("set.zip", packed(("folder/", b"")))
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        twice = packed(("a.csv", b"1"), ("a.csv", b"2"))
+    with pytest.raises(UploadRefused, match=r"holds 'a.csv' twice"):
+        uploads.unpack(io.BytesIO(twice), tmp_path, name="set.zip")
+
+
+def test_only_pictures_are_taken_as_pictures() -> None:
+    with pytest.raises(UploadRefused, match=r"'page.svg'; expected pictures alone"):
+        keep("rows.csv", b"x", pictures=packed(("a.jpg", b"1"), ("page.svg", b"<svg/>")))
+
+
+@pytest.mark.parametrize("name", [".hidden.csv", "a\nb.csv"])
+def test_a_file_name_that_cannot_be_kept_is_refused(name: str) -> None:
+    with pytest.raises(UploadRefused, match="cannot be kept"):
+        uploads.check_name(name)
+
+
+def test_a_problem_in_a_file_is_told_with_the_name_it_was_uploaded_under() -> None:
+    upload = keep("set.zip", packed(("set/rows.csv", b"x"), ("set/more.csv", b"x")))
+    with pytest.raises(UploadRefused) as told, uploads.opened(upload) as files:
+        raise ImportProblem(files.path / "rows.csv", 3, "caption", "nothing", "a text")
+    assert str(told.value) == "set/rows.csv, line 3, caption: found nothing, expected a text."
