@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import home, joining, pictures, preview, work
+from annotation.views import credits, home, joining, pictures, preview, work
 
 app_name = "annotation"
 urlpatterns = [
@@ -10,6 +10,7 @@ urlpatterns = [
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),
+    path("s/<slug:slug>/credits/", credits.credits, name="credits"),
     path("s/<slug:slug>/preview/", preview.preview, name="preview"),
     path("s/<slug:slug>/work/", work.work, name="work"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/save/", work.save, name="save"),

@@ -7,6 +7,7 @@ needs to be told that it is too old.
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import json
 import os
@@ -28,9 +29,10 @@ OLDEST = (3, 11)
 STOP_SECONDS = 8
 START_SECONDS = 60
 MOST_RESTARTS = 5
+WEB, WORKER = "web server", "background worker"
 COMMANDS = {
-    "web server": ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
-    "background worker": ["config.worker", "--loglevel=WARNING"],
+    WEB: ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
+    WORKER: ["config.worker", "--loglevel=WARNING"],
 }
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
@@ -193,9 +195,9 @@ def run() -> None:
         environment.setdefault("OMP_NUM_THREADS", "1")
         account = prepare(environment)
         address = f"http://127.0.0.1:{port}"
-        for name in COMMANDS:
-            services[name] = start(name, environment)
+        services[WEB] = start(WEB, environment)
         wait_for_answer(address, services)
+        services[WORKER] = start(WORKER, environment)  # second, so that the pages are there sooner
         say(BANNER.format(address=address, account=_account_lines(account), data=data))
         keep_running(services, environment)
     except Stopped:
@@ -235,17 +237,39 @@ def keep_running(services: Services, environment: dict[str, str]) -> None:
 
 def prepare(environment: dict[str, str]) -> dict[str, str] | None:
     """Database, static files, demo and first account; the account when it is new, else None."""
+    data = environment["DATA_DIR"]
+    note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads()
+    static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
+    database = setting("DATABASE_URL", "") or os.path.exists(os.path.join(data, "quorum.sqlite3"))
+    if _read(note) == wanted and database and os.path.exists(static):
+        return None
     handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
     os.close(handle)
     try:
-        done = subprocess.run(
-            [PYTHON, "manage.py", "prepare", "--output", path], cwd=ROOT, env=environment
-        ).returncode
-        if done:
+        done = subprocess.run([PYTHON, "manage.py", "prepare", "--output", path], cwd=ROOT, env=environment)
+        if done.returncode:
             raise CannotGoOn("Setting up failed; the reason is above.")
-        return json.loads(_read(path))["admin"]
+        account: dict[str, str] | None = json.loads(_read(path))["admin"]
     finally:
         os.remove(path)
+    with open(note, "w", encoding="ascii") as stream:
+        stream.write(wanted)
+    return account
+
+
+def _what_prepare_reads() -> str:
+    """Changes with the packages, migrations, static files and settings: then a start has something to prepare."""
+    seen = hashlib.sha256()
+    for name in ("DATABASE_URL", "STATIC_ROOT"):
+        seen.update(f"{name}={setting(name, '')}\n".encode())
+    seen.update(_read(os.path.join(VENV, "installed-requirements.txt")).encode())
+    for pattern in ("*/migrations/*.py", "static/**/*"):
+        for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
+            if os.path.isfile(path):
+                seen.update(path.encode())
+                with open(path, "rb") as stream:
+                    seen.update(stream.read())
+    return seen.hexdigest()
 
 
 def _account_lines(account: dict[str, str] | None) -> str:

@@ -12,7 +12,7 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -107,10 +107,19 @@ class Person:
         """Ask for a HIT."""
         return self._timed(0, "POST", f"/api/studies/{self.study}/assignments/")
 
-    def work(self, done: Callable[[], None] = lambda: None, *, most: int | None = None) -> None:
-        """Answer HITs until none is left, or ``most`` were answered; ``done`` is called after each."""
+    def work(
+        self,
+        done: Callable[[], object] = lambda: None,
+        *,
+        most: int | None = None,
+        until: float = float("inf"),
+    ) -> None:
+        """Answer HITs until none is left, ``most`` were answered, or the clock (monotonic) says ``until``; ``done``
+        is called after each."""
         status, shown = self.accept()
-        while shown is not None and status < 400 and (most is None or len(self.acknowledged) < most):
+        while shown is not None and status < 400:
+            if (most is not None and len(self.acknowledged) >= most) or time.monotonic() > until:
+                return
             shown = self.submit(shown)
             done()
 
@@ -151,7 +160,7 @@ class Person:
             line.close()
 
 
-def all_at_once(actions: list[Callable[[], None]]) -> None:
+def all_at_once(actions: Sequence[Callable[[], None]]) -> None:
     """Run each in a thread of its own, started together; the first failure is raised."""
     start, failures = threading.Barrier(len(actions)), []
 

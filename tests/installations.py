@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -11,9 +12,10 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg
@@ -57,6 +59,14 @@ class Installation:
         """Runs a few lines inside this installation, Django set up; what they printed."""
         return self._run(["-c", f"import django\ndjango.setup()\n{code}"]).strip()
 
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        """Rows straight from the database, for a look that must be quick and see only what was committed."""
+        if self.env["DATABASE_URL"]:
+            with psycopg.connect(self.env["DATABASE_URL"]) as server:
+                return server.execute(statement.encode()).fetchall()
+        with closing(sqlite3.connect(self.folder / "quorum.sqlite3", timeout=30)) as file:
+            return file.execute(statement).fetchall()
+
     def _run(self, arguments: list[str]) -> str:
         done = subprocess.run(
             [sys.executable, *arguments], cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=300
@@ -81,6 +91,8 @@ class Installation:
 
     def start_server(self, *, threads: int = 8, workers: int = 2) -> str:
         """Starts gunicorn on a free port and waits for its first answer; the address."""
+        if not (Path(self.env["STATIC_ROOT"]) / "staticfiles.json").exists():  # once for all of a run
+            self.manage("collectstatic", "--no-input", "--verbosity", "0")
         port = free_port()
         # fmt: off
         process = self.start(
@@ -151,8 +163,6 @@ class Installations:
         else:
             url = ""
             shutil.copyfile(self._template("sqlite"), folder / "quorum.sqlite3")
-        if not self._static.exists():
-            Installation(folder, self._environment(folder, url)).manage("collectstatic", "--no-input")
         installation = Installation(folder, self._environment(folder, url))
         try:
             yield installation

@@ -191,6 +191,7 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_and_stops_all(clone: Clo
 
 def test_a_part_that_dies_is_started_again_and_it_is_told(clone: Clone) -> None:
     clone.make_run()
+    until(lambda: clone.worker() != 0, seconds=30, what="the worker")
     killed = clone.worker()
     os.kill(killed, signal.SIGKILL)
     told = "The background worker ended by itself (exit code -9); starting it again."

@@ -21,7 +21,13 @@ from annotation.pictures import picture_url
 from annotation.presentation import shown_unit
 from annotation.services.claims import Claim, claim_assignment, return_assignment
 from annotation.services.joining import join_study, resume_worker
-from annotation.services.submissions import own_assignment, report_problem, save_answers, submit_assignment
+from annotation.services.submissions import (
+    own_assignment,
+    report_problem,
+    save_answers,
+    submit_and_claim,
+    submit_assignment,
+)
 from judgments.api.bodies import body_of, member
 from judgments.design import StudyDesign
 from judgments.services.studies import design_of, find_study
@@ -135,11 +141,12 @@ class SubmitView(WorkView):
         answers, wants_next = member(body, "answers", list), member(body, "next", bool, False)
         worker = _worker(request)
         assignment = own_assignment(worker=worker, assignment_id=id)
-        submit_assignment(assignment=assignment, answers=answers)
         reply: dict[str, Any] = {"id": str(assignment.pk), "state": "submitted"}
         if wants_next:
-            claim = claim_assignment(study=assignment.study, worker=worker)
+            _, claim = submit_and_claim(assignment=assignment, answers=answers)
             reply["next"] = _shown(claim, design_of(assignment.study)) if claim is not None else None
+        else:
+            submit_assignment(assignment=assignment, answers=answers)
         return _private(Response(reply))
 
 

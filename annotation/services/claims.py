@@ -19,7 +19,7 @@ from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE
 from annotation.presentation import Place, draw_flips, placed, places_of, units_of_hit
 from judgments.draws import rng_for
-from judgments.models import HIT, Study
+from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
 
 WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
@@ -42,76 +42,95 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
         NotJoined: the worker did not join the study.
     """
     for attempt in range(ATTEMPTS):
+        found = look_for_hit(study, worker, attempt=attempt)
+        if not isinstance(found, Offer):
+            return found
         try:
             with transaction.atomic():
-                return _claim(study, worker, attempt)
-        except _Beaten:
+                return take(found)
+        except (Beaten, IntegrityError):
             continue  # nothing of the attempt was kept; look again
-        except IntegrityError:
-            continue  # the same worker in another window took a HIT between our look and our insert
     return None
 
 
-class _Beaten(Exception):
+class Beaten(Exception):
     """Another worker took the HIT's last seat first."""
 
 
-def _claim(study: Study, worker: Worker, attempt: int) -> Claim | None:
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A HIT that was free when it was looked for, with all that need not be read while others wait."""
+
+    study: Study
+    worker: Worker
+    participation: Participation
+    hit: HIT
+    cursor: int
+    units: list[Unit]
+
+
+def look_for_hit(
+    study: Study, worker: Worker, *, attempt: int = 0, besides: Assignment | None = None
+) -> Claim | Offer | None:
+    """What the worker holds (``besides`` apart), or a HIT they could take, or None when nothing is left.
+
+    It only reads, outside of a transaction: on SQLite nobody waits for it.
+
+    Raises:
+        NotJoined: the worker did not join the study.
+    """
     now = timezone.now()
-    participation = (
-        Participation.objects.filter(study=study, worker=worker)
-        .annotate(study_state=F("study__state"))  # as it is now, not as it was when the request began
-        .first()
-    )
+    participation = Participation.objects.filter(study=study, worker=worker).first()
     if participation is None:
         raise NotJoined("You have not joined this study.")
-    held, overdue = None, []
-    for assignment in Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED).filter(
-        Q(worker=worker) | Q(expires_at__lte=now)
-    ):
+    accepted = Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED)
+    for assignment in accepted.filter(Q(worker=worker) | Q(expires_at__lte=now)):
         if assignment.expires_at is not None and assignment.expires_at <= now:
-            overdue.append(assignment)
-        else:
-            held = assignment
-    if held is not None:
-        return Claim(assignment=held, created=False, places=places_of(held))
-    for assignment in overdue:
-        _free(assignment, Assignment.State.EXPIRED)
-    if participation.study_state != Study.State.OPEN:
+            _free(assignment, Assignment.State.EXPIRED)
+        elif besides is None or assignment.pk != besides.pk:
+            return Claim(assignment=assignment, created=False, places=places_of(assignment))
+    window = _next_hits(study, worker, participation)
+    if not window:
         return None
-    hit = _next_hit(study, worker, participation, attempt)
-    return _take(hit, study, worker, now) if hit is not None else None
+    rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
+    hit = window[int(rng.integers(len(window)))]
+    return Offer(
+        study=study,
+        worker=worker,
+        participation=participation,
+        hit=hit,
+        cursor=window[0].position,
+        units=units_of_hit(hit.pk),
+    )
 
 
-def _next_hit(study: Study, worker: Worker, participation: Participation, attempt: int) -> HIT | None:
-    """One of the next open HITs that the worker has not done; the search starts where the last one ended."""
+def _next_hits(study: Study, worker: Worker, participation: Participation) -> list[HIT]:
+    """The next open HITs that the worker has not done; the search starts where the last one ended."""
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
     open_hits = HIT.objects.filter(study=study, open_slots__gt=0).filter(~Exists(mine)).order_by("position")
     window = list(open_hits.filter(position__gte=participation.cursor)[:WINDOW])
     if not window and participation.cursor:
         window = list(open_hits[:WINDOW])  # seats that were given back behind the cursor
-    if not window:
-        return None
-    if window[0].position != participation.cursor:
-        participation.cursor = window[0].position
-        participation.save(update_fields=["cursor"])
-    rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
-    return window[int(rng.integers(len(window)))]
+    return window
 
 
-def _take(hit: HIT, study: Study, worker: Worker, now: datetime) -> Claim:
-    """Take a seat.
+def take(offer: Offer) -> Claim | None:
+    """Take a seat of the HIT, within the caller's transaction; None where the study was closed meanwhile.
 
     Raises:
-        _Beaten: another worker was faster.
-        IntegrityError: this worker took a HIT in another window.
+        Beaten: another worker was faster; undo the transaction and look again.
+        IntegrityError: this worker took a HIT in another window; likewise.
     """
+    study, hit, worker = offer.study, offer.hit, offer.worker
+    if not Study.objects.filter(pk=study.pk, state=Study.State.OPEN).exists():
+        return None
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
-        raise _Beaten
+        raise Beaten
+    if offer.participation.cursor != offer.cursor:
+        Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
-    design = design_of(study)
-    units = units_of_hit(hit.pk)
-    flips = draw_flips(design=design, hit=hit, worker=worker, count=len(units))
+    design, now = design_of(study), timezone.now()
+    flips = draw_flips(design=design, hit=hit, worker=worker, count=len(offer.units))
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,
@@ -122,7 +141,7 @@ def _take(hit: HIT, study: Study, worker: Worker, now: datetime) -> Claim:
         flips=flips,
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
-    return Claim(assignment=assignment, created=True, places=placed(units, flips))
+    return Claim(assignment=assignment, created=True, places=placed(offer.units, flips))
 
 
 @transaction.atomic

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from uuid import UUID
 
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment, Worker
+from judgments.bulk import insert_rows
 from judgments.draws import candidate_key
 from judgments.errors import DataConflict
 from judgments.importers.records import JudgmentRow, WinnerRow
@@ -36,7 +38,7 @@ class JudgmentWriter:
         self.pairs: dict[str, int] = {}
         self.hits: dict[str, int] = {}
         self.workers: dict[str, int] = {}
-        self.assignments: dict[tuple[str, str], Assignment] = {}
+        self.assignments: dict[tuple[str, str], UUID] = {}
         self.seats: defaultdict[str, int] = defaultdict(int)
         self.places: dict[tuple[str, str], None] = {}
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
@@ -54,17 +56,21 @@ class JudgmentWriter:
         self._make_hits(rows)
         self._make_workers(rows)
         self._make_assignments(rows)
-        Judgment.objects.bulk_create(
-            Judgment(
-                assignment=self.assignments[self._assignment_key(row)],
-                unit_id=self.units[row.unit],
-                value=None if row.value is None else int(row.value),
-                answer=row.answer,
-                presented=row.presented or "",
-                seconds=row.seconds,
-                set_aside=not row.used,
-            )
-            for row in rows
+        insert_rows(
+            Judgment,
+            ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "set_aside"),
+            (
+                (
+                    self.assignments[self._assignment_key(row)],
+                    self.units[row.unit],
+                    None if row.value is None else int(row.value),
+                    row.answer,
+                    row.presented or "",
+                    row.seconds,
+                    not row.used,
+                )
+                for row in rows
+            ),
         )
         self.judgments += len(rows)
         self.simulated = self.simulated or any(row.simulated for row in rows)
@@ -216,23 +222,31 @@ class JudgmentWriter:
         for row in rows:
             if row.unit not in self.units:
                 fresh.setdefault(row.unit, row)
-        made = Unit.objects.bulk_create(
-            Unit(
-                study=self.study,
-                key=row.unit,
-                position=len(self.units) + index,
-                item_id=self.items[self._image(row)],
-                reference_id=self._caption(row.reference, row.reference_text, row.unit),
-                first_id=self._caption(row.first, row.first_text, row.unit),
-                second_id=self._caption(row.second, row.second_text, row.unit),
-                pair_id=self.pairs[row.pair] if row.pair is not None else None,
-                kind=row.kind or "",
-                control=row.control,
-                expected=row.expected,
-            )
-            for index, row in enumerate(fresh.values())
-        )
-        self.units.update({unit.key: unit.pk for unit in made})
+        insert_rows(
+            Unit,
+            ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
+             "control", "expected", "filtered", "struck"),
+            (
+                (
+                    self.study.pk,
+                    row.unit,
+                    len(self.units) + index,
+                    self.items[self._image(row)],
+                    self._caption(row.reference, row.reference_text, row.unit),
+                    self._caption(row.first, row.first_text, row.unit),
+                    self._caption(row.second, row.second_text, row.unit),
+                    self.pairs[row.pair] if row.pair is not None else None,
+                    row.kind or "",
+                    row.control,
+                    row.expected,
+                    False,
+                    False,
+                )
+                for index, row in enumerate(fresh.values())
+            ),
+        )  # fmt: skip
+        for keys in batched(list(fresh), 500):
+            self.units.update(Unit.objects.filter(study=self.study, key__in=keys).values_list("key", "pk"))
 
     def _make_hits(self, rows: list[JudgmentRow]) -> None:
         fresh = dict.fromkeys(row.hit for row in rows if row.hit is not None and row.hit not in self.hits)
@@ -280,4 +294,4 @@ class JudgmentWriter:
                 )
             )
         Assignment.objects.bulk_create(made)
-        self.assignments.update(zip(fresh, made, strict=True))
+        self.assignments.update(zip(fresh, (assignment.pk for assignment in made), strict=True))

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import Assignment, Judgment, ProblemReport, Worker
-from annotation.presentation import Place, places_of
+from annotation.presentation import places_of
+from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
 from judgments.errors import NotThere
 from judgments.kinds import KINDS, Kind
 from judgments.models import HITUnit
@@ -22,10 +23,12 @@ MOST_SECONDS = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A submitted assignment; ``repeated`` where the same submission had come before."""
+    """A submitted assignment; ``repeated`` where the same submission had come before. Nobody outside sees one with
+    ``missing`` positions: it was only saved."""
 
     assignment: Assignment
     repeated: bool
+    missing: tuple[int, ...] = ()
 
 
 def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
@@ -44,7 +47,6 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
     return found
 
 
-@transaction.atomic
 def save_answers(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Assignment:
     """Lay ``answers`` over the draft; saying the same again changes nothing.
 
@@ -52,10 +54,11 @@ def save_answers(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
         AnswerProblem: an answer is not valid; nothing of the call is saved.
         TooLate, AlreadyEnded: the assignment takes no answers any more.
     """
-    locked = _lock(assignment)
-    _refuse_ended(locked)
-    given = checked_answers(answers, kind=KINDS[locked.study.protocol], count=_count(locked))
-    _store_draft(locked, given)
+    sheet = _read(assignment, answers)
+    with transaction.atomic():
+        locked = _lock(assignment)
+        _refuse_ended(locked)
+        _store_draft(locked, sheet.given)
     return locked
 
 
@@ -70,33 +73,85 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
         TooLate: the lease ended; nothing changes.
         AlreadyEnded: it was submitted with other answers, or returned; nothing changes.
     """
+    sheet = _read(assignment, answers)
     with transaction.atomic():
-        locked = _lock(assignment)
-        kind = KINDS[locked.study.protocol]
-        places = places_of(locked)
-        given = checked_answers(answers, kind=kind, count=len(places))
-        if locked.state in (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED):
-            _refuse_other_answers(locked, given)
-            return Submission(assignment=locked, repeated=True)
-        _refuse_ended(locked)
-        merged = _laid_over(locked.answers, given)
-        missing = [place.position for place in places if str(place.position) not in merged]
-        if missing:
-            _store_draft(locked, given)  # outside of the error, so that it is committed
-        else:
-            _store_judgments(locked, kind, places, merged)
+        submission = _submit(sheet)
+    return _complete(submission)
+
+
+def submit_and_claim(
+    *, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
+) -> tuple[Submission, Claim | None]:
+    """``submit_assignment``, then ``claim_assignment`` in the same study, stored by one commit where nobody
+    interferes: a commit waits for the disk, and on SQLite everybody waits for it.
+
+    Raises:
+        as ``submit_assignment``; no HIT is taken then.
+    """
+    study, worker = assignment.study, assignment.worker
+    sheet = _read(assignment, answers)
+    found = look_for_hit(study, worker, besides=assignment)
+    try:
+        with transaction.atomic():
+            submission = _submit(sheet)
+            claim = take(found) if isinstance(found, Offer) and not submission.missing else None
+    except (Beaten, IntegrityError):
+        submission = submit_assignment(assignment=assignment, answers=answers)
+        return submission, claim_assignment(study=study, worker=worker)
+    return _complete(submission), found if isinstance(found, Claim) else claim
+
+
+@dataclass(frozen=True, slots=True)
+class _Sheet:
+    """Answers that were checked, and the units they are for: all that need not be read while others wait."""
+
+    assignment: Assignment
+    kind: Kind
+    unit_ids: list[int]
+    given: dict[str, dict[str, Any]]
+
+
+def _read(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> _Sheet:
+    kind = KINDS[assignment.study.protocol]
+    rows = HITUnit.objects.filter(hit__assignments=assignment).order_by("position")
+    unit_ids = list(rows.values_list("unit_id", flat=True))
+    return _Sheet(
+        assignment=assignment,
+        kind=kind,
+        unit_ids=unit_ids,
+        given=checked_answers(answers, kind=kind, count=len(unit_ids)),
+    )
+
+
+def _submit(sheet: _Sheet) -> Submission:
+    """Within the caller's transaction; what is missing is saved as a draft, and named in the result."""
+    locked = _lock(sheet.assignment)
+    if locked.state in (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED):
+        _refuse_other_answers(locked, sheet.given)
+        return Submission(assignment=locked, repeated=True)
+    _refuse_ended(locked)
+    merged = _laid_over(locked.answers, sheet.given)
+    positions = range(1, len(sheet.unit_ids) + 1)
+    missing = tuple(position for position in positions if str(position) not in merged)
     if missing:
-        raise AnswersMissing(missing)
-    return Submission(assignment=locked, repeated=False)
+        _store_draft(locked, sheet.given)
+    else:
+        _store_judgments(locked, sheet, merged)
+    return Submission(assignment=locked, repeated=False, missing=missing)
+
+
+def _complete(submission: Submission) -> Submission:
+    """After the commit, so that what an incomplete submission held stays saved."""
+    if submission.missing:
+        raise AnswersMissing(submission.missing)
+    return submission
 
 
 def _lock(assignment: Assignment) -> Assignment:
     """The row as it is now, held against others until the transaction ends (SQLite holds the whole file)."""
-    return Assignment.objects.select_for_update(of=("self",)).select_related("study").get(pk=assignment.pk)
-
-
-def _count(assignment: Assignment) -> int:
-    return HITUnit.objects.filter(hit_id=assignment.hit_id).count() if assignment.hit_id else 0
+    locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
+    locked.study = assignment.study
+    return locked
 
 
 def _refuse_ended(assignment: Assignment) -> None:
@@ -163,9 +218,7 @@ def _laid_over(
     return {**saved, **{key: {**saved.get(key, {}), **answer} for key, answer in given.items()}}
 
 
-def _store_judgments(
-    assignment: Assignment, kind: Kind, places: Sequence[Place], answers: Mapping[str, dict[str, Any]]
-) -> None:
+def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
     moved = (
         Assignment.objects.holding(now)
@@ -176,27 +229,28 @@ def _store_judgments(
         raise TooLate(
             "The time for this page of work ended while it was submitted; what you had saved is kept."
         )
-    assignment.state, assignment.submitted_at, assignment.answers = (
-        Assignment.State.SUBMITTED,
-        now,
-        dict(answers),
-    )
-    Judgment.objects.bulk_create(
-        Judgment(
-            assignment=assignment,
-            unit=place.unit,
-            value=kind.canonical(answers[str(place.position)]["value"], flipped=place.flipped),
-            presented=_presented(kind, place),
-            seconds=answers[str(place.position)].get("seconds"),
+    assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
+    assignment.answers = dict(answers)
+    judgments = []
+    for index, unit_id in enumerate(sheet.unit_ids):
+        answer = answers[str(index + 1)]
+        flipped = bool(assignment.flips[index]) if assignment.flips else False
+        judgments.append(
+            Judgment(
+                assignment=assignment,
+                unit_id=unit_id,
+                value=sheet.kind.canonical(answer["value"], flipped=flipped),
+                presented=_presented(sheet.kind, flipped),
+                seconds=answer.get("seconds"),
+            )
         )
-        for place in places
-    )
+    Judgment.objects.bulk_create(judgments)
 
 
-def _presented(kind: Kind, place: Place) -> str:
+def _presented(kind: Kind, flipped: bool) -> str:
     if not kind.two_sided:
         return ""
-    return Judgment.Presented.SECOND_LEFT if place.flipped else Judgment.Presented.FIRST_LEFT
+    return Judgment.Presented.SECOND_LEFT if flipped else Judgment.Presented.FIRST_LEFT
 
 
 @transaction.atomic

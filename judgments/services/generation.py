@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from judgments.bulk import insert_rows
 from judgments.design import StudyDesign
 from judgments.errors import WrongState
 from judgments.kinds import KINDS
@@ -167,70 +168,71 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
     def caption_or_none(text: Text | None) -> int | None:
         return captions[text.key] if text is not None else None
 
-    CandidatePair.objects.bulk_create(
+    insert_rows(
+        CandidatePair,
+        ("study_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
+         "second_system_id", "references"),
         (
-            CandidatePair(
-                study=study,
-                key=pair.key,
-                position=position,
-                kind=pair.kind,
-                item_id=images[pair.image],
-                first_id=captions[pair.first.key],
-                second_id=captions[pair.second.key],
-                first_system_id=systems.get(pair.first_system or ""),
-                second_system_id=systems.get(pair.second_system or ""),
-                references=list(pair.references),
+            (
+                study.pk,
+                pair.key,
+                position,
+                pair.kind,
+                images[pair.image],
+                captions[pair.first.key],
+                captions[pair.second.key],
+                systems.get(pair.first_system or ""),
+                systems.get(pair.second_system or ""),
+                list(pair.references),
             )
             for position, pair in enumerate(batch.pairs)
         ),
-        batch_size=ROWS_AT_ONCE,
-    )
+    )  # fmt: skip
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
     in_order = [unit for hit in batch.hits for unit in hit.units]
-    Unit.objects.bulk_create(
+    insert_rows(
+        Unit,
+        ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
+         "control", "expected", "filtered", "struck"),
         (
-            Unit(
-                study=study,
-                key=unit.key,
-                position=position,
-                item_id=images[unit.image],
-                reference_id=caption_or_none(unit.reference),
-                first_id=caption_or_none(unit.first),
-                second_id=caption_or_none(unit.second),
-                pair_id=pairs.get(unit.pair),
-                kind=unit.kind,
-                control=unit.control,
-                expected=unit.expected,
-                filtered=unit.filtered,
+            (
+                study.pk,
+                unit.key,
+                position,
+                images[unit.image],
+                caption_or_none(unit.reference),
+                caption_or_none(unit.first),
+                caption_or_none(unit.second),
+                pairs.get(unit.pair),
+                unit.kind,
+                unit.control,
+                unit.expected,
+                unit.filtered,
+                False,
             )
             for position, unit in enumerate(in_order)
         ),
-        batch_size=ROWS_AT_ONCE,
-    )
+    )  # fmt: skip
     progress(0.6, "storing HITs")
-    HIT.objects.bulk_create(
+    insert_rows(
+        HIT,
+        ("study_id", "key", "position", "required", "open_slots", "external_id"),
         (
-            HIT(
-                study=study,
-                key=hit.key,
-                position=position,
-                required=design.judgments_per_unit,
-                open_slots=design.judgments_per_unit,
-            )
+            (study.pk, hit.key, position, design.judgments_per_unit, design.judgments_per_unit, "")
             for position, hit in enumerate(batch.hits)
         ),
-        batch_size=ROWS_AT_ONCE,
     )
     hits = dict(HIT.objects.filter(study=study).values_list("key", "pk"))
     units = dict(Unit.objects.filter(study=study).values_list("key", "pk"))
-    HITUnit.objects.bulk_create(
+    insert_rows(
+        HITUnit,
+        ("hit_id", "unit_id", "position"),
         (
-            HITUnit(hit_id=hits[hit.key], unit_id=units[unit.key], position=number)
+            (hits[hit.key], units[unit.key], number)
             for hit in batch.hits
             for number, unit in enumerate(hit.units, start=1)
         ),
-        batch_size=ROWS_AT_ONCE,
     )
     progress(1.0, f"{len(batch.hits)} HITs")
 

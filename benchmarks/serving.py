@@ -1,0 +1,190 @@
+"""How fast, and how exactly, Quorum hands out and takes in HITs over HTTP.
+
+    python -m benchmarks.serving --hits 200 --workers 1,10,50,100
+    python -m benchmarks.serving --database postgresql --hits 10000 --most 300 --workers 50
+    python -m benchmarks.serving --workers 30 --twice
+    python -m benchmarks.serving --workers 30 --kill
+
+Each run has a fresh database and a study of its own: triplets, ten a HIT, three workers a HIT. Workers keep their
+connections and do not stop to think, so every figure is at saturation, with driver, server and database on the
+same cores. A cycle is one HIT: a worker's submission brings the next one. After each run the database is held
+against what the server acknowledged. PostgreSQL is the server that TEST_DATABASE_URL names. It listens on
+127.0.0.1 alone and ends by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from functools import partial
+from pathlib import Path
+
+from tests.crowd import AUDIT, Person, Server, all_at_once
+from tests.installations import Installation, Installations
+
+WANTED, SIZE = 3, 10
+MAKE_STUDY = """
+from tests.studies import make_dataset, make_study
+# ten images give {hits} HITs: each triplet is one of 6 references x 5 other captions of an image
+make_dataset(images={images}, references=12, systems=0)
+study = make_study(
+    "triplet", units_per_hit={size}, judgments_per_unit={wanted}, controls={{"per_hit": 0}},
+    sampling={{"pairs": {{"HC": {hits}}}, "references": 10, "split": "test"}},
+)
+print(study.slug, study.hits.count())
+"""
+LIMIT = 600.0  # seconds after which a run stops asking for work
+
+
+def children(pid: int) -> list[int]:
+    """The process and all below it."""
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in task.read_text().split():
+            found += children(int(child))
+    return found
+
+
+def cpu_seconds(pids: list[int]) -> float:
+    """User and system time that the processes have used so far, their ended children's included."""
+    total = 0
+    for pid in pids:
+        try:
+            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            continue
+        total += sum(int(field) for field in fields[11:13])
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def postgres_pids() -> list[int]:
+    """Every PostgreSQL process: the server under test must be the only one at work."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                name = (entry / "comm").read_text()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if name.startswith("postgres"):
+                found.append(int(entry.name))
+    return found
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The value below which ``share`` of the values lie, in milliseconds."""
+    ordered = sorted(values)
+    return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+
+def kill_after(installation: Installation, server: Server, done: threading.Semaphore, count: int) -> None:
+    """Once ``count`` HITs are done, end the server without a goodbye and start it again elsewhere."""
+    for _ in range(count):
+        done.acquire()
+    os.killpg(installation.processes[-1].pid, signal.SIGKILL)
+    installation.processes.pop().wait()
+    server.url = installation.start_server()
+
+
+def run(installation: Installation, options: argparse.Namespace, workers: int) -> bool:
+    """One run; prints its line, and says whether every promise was kept."""
+    images = max(20, options.hits // 25)
+    made = installation.python(
+        MAKE_STUDY.format(hits=options.hits, images=2 * images, size=SIZE, wanted=WANTED)
+    )
+    slug, hits = made.splitlines()[-1].split()
+    server = Server(installation.start_server())
+    people = [Person(server, slug, f"w-{number:04d}", twice=options.twice) for number in range(workers)]
+    start = time.perf_counter()
+    all_at_once([person.join for person in people])
+    joined = time.perf_counter() - start
+    joins = [seconds for person in people for seconds in person.seconds]
+    for person in people:
+        person.seconds.clear()
+
+    done = threading.Semaphore(0)
+    end = time.monotonic() + LIMIT
+    most = None if options.most is None else -(-options.most // workers)
+    actions = [partial(person.work, done.release, most=most, until=end) for person in people]
+    if options.kill:
+        wanted = int(hits) * min(WANTED, workers) if most is None else most * workers
+        actions.append(partial(kill_after, installation, server, done, wanted // 2))
+    pids = children(installation.processes[-1].pid)
+    databases = postgres_pids() if options.database == "postgresql" else []
+    before, before_db = cpu_seconds(pids), cpu_seconds(databases)
+    start = time.perf_counter()
+    all_at_once(actions)
+    took = time.perf_counter() - start
+    cpu = cpu_seconds(pids) - before
+    if options.database == "postgresql":
+        # connections' processes that came after the start count from nothing
+        cpu += max(0.0, cpu_seconds(postgres_pids()) - before_db)
+    for person in people:
+        person.hang_up()
+
+    found = json.loads(installation.python(AUDIT).splitlines()[-1])
+    acknowledged = sorted(one for person in people for one in person.acknowledged)
+    statuses = sum((person.statuses for person in people), Counter())
+    seconds = [second for person in people for second in person.seconds]
+    failures = {
+        "lost or unacknowledged": len(set(acknowledged) ^ set(found["submitted"])),
+        "acknowledged twice": len(acknowledged) - len(set(acknowledged)),
+        "worker twice on a HIT": found["worker_twice_on_a_hit"],
+        "more than k": sum(count > WANTED for count in found["per_hit"]),
+        "fewer than k": 0
+        if most is not None or workers < WANTED
+        else found["hits"] * WANTED - sum(found["per_hit"]),
+        "half stored": found["incomplete"] + found["judgments_of_others"],
+        "mixed up": found["wrong"],
+        "5xx": sum(count for status, count in statuses.items() if status >= 500),
+    }
+    broken = {name: count for name, count in failures.items() if count}
+    cost = "-" if options.kill else f"{1000 * cpu / max(1, len(acknowledged)):.1f}"
+    print(
+        f"{options.database:10} {hits:>6} HITs {workers:4} workers: "
+        f"{len(acknowledged) / took:6.1f} HITs/s  p50 {percentile(seconds, 0.5):5.0f}  p95 "
+        f"{percentile(seconds, 0.95):5.0f}  p99 {percentile(seconds, 0.99):5.0f} ms  CPU {cost} ms/HIT  "
+        f"{len(acknowledged)} HITs by {sum(1 for person in people if person.acknowledged)} workers  "
+        f"join p50 {percentile(joins, 0.5):.0f} ms, all in {joined:.1f} s  "
+        f"{'exact' if not broken else f'BROKEN {broken}'}",
+        flush=True,
+    )
+    return not broken
+
+
+def main() -> int:
+    """Runs what the options ask for; 1 when a promise was broken."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
+    parser.add_argument("--hits", type=int, default=200)
+    parser.add_argument("--workers", default="1,10,50,100", help="how many at once, separated by commas")
+    parser.add_argument("--most", type=int, help="stop after so many HITs, where a study is large")
+    parser.add_argument("--twice", action="store_true", help="send every submission twice at the same moment")
+    parser.add_argument("--kill", action="store_true", help="kill -9 the server halfway and start it again")
+    options = parser.parse_args()
+    url = os.environ.get("TEST_DATABASE_URL")
+    if options.database == "postgresql" and not url:
+        parser.error("TEST_DATABASE_URL names no PostgreSQL server")
+    kept = True
+    with tempfile.TemporaryDirectory(prefix="quorum-serving-") as folder:
+        maker = Installations(Path(folder), url)
+        try:
+            for workers in options.workers.split(","):
+                with maker.fresh(options.database) as installation:
+                    kept &= run(installation, options, int(workers))
+        finally:
+            maker.close()
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
