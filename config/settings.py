@@ -245,6 +245,7 @@ UNFOLD = {
     "SITE_SYMBOL": "how_to_vote",
     "SHOW_HISTORY": False,
     "SHOW_VIEW_ON_SITE": False,
+    "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {

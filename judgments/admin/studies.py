@@ -65,6 +65,7 @@ class StudyAdmin(QuorumAdmin):
         "created",
     )
     list_display_links = None
+    add_label = "New study"
     list_filter = ("state", "protocol", "source", "simulated", "dataset")
     list_filter_submit = True
     list_select_related = ("dataset", "created_by")

@@ -43,7 +43,7 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
 ) -> None:
     sign_in(page, office)
     page.get_by_role("link", name="Studies", exact=True).first.click()
-    page.get_by_role("link", name="Add study").click()
+    page.get_by_role("link", name="New study").click()
     page.get_by_role("link", name="Triplets: which sentence is more similar to A?").click()
 
     page.get_by_label("Name", exact=True).fill("Zebras and others")
