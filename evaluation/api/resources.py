@@ -32,8 +32,8 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
     """Of a unit or of a candidate pair; the other of the two is null."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
-    unit = serializers.CharField(source="unit.key", default=None, read_only=True)
-    pair = serializers.CharField(source="pair.key", default=None, read_only=True)
+    unit = serializers.CharField(source="unit.key", default=None, allow_null=True, read_only=True)
+    pair = serializers.CharField(source="pair.key", default=None, allow_null=True, read_only=True)
     kind = serializers.SerializerMethodField()
     votes = serializers.DictField(child=serializers.IntegerField(), read_only=True)
 
