@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -18,6 +19,7 @@ from evaluation.records import JudgmentTable
 from judgments.importers.formulas import guard_formula
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
+from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
 GRADES_A_LINE = 3  # the expert file has three columns of grades
@@ -66,19 +68,23 @@ def write_qrels(study: Study, file: HashedFile, *, task: str) -> dict[str, int]:
     unrelated and 3 without errors. Units without used judgments are left out.
     """
     kind = KINDS[study.protocol]
-    highest = max(kind.values)
+    graded = max(kind.values) > 1
     counts = {"lines": 0, "left_out": 0}
-    for unit in unit_answers(study):
-        if not unit.values:
-            counts["left_out"] += 1
-            continue
-        value = kind.consensus([0] * len(unit.values), unit.values)[0].value
-        assert value is not None  # neither kind has ties
-        relevance = int(value) if highest == 1 else int(np.ceil(value - 1 - 0.5))
-        image, caption = _name(unit.image, what="image"), _name(unit.caption, what="caption id")
-        query, document = (image, caption) if task == "annotation" else (caption, image)
-        file.write_text(f"{query} 0 {document} {relevance}\n")
-        counts["lines"] += 1
+    for batch in batched(unit_answers(study), ROWS_AT_ONCE):
+        places = [place for place, unit in enumerate(batch) for _ in unit.values]
+        values = [value for unit in batch for value in unit.values]
+        found = kind.consensus(places, values) if values else {}
+        for place, unit in enumerate(batch):
+            if place not in found:
+                counts["left_out"] += 1
+                continue
+            value = found[place].value
+            assert value is not None  # neither kind has ties
+            relevance = math.ceil(value - 1.5) if graded else int(value)
+            image, caption = _name(unit.image, what="image"), _name(unit.caption, what="caption id")
+            query, document = (image, caption) if task == "annotation" else (caption, image)
+            file.write_text(f"{query} 0 {document} {relevance}\n")
+            counts["lines"] += 1
     return counts
 
 

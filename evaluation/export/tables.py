@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -18,21 +16,16 @@ from evaluation.provenance import quorum_version
 from judgments.importers.formulas import guard_formula
 from judgments.importers.judgment_tables import answer_cell
 from judgments.models import Study
+from judgments.streams import batched
 
 LINES_AT_ONCE = 500
 ROW_GROUP = 8_192
 
 
-def _batches(rows: JudgmentRows, size: int) -> Iterator[list[dict[str, Any]]]:
-    stream = iter(rows)
-    while batch := list(islice(stream, size)):
-        yield batch
-
-
 def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
     """One JSON object a line, keys in the order of the columns."""
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    for batch in _batches(rows, LINES_AT_ONCE):
+    for batch in batched(rows, LINES_AT_ONCE):
         file.write_text("".join(f"{encode(row)}\n" for row in batch))
 
 
@@ -98,7 +91,7 @@ def write_parquet(rows: JudgmentRows, file: HashedFile) -> None:
     """Row groups of some thousand judgments, zstd; open answers as JSON texts."""
     schema = parquet_schema(rows.study)
     with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
-        for batch in _batches(rows, ROW_GROUP):
+        for batch in batched(rows, ROW_GROUP):
             writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from evaluation.statistics.aggregation import majority_vote
-from judgments.controls import control_dealer, foreign_captions
-from judgments.draws import content_key, rng_for
+from judgments.controls import foreign_captions
+from judgments.draws import content_key
 from judgments.kinds.base import Choice, Consensus, Kind
+from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
-from judgments.packing import make_hits, pack_groups
 from judgments.pairing import draw_pairs
 
 if TYPE_CHECKING:
@@ -40,12 +41,11 @@ class PairKind(Kind):
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Pairs -> units -> HITs, with control items from the control split."""
-        per_hit = design.controls.per_hit
         division = material.divided(
             judged=design.sampling.split,
             controls=design.controls.split,
             seed=design.seed,
-            control_needed=per_hit > 0,
+            control_needed=design.controls.per_hit > 0,
         )
         pairs = draw_pairs(
             material,
@@ -59,29 +59,16 @@ class PairKind(Kind):
         groups = [
             Group(pair.image, (unit,)) for pair in pairs for unit in self.units_of(pair, design.seed, texts)
         ]
-        pages = pack_groups(
+        hits = hits_of(
             groups,
-            per_hit=design.units_per_hit - per_hit,
-            rng=rng_for(design.seed, "packing"),
+            design=design,
+            size=design.units_per_hit,
             repeat_images=True,
-        )
-        rng = rng_for(design.seed, "controls")
-        deal = control_dealer(
-            division.controls,
-            split=design.controls.split,
-            per_hit=per_hit,
+            control_images=division.controls,
+            make_control=partial(self._control, design.seed),
             least_references=self.control_references,
-            rng=rng,
-            make=lambda place, image, images: self._control(design.seed, place, image, images, rng),
         )
-        hits = make_hits(
-            pages,
-            seed=design.seed,
-            protocol=self.name,
-            controls=deal,
-            rng=rng_for(design.seed, "control places"),
-        )
-        return Batch(hits=tuple(hits), pairs=tuple(pairs))
+        return Batch(hits=hits, pairs=tuple(pairs))
 
     def _control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator

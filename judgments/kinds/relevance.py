@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evaluation.statistics.aggregation import relevance_vote
-from judgments.controls import control_dealer, foreign_captions, right_caption_count
+from judgments.controls import foreign_captions, right_caption_count
 from judgments.draws import rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import Choice, Consensus
 from judgments.kinds.crossing import CrossedKind, Crossing, chunked
+from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, UnitSpec
-from judgments.packing import make_hits, pack_groups
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
@@ -49,30 +50,15 @@ class Relevance(CrossedKind):
                 f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
                 field="filter.bleu_pre",
             )
-        per_hit = design.controls.per_hit
-        pages = pack_groups(
+        hits = hits_of(
             groups,
-            per_hit=design.images_per_hit - per_hit,
-            rng=rng_for(design.seed, "packing"),
+            design=design,
+            size=design.images_per_hit,
             repeat_images=False,
+            control_images=crossing.division.controls,
+            make_control=partial(self._control_group, design),
         )
-        rng = rng_for(design.seed, "controls")
-        deal = control_dealer(
-            crossing.division.controls,
-            split=design.controls.split,
-            per_hit=per_hit,
-            least_references=1,
-            rng=rng,
-            make=lambda place, image, images: self._control_group(design, place, image, images, rng),
-        )
-        hits = make_hits(
-            pages,
-            seed=design.seed,
-            protocol=self.name,
-            controls=deal,
-            rng=rng_for(design.seed, "control places"),
-        )
-        return Batch(hits=tuple(hits), notes=crossing.notes)
+        return Batch(hits=hits, notes=crossing.notes)
 
     def _groups(
         self, design: StudyDesign, crossing: Crossing, index: int, image: Image
