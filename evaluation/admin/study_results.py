@@ -95,7 +95,9 @@ def _figures(
 
     The drawings are our own and escape every word in them, so the page takes them as they are.
     """
-    drawn = {"progress": (progress_figure(progress, study.simulated), progress_sentence(progress))}
+    drawn: dict[str, tuple[str, str]] = {}
+    if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
+        drawn["progress"] = (progress_figure(progress, study.simulated), progress_sentence(progress))
     if aggregation is not None:
         agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
         threshold = design_of(study).controls.threshold
