@@ -6,6 +6,8 @@ from typing import Any
 
 from django.contrib.admin import display
 from django.contrib.auth.models import User
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -19,6 +21,14 @@ def signed_in(request: HttpRequest) -> User:
     """The person at the admin, who is signed in by now."""
     assert isinstance(request.user, User)
     return request.user
+
+
+def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
+    """How many of ``rows`` belong to the outer row."""
+    counted = (
+        rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
+    )
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
 class QuorumAdmin(ModelAdmin):
