@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -33,7 +34,7 @@ from evaluation.models import Analysis
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -164,8 +165,9 @@ def _compute(request: HttpRequest, study: Study) -> None:
         chosen = {"metrics": form.cleaned_data["metrics"], "tokenizer": form.cleaned_data["tokenizer"]}
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
-    enqueue(kind="aggregate", args={"study": study.slug}, user=signed_in(request))
-    enqueue(kind="evaluate", args={"study": study.slug, **chosen}, user=signed_in(request))
+    with transaction.atomic():
+        enqueue_once(request, study, "aggregate")
+        enqueue_once(request, study, "evaluate", **chosen)
 
 
 def _export(request: HttpRequest, study: Study) -> None:
@@ -187,6 +189,7 @@ add_step(
         name="compute",
         label="Compute now",
         run=_compute,
+        job="aggregate",
         offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
         permission="view",
     )

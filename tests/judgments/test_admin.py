@@ -170,7 +170,8 @@ class TestFromDraftToOpen:
         study = make_study(opened=False)
         designer.post(do(study, "generate"))
         again = designer.post(do(study, "generate"), follow=True)
-        assert "being generated already" in words(again)
+        assert "under way already" in words(again)
+        assert "Generate HITs" not in words(designer.get(page(study, "hits")))
         assert Job.objects.count() == 1
 
     def test_a_failed_job_says_why_on_the_studys_page(self, designer: Client) -> None:
