@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError, ProgrammingError
 from rich.console import Console
 from rich.progress import Progress
 
@@ -49,6 +50,11 @@ class QuorumCommand(BaseCommand):
             return super().execute(*args, **options)
         except self.named_errors as error:
             raise CommandError(str(error)) from error
+        except (OperationalError, ProgrammingError) as error:
+            said = str(error).splitlines()[0]
+            raise CommandError(
+                f"The database cannot be used ({said}). `manage.py prepare` (or the first `make run`) sets it up."
+            ) from error
         except BrokenPipeError:
             # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
