@@ -48,6 +48,11 @@ def style_sheet(request: HttpRequest) -> str:
     return static("css/board.css")
 
 
+def favicon(request: HttpRequest) -> str:
+    """The same sign as on the workers' pages."""
+    return static("favicon.svg")
+
+
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """The groups with what this person may look at."""
     groups = []

@@ -8,7 +8,7 @@ from typing import Any
 from judgments import uploads
 from judgments.jobs import Run
 from judgments.services import importing
-from judgments.services.generation import generate_hits
+from judgments.services.generation import draw_hits, store_hits
 from judgments.services.studies import find_study
 
 
@@ -42,9 +42,11 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
 
 
 def generate(run: Run, *, study: str) -> None:
-    """Draw and store a study's HITs."""
+    """Draw a study's HITs, then store them."""
+    found = find_study(study)
+    batch = draw_hits(study=found, progress=run.progress)
     with run.commit() as result:
-        batch = generate_hits(study=find_study(study), progress=run.progress)
+        store_hits(study=found, batch=batch, progress=run.progress)
         result |= {"HITs": len(batch.hits), "units": batch.unit_count, "control items": batch.control_count}
 
 

@@ -9,35 +9,40 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import Count, Max, Q, Sum
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 
 from annotation.models import Assignment, Judgment, ProblemReport
 from evaluation.admin.forms import MetricsForm
-from evaluation.admin.results_in_words import (
-    accuracy_table,
-    agreement_in_words,
-    correlation_table,
-    metrics_in_words,
-    worker_note,
-    workers_in_words,
-)
+from evaluation.admin.results_tables import accuracy_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
+from evaluation.figures import (
+    accuracy_figure,
+    accuracy_sentence,
+    agreement_figure,
+    agreement_sentence,
+    progress_figure,
+    progress_sentence,
+    workers_figure,
+    workers_sentence,
+)
 from evaluation.models import Analysis
 from evaluation.services.exports import JOB_KIND, exported_file
+from evaluation.services.progress import study_progress
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
-from judgments.models import HIT, Job, Study
+from judgments.models import Job, Study
 from judgments.services.studies import design_of
 
 WORKERS_SHOWN = 200
 NEWEST = 5
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
 
 
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -47,19 +52,15 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         newest[analysis.what] = analysis
     aggregation = newest.get(Analysis.What.AGGREGATION)
     evaluation = newest.get(Analysis.What.META_EVALUATION)
-    progress = progress_of(study)
+    progress = study_progress(study)
     context |= {
-        "design": design_of(study),
         "progress": progress,
-        "held": list(
-            Assignment.objects.holding(timezone.now())
-            .filter(study=study)
-            .select_related("worker", "hit")[:NEWEST]
-        ),
+        "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED),
+        "held": _held(study, progress),
         "reports": list(
-            ProblemReport.objects.filter(assignment__study=study).select_related(
-                "assignment__worker", "unit"
-            )[:NEWEST]
+            ProblemReport.objects.filter(assignment__study=study).select_related("assignment__worker")[
+                :NEWEST
+            ]
         ),
         "exports": list(
             Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)[:NEWEST]
@@ -67,24 +68,48 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "formats": formats_for(study),
         "aggregation": aggregation,
         "evaluation": evaluation,
+        "metrics_form": MetricsForm(),
+        "compares_pairs": KINDS[study.protocol].compares_pairs,
+        "figures": _figures(study, aggregation, evaluation, progress),
         **_freshness(aggregation, evaluation, progress),
-        **_agreement(aggregation),
-        **_metrics(study, evaluation),
+        **(_agreement(aggregation) if aggregation else {}),
     }
+    if evaluation is not None:
+        table = accuracy_table if context["compares_pairs"] else correlation_table
+        context["metrics_table"] = table(evaluation.result)
     return TemplateResponse(request, "evaluation/study_results.html", context)
 
 
-def progress_of(study: Study) -> dict[str, Any]:
-    """HITs and judgments so far, in three queries."""
-    hits = HIT.objects.filter(study=study).aggregate(n=Count("pk"), wanted=Sum("required", default=0))
-    assignments = Assignment.objects.filter(study=study).aggregate(
-        handed_in=Count("pk", filter=Q(state__in=["submitted", "approved", "rejected"])),
-        held=Count("pk", filter=Q(state="accepted", expires_at__gt=timezone.now())),
-        workers=Count("worker", distinct=True),
-        last=Max("submitted_at"),
-    )
-    judgments = Judgment.objects.filter(assignment__study=study).count()
-    return {**assignments, "hits": hits["n"], "wanted": hits["wanted"], "judgments": judgments}
+def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
+    """A few of the HITs that somebody holds right now; asked only where somebody may."""
+    if not progress["assignments"].get(Assignment.State.ACCEPTED):
+        return []
+    holding = Assignment.objects.holding(timezone.now()).filter(study=study)
+    return list(holding.select_related("worker", "hit").order_by("expires_at")[: NEWEST + 1])
+
+
+def _figures(
+    study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
+) -> dict[str, tuple[str, str]]:
+    """Name -> figure and the sentence that says what it means; nothing where there is nothing to draw.
+
+    The drawings are our own and escape every word in them, so the page takes them as they are.
+    """
+    drawn = {"progress": (progress_figure(progress, study.simulated), progress_sentence(progress))}
+    if aggregation is not None:
+        agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
+        threshold = design_of(study).controls.threshold
+        drawn["agreement"] = (agreement_figure(agreement, study.simulated), agreement_sentence(agreement))
+        drawn["workers"] = (
+            workers_figure(workers, threshold, study.simulated),
+            workers_sentence(workers, threshold),
+        )
+    if evaluation is not None:
+        drawn["metrics"] = (
+            accuracy_figure(evaluation.result, study.simulated),
+            accuracy_sentence(evaluation.result),
+        )
+    return {name: (mark_safe(figure), sentence) for name, (figure, sentence) in drawn.items()}  # noqa: S308
 
 
 def _freshness(
@@ -92,49 +117,27 @@ def _freshness(
 ) -> dict[str, bool]:
     """Whether results are older than the data. Judgments are only ever added, so their number tells."""
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
-    evaluated = (
+    same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
     return {
         "aggregation_old": aggregation is not None and not current,
-        "evaluation_old": evaluation is not None and not (current and evaluated),
+        "evaluation_old": evaluation is not None and not (current and same),
     }
 
 
-def _agreement(aggregation: Analysis | None) -> dict[str, Any]:
+def _agreement(aggregation: Analysis) -> dict[str, Any]:
     """Agreement, consensus counts and workers, ready to be shown."""
-    if aggregation is None:
-        return {}
-    result = aggregation.result
+    result, threshold = aggregation.result, aggregation.settings.get("controls")
     workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
-    threshold = aggregation.settings.get("controls")
     seen, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
     return {
         "agreement": result["agreement"],
-        "agreement_words": agreement_in_words(result["agreement"]),
         "counts": result["counts"],
         "workers": [row | {"note": worker_note(row, threshold)} for row in workers[:WORKERS_SHOWN]],
         "workers_left": max(0, len(workers) - WORKERS_SHOWN),
-        "workers_words": workers_in_words(workers, threshold),
         "controls": {"seen": seen, "right": right, "share": right / seen if seen else None},
     }
-
-
-def _metrics(study: Study, evaluation: Analysis | None) -> dict[str, Any]:
-    """Figures of the metrics as a table, and what they come to in a sentence."""
-    shown: dict[str, Any] = {
-        "compares_pairs": KINDS[study.protocol].compares_pairs,
-        "metrics_form": MetricsForm(),
-    }
-    if evaluation is not None:
-        result = evaluation.result
-        table = accuracy_table(result) if shown["compares_pairs"] else correlation_table(result)
-        shown |= {
-            "metrics_table": table,
-            "metrics_words": metrics_in_words(result),
-            "signatures": result["signatures"],
-        }
-    return shown
 
 
 def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:

@@ -26,12 +26,11 @@ def _idf(comparison: Comparison, view: View, order: int, *, unseen: str, idf: bo
     An n-gram of no document: `dropped` gives it no weight, as equation 1 leaves it undefined; `logn` gives
     it log(documents), as the code of the MS COCO evaluation does.
     """
-    frequencies = comparison.frequencies(view, order)
-    seen = frequencies.counts > 0
+    frequencies = comparison.document_frequencies(view, order)
+    seen = frequencies > 0
+    weight = np.ones(frequencies.size)
     if idf:
-        weight = np.log(frequencies.documents) - np.log(np.maximum(frequencies.counts, 1))
-    else:
-        weight = np.ones(frequencies.counts.size)
+        weight = np.log(comparison.documents) - np.log(np.maximum(frequencies, 1))
     return np.where(seen, weight, 0.0) if unseen == "dropped" else weight
 
 

@@ -13,6 +13,7 @@ from evaluation.metrics.corpus import (
     Entries,
     Groups,
     Ints,
+    Stream,
     TextTable,
     Words,
     check_texts,
@@ -38,25 +39,19 @@ class View:
 
 
 @dataclass(frozen=True)
-class Frequencies:
-    """In how many documents each n-gram occurs: `counts` (distinct n-grams,) of `documents` documents."""
-
-    counts: Ints
-    documents: int
-
-
-@dataclass(frozen=True)
 class Comparison:
-    """What is scored: `candidates` (n,) text numbers, `references` whose `of` (n,) names the group of each.
+    """What is scored.
 
-    `documents` is the corpus of document frequencies; None means the references of every candidate, one
-    document a candidate, as the MS COCO evaluation counts them.
+    `candidates` (n,) are text numbers, `group_of` (n,) the group of each one's references. `weights` (groups,)
+    says how many documents of the document corpus each group is, `documents` how many there are.
     """
 
     texts: list[str]
     candidates: Ints
-    references: Groups
-    documents: Groups | None = None
+    group_of: Ints
+    groups: Groups
+    weights: Ints
+    documents: int
     _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
@@ -66,7 +61,11 @@ class Comparison:
         references: Sequence[Sequence[str]],
         document_corpus: Sequence[Sequence[str]] | None = None,
     ) -> "Comparison":
-        """Check and number the texts; InvalidInput says what is wrong with them."""
+        """Check and number the texts; InvalidInput says what is wrong with them.
+
+        Without a document corpus the references of every candidate are one document, as the MS COCO
+        evaluation counts them.
+        """
         check_texts(candidates, "candidates")
         if isinstance(references, str) or not hasattr(references, "__len__"):
             raise InvalidInput(
@@ -78,23 +77,29 @@ class Comparison:
             )
         table = TextTable()
         numbered = table.add(candidates)
-        groups = table.add_lists(references, "references")
-        documents = None
+        group_of = documents = table.add_lists(references, "references")
         if document_corpus is not None:
             if len(document_corpus) == 0:
                 raise InvalidInput("document_corpus is empty, expected a list of references for each image")
             documents = table.add_lists(document_corpus, "document_corpus")
-        return cls(table.texts, numbered, groups, documents)
+        groups = table.groups
+        weights = np.bincount(documents, minlength=groups.count).astype(np.int64)
+        return cls(table.texts, numbered, group_of, groups, weights, documents.size)
 
     @property
     def size(self) -> int:
         """How many candidates there are."""
         return self.candidates.size
 
+    @property
+    def distinct_documents(self) -> int:
+        """How many different documents the document corpus holds."""
+        return int(np.count_nonzero(self.weights))
+
     @cached_property
     def reference_counts(self) -> Ints:
         """(n,) int64: references of each candidate."""
-        return self.references.sizes[self.references.of]
+        return self.groups.sizes[self.group_of]
 
     @cached_property
     def pair_starts(self) -> Ints:
@@ -104,24 +109,26 @@ class Comparison:
     @cached_property
     def pair_references(self) -> Ints:
         """(pairs,) int64: the reference text of each pair."""
-        references = self.references
-        return references.texts[ranges(references.starts[references.of], self.reference_counts)]
+        return self.groups.texts[ranges(self.groups.starts[self.group_of], self.reference_counts)]
+
+    @cached_property
+    def candidates_of_group(self) -> Ints:
+        """(groups,) int64: how many candidates are held against each group."""
+        return np.bincount(self.group_of, minlength=self.groups.count).astype(np.int64)
 
     @cached_property
     def member_starts(self) -> Ints:
         """(groups + 1,): a group's references come first, then the candidates that are held against them."""
-        return np.concatenate(([0], np.cumsum(self.references.sizes + self.references.weight)))
+        return np.concatenate(([0], np.cumsum(self.groups.sizes + self.candidates_of_group)))
 
     @cached_property
     def candidate_members(self) -> Ints:
         """(n,): the place of each candidate among the members."""
-        of = self.references.of
-        order = np.argsort(of, kind="stable")
+        counts = self.candidates_of_group
+        order = np.argsort(self.group_of, kind="stable")
         rank = np.empty(self.size, dtype=np.int64)
-        rank[order] = np.arange(self.size) - np.repeat(
-            np.cumsum(self.references.weight) - self.references.weight, self.references.weight
-        )
-        return self.member_starts[of] + self.references.sizes[of] + rank
+        rank[order] = np.arange(self.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        return self.member_starts[self.group_of] + self.reference_counts + rank
 
     @cached_property
     def candidate_of(self) -> Ints:
@@ -135,7 +142,7 @@ class Comparison:
         """(members,): the text of each member."""
         texts = np.empty(int(self.member_starts[-1]), dtype=np.int64)
         texts[self.candidate_members] = self.candidates
-        texts[self.candidate_of < 0] = self.references.texts
+        texts[self.candidate_of < 0] = self.groups.texts
         return texts
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -156,10 +163,10 @@ class Comparison:
 
     def entries(self, view: View, order: int) -> Entries:
         """The n-grams of one order, of every group's references and candidates."""
-        return self.once(
-            ("entries", view, order),
-            lambda: Entries.of(self.words(view), order, self.member_texts, self.member_starts),
+        stream = self.once(
+            ("stream", view), lambda: Stream(self.words(view), self.member_texts, self.member_starts)
         )
+        return stream.entries(order)
 
     def clipped_matches(self, entries: Entries) -> Ints:
         """(n,) int64: n-grams of each candidate, each counted up to the most that one reference holds."""
@@ -186,31 +193,22 @@ class Comparison:
         cuts = np.searchsorted(np.cumsum(counts), np.arange(BLOCK, int(counts.sum()), BLOCK))
         blocks = zip(np.split(ours, cuts), np.split(firsts, cuts), np.split(counts, cuts), strict=True)
         # A group's references are its first members, so the slot of a reference is its number in the pair.
-        offset = self.pair_starts - self.member_starts[self.references.of]
+        offset = self.pair_starts - self.member_starts[self.group_of]
         for mine, first, many in blocks:
             own, theirs = np.repeat(mine, many), ranges(first, many)
             yield own, theirs, offset[candidate[own]] + entries.member[theirs]
 
-    def frequencies(self, view: View, order: int) -> Frequencies:
-        """Document frequencies of the n-grams of one order."""
-        return self.once(("frequencies", view, order), lambda: self._make_frequencies(view, order))
+    def document_frequencies(self, view: View, order: int) -> Ints:
+        """(distinct n-grams,) int64: in how many documents each n-gram of one order occurs."""
+        return self.once(("df", view, order), lambda: self._count_documents(view, order))
 
-    def _make_frequencies(self, view: View, order: int) -> Frequencies:
-        corpus = self.documents
-        if corpus is None:
-            entries = self.entries(view, order)
-            group_of = np.repeat(np.arange(self.references.count), np.diff(self.member_starts))
-            first = entries.member[entries.segments]
-            # A group's references come first: where the first entry is a candidate's, no reference has it.
-            held = self.candidate_of[first] < 0
-            weight = self.references.weight[group_of[first[held]]]
-            grams, documents = entries.gram[entries.segments[held]], self.size
-        else:
-            entries = Entries.of(self.words(view), order, corpus.texts, corpus.starts)
-            group_of = np.repeat(np.arange(corpus.count), corpus.sizes)
-            weight = corpus.weight[group_of[entries.member[entries.segments]]]
-            grams, documents = entries.gram[entries.segments], corpus.of.size
-        distinct = self.words(view).grams(order)[1]
+    def _count_documents(self, view: View, order: int) -> Ints:
+        entries = self.entries(view, order)
+        first = entries.member[entries.segments]
+        # A group's references come first: where the first entry is a candidate's, no reference has it.
+        held = self.candidate_of[first] < 0
+        group_of_member = np.repeat(np.arange(self.groups.count), np.diff(self.member_starts))
+        weights = self.weights[group_of_member[first[held]]]
+        counts = np.bincount(entries.gram[entries.segments[held]], weights, minlength=entries.distinct)
         # Exact: sums of integers far below 2 ** 53.
-        counts = np.bincount(grams, weights=weight, minlength=distinct).astype(np.int64)
-        return Frequencies(counts, documents)
+        return counts.astype(np.int64)

@@ -1,14 +1,15 @@
 """Captions as numbers: every text is tokenised and numbered once, for all metrics.
 
-The layout behind the speed: words are numbered once, n-grams of one order get consecutive numbers, and
-whatever has to be grouped is packed into one 64-bit key and sorted by value. Sorting bare 64-bit values
-is several times faster than sorting positions, so positions, where they are needed, are packed into the
-low bits of the key.
+The layout behind the speed: words are numbered once and all texts stand one after the other, group by
+group. The n-grams of one order are grouped by sorting one 64-bit key a token: the number of the n-gram that is
+one word shorter, the next word, and in the low bits the token's place. Sorting bare values is faster than
+sorting places by a key, and as places ascend by group and text, one sort groups by n-gram, group and text.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,28 +34,8 @@ def ranges(starts: Ints, lengths: Ints) -> Ints:
     return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
 
 
-def dense_ranks(keys: Ints, key_bits: int) -> tuple[Ints, int]:
-    """Number equal keys alike, in ascending order; also how many different ones there are.
-
-    `keys` holds non-negative numbers below 2 ** key_bits.
-    """
-    position_bits = bits_for(keys.size)
-    if key_bits + position_bits > KEY_BITS:
-        distinct, ranks = np.unique(keys, return_inverse=True)
-        return ranks.astype(np.int64), distinct.size
-    packed = (keys << position_bits) | np.arange(keys.size)
-    packed.sort()
-    is_new = np.empty(keys.size, dtype=bool)
-    is_new[:1] = True
-    np.not_equal(packed[1:] >> position_bits, packed[:-1] >> position_bits, out=is_new[1:])
-    ordered = np.cumsum(is_new)
-    ranks = np.empty(keys.size, dtype=np.int64)
-    ranks[packed & ((1 << position_bits) - 1)] = ordered - 1
-    return ranks, int(ordered[-1]) if keys.size else 0
-
-
 class Words:
-    """Tokenised texts as word numbers, and their n-grams as n-gram numbers.
+    """Tokenised texts as word numbers.
 
     `words` (tokens,) holds the texts one after the other, `starts` (texts + 1,) where each begins;
     `vocabulary` gives the word of each number.
@@ -64,7 +45,6 @@ class Words:
         self.words = words
         self.starts = starts
         self.vocabulary = vocabulary
-        self._grams: dict[int, tuple[Ints, int]] = {}
 
     @cached_property
     def lengths(self) -> Ints:
@@ -82,27 +62,6 @@ class Words:
         kept = ~is_dropped[self.words]
         before = np.concatenate(([0], np.cumsum(kept)))
         return Words(self.words[kept], before[self.starts], self.vocabulary)
-
-    def grams(self, order: int) -> tuple[Ints, int]:
-        """The n-gram number that starts at each token, and how many different n-grams there are.
-
-        Where a text ends before the n-gram does, the number means nothing.
-        """
-        if order not in self._grams:
-            self._grams[order] = self._number_grams(order)
-        return self._grams[order]
-
-    def _number_grams(self, order: int) -> tuple[Ints, int]:
-        if order == 1:
-            return self.words, len(self.vocabulary)
-        shorter, distinct = self.grams(order - 1)
-        fits = ranges(self.starts[:-1], np.maximum(self.lengths - (order - 1), 0))
-        vocabulary = max(len(self.vocabulary), 1)
-        keys = shorter[fits] * vocabulary + self.words[fits + (order - 1)]
-        ranks, count = dense_ranks(keys, bits_for(distinct * vocabulary))
-        numbers = np.zeros(self.words.size, dtype=np.int64)
-        numbers[fits] = ranks
-        return numbers, count
 
 
 # What a blank-separated piece of a caption turns into: the number of its word, no word, or several.
@@ -163,19 +122,13 @@ def encode(texts: Sequence[str], tokenizer: Tokenizer) -> Words:
 
 @dataclass(frozen=True)
 class Groups:
-    """Lists of texts, each kept once: what the candidates that share a reference list have in common.
+    """Lists of texts, each kept once.
 
     `texts` (members,) are text numbers, group after group, `starts` (groups + 1,) where each group begins.
-    `of` (lists,) is the group of each list handed in and `weight` (groups,) how many lists it stands for.
     """
 
     texts: Ints
     starts: Ints
-    of: Ints
-
-    @cached_property
-    def weight(self) -> Ints:
-        return np.bincount(self.of, minlength=self.count).astype(np.int64)
 
     @property
     def count(self) -> int:
@@ -187,41 +140,58 @@ class Groups:
 
 
 class TextTable:
-    """Numbers texts and lists of texts in the order of their first appearance."""
+    """Numbers texts, and lists of texts, in the order of their first appearance."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
+        self._by_content: dict[tuple[int, ...], int] = {}
 
     @property
     def texts(self) -> list[str]:
         return list(self._numbers)
+
+    @property
+    def groups(self) -> Groups:
+        """The different lists that were added."""
+        sizes = [len(content) for content in self._by_content]
+        members = np.fromiter(chain.from_iterable(self._by_content), dtype=np.int64, count=sum(sizes))
+        return Groups(members, np.cumsum([0, *sizes], dtype=np.int64))
 
     def add(self, texts: Iterable[str]) -> Ints:
         """(texts,) int64: the number of each text."""
         numbers = self._numbers
         return np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
 
-    def add_lists(self, lists: Sequence[Sequence[str]], what: str) -> Groups:
-        """Number lists of texts; lists of equal content become one group."""
+    def add_lists(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
+        """(lists,) int64: the group of each list; lists of equal content are one group.
+
+        `what` names the lists in an error.
+        """
         lists = list(lists)  # keeps every list alive, so that no two share an id()
-        number = self._numbers
+        numbers, by_content = self._numbers, self._by_content
         by_object: dict[int, int] = {}
-        by_content: dict[tuple[int, ...], int] = {}
-        members: list[int] = []
-        starts = [0]
-        of = np.empty(len(lists), dtype=np.int64)
-        for position, texts in enumerate(lists):
-            group = by_object.get(id(texts))
-            if group is None:
-                check_texts(texts, f"{what}[{position}]")
-                content = tuple([number.setdefault(text, len(number)) for text in texts])
-                group = by_content.setdefault(content, len(by_content))
-                by_object[id(texts)] = group
-                if group == len(starts) - 1:
-                    members.extend(content)
-                    starts.append(len(members))
-            of[position] = group
-        return Groups(np.array(members, dtype=np.int64), np.array(starts, dtype=np.int64), of)
+        groups = np.empty(len(lists), dtype=np.int64)
+        try:
+            for position, texts in enumerate(lists):
+                group = by_object.get(id(texts))
+                if group is None:
+                    if type(texts) is not list or not texts:
+                        check_texts(texts, f"{what}[{position}]")
+                    content = tuple([numbers.setdefault(text, len(numbers)) for text in texts])
+                    group = by_object[id(texts)] = by_content.setdefault(content, len(by_content))
+                groups[position] = group
+        except TypeError:  # something that has no hash is no text either
+            _check_lists(lists, what)
+            raise
+        # A look at the kinds of all texts at once is cheaper than one at each list.
+        if not all(issubclass(kind, str) for kind in set(map(type, numbers))):
+            _check_lists(lists, what)
+        return groups
+
+
+def _check_lists(lists: Sequence[object], what: str) -> None:
+    for position, texts in enumerate(lists):
+        check_texts(texts, f"{what}[{position}]")
 
 
 def check_texts(texts: object, where: str) -> None:
@@ -238,10 +208,11 @@ def check_texts(texts: object, where: str) -> None:
 
 @dataclass(frozen=True)
 class Entries:
-    """Which member of which group holds which n-gram how often, sorted by group, n-gram and member.
+    """Which member of which group holds which n-gram how often, sorted by n-gram, group and member.
 
     `gram`, `member`, `count` (entries,) int64; `segments` (segments,) int64: the first entry of each
-    group and n-gram; `segment` (entries,): the segment of each entry.
+    n-gram and group; `segment` (entries,) int64: the segment of each entry; `distinct`: how many different
+    n-grams there are, numbered from 0.
     """
 
     gram: Ints
@@ -249,35 +220,71 @@ class Entries:
     count: Ints
     segments: Ints
     segment: Ints
-
-    @classmethod
-    def of(cls, words: Words, order: int, texts: Ints, starts: Ints) -> "Entries":
-        """Count the n-grams of `texts` (members,), grouped by `starts` (groups + 1,)."""
-        sizes = np.diff(starts)
-        group = np.repeat(np.arange(sizes.size), sizes)
-        slot = np.arange(texts.size) - starts[group]
-        grams, distinct = words.grams(order)
-        lengths = np.maximum(words.lengths[texts] - (order - 1), 0)
-        posted = grams[ranges(words.starts[texts], lengths)]
-        slot_bits = bits_for(int(sizes.max(initial=1)))
-        gram_bits = bits_for(distinct)
-        if bits_for(sizes.size) + gram_bits + slot_bits > KEY_BITS:
-            raise InvalidInput("too many captions at once: score them in several calls")
-        key = np.repeat(group << (gram_bits + slot_bits) | slot, lengths) | (posted << slot_bits)
-        key.sort()
-        first = _run_starts(key)
-        count = np.diff(first, append=key.size)
-        key = key[first]
-        segment_key = key >> slot_bits
-        segments = _run_starts(segment_key)
-        segment = np.repeat(np.arange(segments.size), np.diff(segments, append=key.size))
-        member = starts[segment_key >> gram_bits] + (key & ((1 << slot_bits) - 1))
-        return cls(segment_key & ((1 << gram_bits) - 1), member, count, segments, segment)
+    distinct: int
 
 
-def _run_starts(ordered: Ints) -> Ints:
-    """Where each run of equal numbers begins."""
-    is_first = np.empty(ordered.size, dtype=bool)
-    is_first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return np.flatnonzero(is_first)
+class Stream:
+    """The texts of every member of every group one after the other, and their n-grams.
+
+    `texts` (members,) are text numbers, `starts` (groups + 1,) where each group begins.
+    """
+
+    def __init__(self, words: Words, texts: Ints, starts: Ints) -> None:
+        self._lengths = words.lengths[texts]
+        self._begins = np.cumsum(self._lengths) - self._lengths
+        self._words = words.words[ranges(words.starts[texts], self._lengths)]
+        self._vocabulary = max(len(words.vocabulary), 1)
+        self._member = np.repeat(np.arange(texts.size), self._lengths)
+        self._group = np.repeat(np.arange(starts.size - 1), np.diff(starts))
+        self._entries: list[Entries] = []
+        # The number of the longest n-gram counted so far that begins at each token.
+        self._grams = np.zeros(self._words.size, dtype=np.int64)
+
+    def entries(self, order: int) -> Entries:
+        """The n-grams of one order; those of lower orders are counted on the way."""
+        while len(self._entries) < order:
+            self._entries.append(self._count(len(self._entries) + 1))
+        return self._entries[order - 1]
+
+    def _count(self, order: int) -> Entries:
+        at = ranges(self._begins, np.maximum(self._lengths - (order - 1), 0))
+        shorter = self._entries[-1].distinct if self._entries else 1
+        keys = self._grams[at] * self._vocabulary + self._words[at + (order - 1)]
+        at, is_new = _grouped(keys, bits_for(shorter * self._vocabulary), at, self._words.size)
+        gram = np.cumsum(is_new) - 1
+        self._grams[at] = gram
+        member = self._member[at]
+        is_entry = is_new.copy()
+        is_entry[1:] |= member[1:] != member[:-1]
+        first = np.flatnonzero(is_entry)
+        member, is_segment = member[first], is_new[first]
+        group = self._group[member]
+        is_segment[1:] |= group[1:] != group[:-1]
+        return Entries(
+            gram=gram[first],
+            member=member,
+            count=np.diff(first, append=at.size),
+            segments=np.flatnonzero(is_segment),
+            segment=np.cumsum(is_segment) - 1,
+            distinct=int(gram[-1]) + 1 if gram.size else 0,
+        )
+
+
+def _grouped(keys: Ints, key_bits: int, places: Ints, end: int) -> tuple[Ints, Flags]:
+    """Places sorted by key and then by place, and which of them are the first of their key.
+
+    `keys` are below 2 ** key_bits, `places` ascend and are below `end`.
+    """
+    place_bits = bits_for(end)
+    if key_bits + place_bits <= KEY_BITS:
+        packed = (keys << place_bits) | places
+        packed.sort()
+        places = packed & ((1 << place_bits) - 1)
+        keys = packed >> place_bits
+    else:
+        order = np.argsort(keys, kind="stable")
+        places, keys = places[order], keys[order]
+    is_new = np.empty(keys.size, dtype=bool)
+    is_new[:1] = True
+    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
+    return places, is_new

@@ -13,7 +13,7 @@ from scipy import sparse
 
 from evaluation.metrics.changes import STEM_FIRST, STOP_FIRST, changed
 from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.corpus import Entries, Groups, Ints, TextTable, check_texts, encode
+from evaluation.metrics.corpus import Entries, Groups, Ints, Stream, TextTable, check_texts, encode
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text import TOKENIZERS
 
@@ -59,36 +59,40 @@ def bleu_pre_matrix(
     if len(references) == 0:
         raise InvalidInput("references is empty, expected a list of references for each image")
     table = TextTable()
-    numbered = table.add(captions)
-    groups = table.add_lists(references, "references")
+    images = table.add_lists(references, "references")
+    texts = table.add_lists([[caption] for caption in captions], "captions")
+    groups = table.groups
     words = changed(encode(table.texts, TOKENIZERS["rouge"]), order)
-    ours = Entries.of(words, 1, numbered, np.arange(numbered.size + 1))
-    theirs = Entries.of(words, 1, groups.texts, groups.starts)
-    if ours.count.size == 0 or theirs.count.size == 0:
-        hits = np.zeros((groups.count, numbered.size), dtype=np.int64)
-    else:
-        hits = _clipped_products(ours, theirs, groups, numbered.size, len(words.vocabulary))
-    return hits[groups.of], words.lengths[numbered]
+    rows, row_of = np.unique(images, return_inverse=True)
+    columns, column_of = np.unique(texts, return_inverse=True)
+    hits = _clipped_products(Stream(words, groups.texts, groups.starts).entries(1), groups, rows, columns)
+    totals = words.lengths[groups.texts[groups.starts[texts]]]
+    return hits[np.ix_(row_of, column_of)], totals
 
 
-def _clipped_products(ours: Entries, theirs: Entries, groups: Groups, captions: int, vocabulary: int) -> Ints:
-    """(groups, captions) int64: sums of the smaller of a caption's and a group's count of each word."""
-    group = np.repeat(np.arange(groups.count), groups.sizes)[theirs.member[theirs.segments]]
-    word = theirs.gram[theirs.segments]
-    allowed = np.maximum.reduceat(theirs.count, theirs.segments)
-    in_group = _marks(group, word, (groups.count, vocabulary))
-    in_caption = _marks(ours.member, ours.gram, (captions, vocabulary))
-    hits = (in_group @ in_caption.T).toarray()
+def _clipped_products(entries: Entries, groups: Groups, rows: Ints, columns: Ints) -> Ints:
+    """(rows, columns) int64: sums over words of the smaller count, for two lists of groups.
+
+    A group's count of a word is the most that one of its texts has.
+    """
+    group = np.repeat(np.arange(groups.count), groups.sizes)[entries.member[entries.segments]]
+    word = entries.gram[entries.segments]
+    count = np.maximum.reduceat(entries.count, entries.segments) if word.size else word
+    shape = (groups.count, max(entries.distinct, 1))
+    marks = sparse.csr_array((np.ones(word.size, dtype=np.int64), (group, word)), shape=shape)
+    hits: Ints = (marks[rows] @ marks[columns].T).toarray()
     # The product of 0/1 marks counts every shared word once; words that both repeat are few and added here.
-    by_word = np.argsort(word, kind="stable")
-    bounds = np.searchsorted(word[by_word], np.arange(vocabulary + 1))
-    for entry in np.flatnonzero(ours.count > 1):
-        repeated = by_word[bounds[ours.gram[entry]] : bounds[ours.gram[entry] + 1]]
-        more = np.minimum(allowed[repeated], ours.count[entry]) - 1
-        hits[group[repeated], ours.member[entry]] += more
+    row, column = _places(rows, groups.count), _places(columns, groups.count)
+    bounds = np.searchsorted(word, np.arange(entries.distinct + 1))
+    for segment in np.flatnonzero((count > 1) & (column[group] >= 0)):
+        same = np.arange(bounds[word[segment]], bounds[word[segment] + 1])
+        same = same[row[group[same]] >= 0]
+        hits[row[group[same]], column[group[segment]]] += np.minimum(count[same], count[segment]) - 1
     return hits
 
 
-def _marks(row: Ints, column: Ints, shape: tuple[int, int]) -> sparse.csr_array:
-    """A 0/1 matrix with a 1 at each place."""
-    return sparse.csr_array((np.ones(row.size, dtype=np.int64), (row, column)), shape=shape)
+def _places(chosen: Ints, count: int) -> Ints:
+    """(count,) int64: where each number stands among the chosen ones, -1 where it does not."""
+    places = np.full(count, -1, dtype=np.int64)
+    places[chosen] = np.arange(chosen.size)
+    return places

@@ -117,16 +117,16 @@ def _signature(
 def _warnings(chosen: Sequence[Metric], comparison: Comparison) -> tuple[str, ...]:
     """In words: where the document corpus is too small for CIDEr to mean anything."""
     affected = [metric.name for metric in chosen if metric.uses_documents]
-    documents = comparison.documents or comparison.references
-    if not affected or documents.count >= FEW_DOCUMENTS:
+    documents = comparison.distinct_documents
+    if not affected or documents >= FEW_DOCUMENTS:
         return ()
     names = ", ".join(affected)
-    if documents.count == 1:
+    if documents == 1:
         return (
             f"{names}: the document corpus holds one distinct document, so that every n-gram in it weighs 0; "
             "score more images at once or give document_corpus",
         )
     return (
-        f"{names}: document frequencies rest on {documents.count} distinct documents, too few to tell common "
+        f"{names}: document frequencies rest on {documents} distinct documents, too few to tell common "
         "words from rare ones; score more images at once or give document_corpus",
     )

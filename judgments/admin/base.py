@@ -25,6 +25,7 @@ class QuorumAdmin(ModelAdmin):
     """Lists of 50 that cost the same for any number of rows."""
 
     list_per_page = 50
+    add_label = ""  # the words of the button above a list; empty: "Add ..."
     list_fullwidth = True
 
 

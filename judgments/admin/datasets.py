@@ -48,6 +48,7 @@ class DatasetAdmin(QuorumAdmin):
         "created_at",
     )
     list_display_links = None
+    add_label = "Import a dataset"
     search_fields = ("name",)
     actions = None
 

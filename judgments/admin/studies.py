@@ -27,6 +27,7 @@ from judgments.admin.study_pages import (
     STEPS,
     Context,
     StudyPage,
+    first_page,
     page_address,
     study_context,
 )
@@ -36,12 +37,6 @@ from judgments.models import HIT, Study
 from judgments.services.studies import delete_study
 
 FINISHED = ["submitted", "approved", "rejected"]
-FIRST_PAGE = {
-    Study.State.DRAFT: "change",
-    Study.State.GENERATED: "hits",
-    Study.State.OPEN: "results",
-    Study.State.CLOSED: "results",
-}
 SIMULATED = ' <span class="q-mark">simulated</span>'
 STATE_COLOURS = {
     Study.State.DRAFT: "",
@@ -65,6 +60,7 @@ class StudyAdmin(QuorumAdmin):
         "created",
     )
     list_display_links = None
+    add_label = "New study"
     list_filter = ("state", "protocol", "source", "simulated", "dataset")
     list_filter_submit = True
     list_select_related = ("dataset", "created_by")
@@ -90,7 +86,7 @@ class StudyAdmin(QuorumAdmin):
     @display(description="study", ordering="name")
     def study(self, study: Study) -> SafeString:
         """The name, leading to the page that matters in the study's state."""
-        address = page_address(study, FIRST_PAGE[Study.State(study.state)])
+        address = first_page(study)
         shown = '<a class="q-name" href="{}">{}</a>' + (SIMULATED if study.simulated else "")
         return format_html(shown, address, study.name)
 
@@ -170,9 +166,7 @@ class StudyAdmin(QuorumAdmin):
     def _back(self, request: HttpRequest, study: Study) -> HttpResponseRedirect:
         """To the page of the study that the post came from."""
         page = PAGES.get(request.POST.get("page", ""))
-        return redirect(
-            page_address(study, page.name if page and page.label else FIRST_PAGE[Study.State(study.state)])
-        )
+        return redirect(page_address(study, page.name) if page and page.label else first_page(study))
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         """What every page of a study shows."""

@@ -88,6 +88,12 @@ def page_address(study: Study, name: str) -> str:
     return reverse(f"admin:judgments_study_{name}", args=[study.pk])
 
 
+def first_page(study: Study) -> str:
+    """Where the page stands that matters in the study's state."""
+    names = {Study.State.DRAFT.value: "change", Study.State.GENERATED.value: "hits"}
+    return page_address(study, names.get(study.state, "results"))
+
+
 def study_context(
     site: AdminSite, request: HttpRequest, study: Study, *, active: str, may_change: bool
 ) -> Context:

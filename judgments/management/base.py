@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import time
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
@@ -47,6 +49,10 @@ class QuorumCommand(BaseCommand):
             return super().execute(*args, **options)
         except self.named_errors as error:
             raise CommandError(str(error)) from error
+        except BrokenPipeError:
+            # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return None
         except OSError as error:
             where = f"{error.filename}: " if error.filename else ""
             raise CommandError(f"{where}{error.strerror or error}.") from error

@@ -137,27 +137,47 @@ def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
     )
 
 
-@transaction.atomic
 def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
     """Draw and store units, controls and HITs; the design is frozen from here on.
+
+    Drawing reads only: workers of other studies go on while it lasts. Storing is one transaction.
 
     Raises:
         WrongState: the study has HITs already.
         DesignError: the dataset cannot give what the design asks for.
     """
+    batch = draw_hits(study=study, progress=progress)
+    store_hits(study=study, batch=batch, progress=progress)
+    return batch
+
+
+def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
+    """The first half of ``generate_hits``: everything the draft would get. Nothing is stored."""
+    if study.state != Study.State.DRAFT:
+        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+    progress(0.05, "drawing")
+    return build_batch(design_of(study), study.dataset)
+
+
+@transaction.atomic
+def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
+    """The second half: the rows of ``batch``, which was drawn from the study as it is.
+
+    Raises:
+        WrongState: another generation was faster, or the design was changed since the draw.
+    """
+    drawn_from = study.design
     moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
-        state=Study.State.GENERATED, generated_at=timezone.now()
+        state=Study.State.GENERATED, generated_at=timezone.now(), notes=batch.notes
     )
     study.refresh_from_db()
     if not moved:
         raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
-    design = design_of(study)
-    progress(0.05, "drawing")
-    batch = build_batch(design, study.dataset)
-    study.notes = batch.notes
-    study.save(update_fields=["notes"])
-    _store(study, design, batch, progress)
-    return batch
+    if study.design != drawn_from:
+        raise WrongState(
+            f"The design of study {study.slug!r} was changed while its HITs were drawn; try again."
+        )
+    _store(study, design_of(study), batch, progress)
 
 
 def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:

@@ -10,7 +10,13 @@ from annotation.services.crowd import close_study, open_study
 from judgments.design import make_design
 from judgments.errors import DataConflict, DesignError, WrongState
 from judgments.models import HIT, HITUnit, Study, Unit
-from judgments.services.generation import generate_hits, plan_study, strike_control
+from judgments.services.generation import (
+    draw_hits,
+    generate_hits,
+    plan_study,
+    store_hits,
+    strike_control,
+)
 from judgments.services.studies import (
     change_design,
     create_study,
@@ -43,6 +49,15 @@ class TestStates:
         with pytest.raises(WrongState, match="generated once, from a draft"):
             generate_hits(study=study)
         assert Unit.objects.count() == count
+
+    def test_a_design_that_changed_during_the_draw_is_not_stored_over(self) -> None:
+        study = make_study(opened=False)
+        batch = draw_hits(study=study)
+        change_design(study=Study.objects.get(), design=make_design(study.design | {"seed": 99}))
+        with pytest.raises(WrongState, match="was changed while its HITs were drawn"):
+            store_hits(study=study, batch=batch)
+        assert Study.objects.get().state == "draft"
+        assert not Unit.objects.exists()
 
     def test_a_failed_generation_leaves_a_draft(self) -> None:
         study = make_study(opened=False, sampling={"pairs": {"HC": 10_000}})

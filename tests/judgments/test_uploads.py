@@ -112,7 +112,7 @@ def test_a_file_with_a_password_is_refused() -> None:
 def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
     honest = packed(("a.csv", b"x" * 1000))
     lying = honest.replace((1000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
-    with pytest.raises(UploadRefused, match="larger than the archive says|damaged"):
+    with pytest.raises(UploadRefused, match=r"larger than the archive says|damaged"):
         uploads.unpack(io.BytesIO(lying), tmp_path, name="set.zip")
 
 

@@ -1,8 +1,8 @@
-"""Results as tables and sentences: what a figure means, said so that nobody reads more into it than is there."""
+"""Results as tables for the page, with no more digits than their intervals support."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from judgments.templatetags.quorum_figures import coefficient
@@ -10,28 +10,6 @@ from judgments.templatetags.quorum_figures import coefficient
 ENOUGH = 20  # judgments from which a habit is worth a note
 ONE_SIDE = 0.9
 KIND_ORDER = ("HC", "HI", "HM", "MM")
-
-
-def agreement_in_words(agreement: Mapping[str, Any]) -> str:
-    """What alpha says."""
-    alpha = agreement["alpha"]
-    value = alpha["value"]
-    if value is None:
-        return f"There is no figure yet: {alpha['reason'] or 'too few units were judged twice'}."
-    if value < 0.05:
-        verdict = "Workers agree no more than by chance"
-    elif value < 0.4:
-        verdict = (
-            "Workers agree a little beyond chance: single answers say little, the consensus of several more"
-        )
-    elif value < 0.667:
-        verdict = "Workers agree well beyond chance, and still differ often"
-    elif value < 0.8:
-        verdict = "Workers agree well: tentative conclusions are commonly drawn from here on"
-    else:
-        verdict = "Workers agree very well"
-    wide = alpha["low"] is not None and alpha["high"] - alpha["low"] > 0.2
-    return f"{verdict}." + (" The interval is wide: more judgments would settle the figure." if wide else "")
 
 
 def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
@@ -44,21 +22,6 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
         notes.append("nearly always left" if left >= ONE_SIDE else "nearly always right")
     return "; ".join(notes)
-
-
-def workers_in_words(workers: Sequence[Mapping[str, Any]], threshold: Any) -> str:
-    """How many are set aside, and by which rule."""
-    aside = [row for row in workers if not row["used"]]
-    if not aside:
-        return "Every worker's judgments are used."
-    answers = sum(row["judgments"] for row in aside)
-    who = "1 worker is" if len(aside) == 1 else f"{len(aside)} workers are"
-    rule = (
-        f"below {coefficient(threshold)} on control items"
-        if isinstance(threshold, float | int)
-        else "as imported"
-    )
-    return f"{who} set aside ({rule}); their {answers:,} judgments are kept, but not used."
 
 
 def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -128,42 +91,3 @@ def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
         "people": [],
         "share": False,
     }
-
-
-def metrics_in_words(result: Mapping[str, Any]) -> str:
-    """Which metric is ahead, and whether that is settled."""
-    key = (
-        "accuracy"
-        if all("accuracy" in figures for figures in result["metrics"].values())
-        else "kendall_tau_b"
-    )
-    figures = {}
-    for name, all_of_it in result["metrics"].items():
-        one = all_of_it[key].get("all") if key == "accuracy" else all_of_it[key]
-        if one and one["value"] is not None:
-            figures[name] = one
-    if not figures:
-        return "No metric can be compared with people yet."
-    ranked = sorted(figures, key=lambda name: -figures[name]["value"])
-    best = figures[ranked[0]]
-    cell = _share_cell(best) if key == "accuracy" else _coefficient_cell(best)
-    said = cell["value"] if cell else ""
-    what = (
-        f"names the people's winner in {said} of {best['n']:,} pairs"
-        if key == "accuracy"
-        else f"agrees with people best (tau-b {said}, n = {best['n']:,})"
-    )
-    close = [
-        name
-        for name in ranked[1:]
-        if figures[name]["high"] is not None and figures[name]["high"] >= best["low"]
-    ]
-    if len(ranked) == 1:
-        return f"{ranked[0]} {what}."
-    if close:
-        return f"Not settled: {ranked[0]} {what}, but its interval overlaps that of {_listed(close)}."
-    return f"{ranked[0]} {what}, ahead of all others by more than the intervals are wide."
-
-
-def _listed(names: Sequence[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
