@@ -88,9 +88,12 @@ def _figures(
     # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
     from evaluation import figures
 
-    drawn = {
-        "progress": (figures.progress_figure(progress, study.simulated), figures.progress_sentence(progress))
-    }
+    drawn: dict[str, tuple[str, str]] = {}
+    if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
+        drawn["progress"] = (
+            figures.progress_figure(progress, study.simulated),
+            figures.progress_sentence(progress),
+        )
     if aggregation is not None:
         agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
         threshold = design_of(study).controls.threshold

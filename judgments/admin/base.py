@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 from judgments.admin.addresses import picture_address
-from judgments.models import Item
+from judgments.models import Item, Study
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -45,6 +45,22 @@ class ReadOnlyAdmin(QuorumAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody deletes a row by hand."""
         return False
+
+
+SIMULATED = ' <span class="q-mark">simulated</span>'
+
+
+def study_words(study: Study | None) -> SafeString | str:
+    """A study's short name, and whether its answers are simulated."""
+    if study is None:
+        return "–"
+    return format_html("{}" + (SIMULATED if study.simulated else ""), study.slug)
+
+
+@display(description="study", ordering="study__slug")
+def study_column(row: Any) -> SafeString | str:
+    """The study of a row, for lists."""
+    return study_words(row.study)
 
 
 def thumbnail(item: Item) -> SafeString | str:

@@ -17,7 +17,14 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from judgments.admin.addresses import picture_address
-from judgments.admin.base import QuorumAdmin, ReadOnlyAdmin, item_thumbnail, signed_in, thumbnail
+from judgments.admin.base import (
+    QuorumAdmin,
+    ReadOnlyAdmin,
+    item_thumbnail,
+    signed_in,
+    study_column,
+    thumbnail,
+)
 from judgments.forms.uploads import CandidatesForm, DatasetForm, JudgmentsForm, UploadForm
 from judgments.jobs import enqueue
 from judgments.models import HIT, Caption, Dataset, Item, Job, Output, Study, System, Unit
@@ -357,7 +364,7 @@ def _judged() -> Coalesce:
 class HITAdmin(ReadOnlyAdmin):
     """The pages of work of all studies."""
 
-    list_display = ("key", "study", "number", "size", "required", "open_slots")
+    list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
     list_select_related = ("study",)
     search_fields = ("=key", "=external_id")

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from judgments.admin import study_design
-from judgments.admin.base import QuorumAdmin
+from judgments.admin.base import SIMULATED, QuorumAdmin
 from judgments.admin.study_pages import (
     PAGES,
     STEPS,
@@ -37,7 +37,6 @@ from judgments.models import HIT, Study
 from judgments.services.studies import delete_study
 
 FINISHED = ["submitted", "approved", "rejected"]
-SIMULATED = ' <span class="q-mark">simulated</span>'
 STATE_COLOURS = {
     Study.State.DRAFT: "",
     Study.State.GENERATED: "warning",
