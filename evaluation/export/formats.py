@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 from evaluation.errors import ExportError
 from evaluation.export import consensus, tables
-from evaluation.export.files import HashedFile
 from evaluation.export.rows import JudgmentRows
+from judgments.files import HashedFile
 from judgments.kinds import KINDS
 from judgments.models import Study
 

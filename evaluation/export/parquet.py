@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaluation.export.files import HashedFile
 from evaluation.export.rows import JudgmentRows, columns_of
 from evaluation.provenance import quorum_version
+from judgments.files import HashedFile
 from judgments.importers.judgment_tables import answer_cell
 from judgments.models import Study
 from judgments.streams import batched

@@ -6,8 +6,8 @@ import csv
 import json
 from typing import Any
 
-from evaluation.export.files import HashedFile
 from evaluation.export.rows import JudgmentRows, columns_of
+from judgments.files import HashedFile
 from judgments.importers.formulas import guard_formula
 from judgments.importers.judgment_tables import answer_cell
 from judgments.streams import batched

@@ -8,7 +8,6 @@ import time
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -96,14 +95,3 @@ def progress_bar() -> Iterator[Report]:
             )
 
         yield show
-
-
-def folder_of(path: Path) -> Path:
-    """``path``, whose folder must exist.
-
-    Raises:
-        CommandError: it does not; checked before the work, not after it.
-    """
-    if not path.absolute().parent.is_dir():
-        raise CommandError(f"{path.parent} is not a folder; expected one to write {path.name} to.")
-    return path
