@@ -20,16 +20,6 @@ from annotation.models import Assignment, Judgment, ProblemReport
 from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import accuracy_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
-from evaluation.figures import (
-    accuracy_figure,
-    accuracy_sentence,
-    agreement_figure,
-    agreement_sentence,
-    progress_figure,
-    progress_sentence,
-    workers_figure,
-    workers_sentence,
-)
 from evaluation.models import Analysis
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
@@ -96,21 +86,30 @@ def _figures(
 
     The drawings are our own and escape every word in them, so the page takes them as they are.
     """
+    # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
+    from evaluation import figures
+
     drawn: dict[str, tuple[str, str]] = {}
     if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
-        drawn["progress"] = (progress_figure(progress, study.simulated), progress_sentence(progress))
+        drawn["progress"] = (
+            figures.progress_figure(progress, study.simulated),
+            figures.progress_sentence(progress),
+        )
     if aggregation is not None:
         agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
         threshold = design_of(study).controls.threshold
-        drawn["agreement"] = (agreement_figure(agreement, study.simulated), agreement_sentence(agreement))
+        drawn["agreement"] = (
+            figures.agreement_figure(agreement, study.simulated),
+            figures.agreement_sentence(agreement),
+        )
         drawn["workers"] = (
-            workers_figure(workers, threshold, study.simulated),
-            workers_sentence(workers, threshold),
+            figures.workers_figure(workers, threshold, study.simulated),
+            figures.workers_sentence(workers, threshold),
         )
     if evaluation is not None:
         drawn["metrics"] = (
-            accuracy_figure(evaluation.result, study.simulated),
-            accuracy_sentence(evaluation.result),
+            figures.accuracy_figure(evaluation.result, study.simulated),
+            figures.accuracy_sentence(evaluation.result),
         )
     return {name: (mark_safe(figure), sentence) for name, (figure, sentence) in drawn.items()}  # noqa: S308
 
