@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -220,8 +221,9 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         if request.method == "POST":
             try:
-                self.log_deletions(request, Study.objects.filter(pk=study.pk))
-                delete_study(study=study)
+                with transaction.atomic():  # a refused deletion leaves no entry behind
+                    self.log_deletions(request, Study.objects.filter(pk=study.pk))
+                    delete_study(study=study)
             except QuorumError as error:
                 messages.error(request, str(error))
                 return redirect(page_address(study, "change"))
