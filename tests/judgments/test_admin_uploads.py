@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from django.urls import reverse
 
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
+from tests.annotation.casting import picture_bytes
 from tests.judgments.desk import page, words
 from tests.studies import make_dataset
 
@@ -60,6 +62,25 @@ class TestUploading:
         self.send(designer, files=[upload("set.zip", packed.getvalue())])
         assert run_job(Job.objects.get().pk)
         assert Dataset.objects.get().items.count() == 2
+
+    def test_uploaded_pictures_are_shown_to_staff_and_to_nobody_else(
+        self, designer: Client, settings: Any, tmp_path: Path
+    ) -> None:
+        settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for name in ("a.jpg", "b.jpg"):
+                archive.writestr(f"photos/{name}", picture_bytes())
+        self.send(designer, pictures_zip=upload("photos.zip", packed.getvalue()))
+        assert run_job(Job.objects.get().pk)
+        dataset = Dataset.objects.get()
+        shown = designer.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])).content.decode()
+        for item in dataset.items.all():
+            address = reverse("annotation:preview-picture", args=[item.pk])
+            assert f'src="{address}"' in shown
+            assert b"".join(designer.get(address)) == picture_bytes()
+            assert Client().get(address).status_code in (302, 403, 404)
+        assert not any((tmp_path / "uploads").iterdir())
 
     def test_an_error_in_the_file_names_line_and_column_and_not_the_servers_folders(
         self, designer: Client, settings: Any
