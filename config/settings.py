@@ -251,6 +251,7 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
+    "DASHBOARD_CALLBACK": "judgments.admin.front_page.front_page",
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {
         "primary": {  # the accent of the workers' pages, so that both sides read as one product

@@ -63,6 +63,7 @@ class UploadForm(forms.Form):
         self.fields["files"] = FilesField(
             label="Files", help_text="One file, several that belong together, or a zip of a folder."
         )
+        self.order_fields(self.field_order)
 
     def pictures(self) -> UploadedFile | None:
         """The archive of pictures, where the form takes one."""

@@ -84,7 +84,7 @@ def test_every_photograph_can_be_opened_and_is_credited_with_a_licence(rows):
     ("file", "hits", "units", "controls"),
     [
         ("triplet.toml", 6, 48, 6),
-        ("triplet-finished.toml", 6, 48, 6),
+        ("triplet-finished.toml", 14, 120, 14),
         ("pairwise.toml", 3, 24, 3),
         ("relevance.toml", 2, 100, 20),
         ("graded.toml", 28, 112, 28),
