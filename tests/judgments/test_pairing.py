@@ -135,8 +135,8 @@ def test_published_pairs_are_taken_as_they_are() -> None:
 def test_a_published_pair_of_equal_texts_is_left_out_and_not_asked_for() -> None:
     texts = [("one", "two"), (" the same ", "the same"), ("three", "four")]
     published = tuple(
-        Pair(str(number), "MM", "image-0", Text(f"x{number}", first), Text(f"y{number}", second), "a", "b", ("image-0#0",))
-        for number, (first, second) in enumerate(texts)
+        Pair(str(n), "MM", "image-0", Text(f"x{n}", first), Text(f"y{n}", second), "a", "b", ("image-0#0",))
+        for n, (first, second) in enumerate(texts)
     )  # fmt: skip
     material = replace(made_up(), published=published)
     assert {pair.key for pair in pairs_of(material, {"MM": 3})} == {"0", "2"}
