@@ -90,7 +90,8 @@ class TestCost:
     def test_every_row_can_be_looked_at_and_none_of_them_changed(self, designer: Client) -> None:
         many_rows(3)
         for name in LISTS:
-            model = apps.get_model(*name.split("_", 1))
+            app, _, row = name.partition("_")
+            model = apps.get_model(app, row)
             address = reverse(f"admin:{name}_change", args=[model._default_manager.all()[0].pk])
             assert designer.get(address).status_code == 200, name
             if name not in ("judgments_study", "judgments_dataset", "judgments_job"):
