@@ -228,7 +228,9 @@ def _is_litter(inner: PurePosixPath) -> bool:
 def _refuse_unsafe(member: zipfile.ZipInfo, inner: PurePosixPath, name: str) -> None:
     shown = repr(member.filename)
     if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
-        raise UploadRefused(f"{name} holds {shown[:40]}…, a name too long to be kept; please rename the file.")
+        raise UploadRefused(
+            f"{name} holds {shown[:40]}…, a name too long to be kept; please rename the file."
+        )
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
         raise UploadRefused(
