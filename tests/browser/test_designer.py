@@ -130,7 +130,7 @@ def test_the_designers_pages_can_be_used_by_everybody(page: Page, office: Instal
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_page_of_a_study_scrolls_sideways(page: Page, office: Installation, width: int) -> None:
+def test_no_page_of_a_designer_scrolls_sideways(page: Page, office: Installation, width: int) -> None:
     sign_in(page, office)
     page.set_viewport_size({"width": width, "height": 844})
     for path in (
@@ -141,6 +141,10 @@ def test_no_page_of_a_study_scrolls_sideways(page: Page, office: Installation, w
         "1/controls/",
         "1/workers/",
         "1/results/",
+        "../dataset/add/",
+        "../dataset/1/change/",
+        "../job/",
+        "../../",
     ):
         page.goto(f"{office.url}/admin/judgments/study/{path}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
