@@ -39,17 +39,20 @@ def dataset_names() -> list[str]:
 def add_study(admin: StudyAdmin, request: HttpRequest) -> HttpResponse:
     """The choice of a protocol, then the form filled with its values."""
     base = _asked_start(request)
+    names = dataset_names()
+    asked = request.GET.get("dataset", "")
     if base is None:
         context = _outside(admin, request) | {
             "subtitle": "New study",
             "presets": PRESETS,
             "kinds": KINDS,
-            "datasets": dataset_names(),
+            "datasets": names,
+            "dataset": asked if asked in names else "",
         }
         return TemplateResponse(request, "judgments/study/start.html", context)
-    form = DesignForm(request.POST or None, base=base, datasets=dataset_names())
-    if not request.POST and len(form.fields["dataset"].choices) == 2:  # type: ignore[attr-defined]
-        form.fields["dataset"].initial = dataset_names()[0]
+    form = DesignForm(request.POST or None, base=base, datasets=names)
+    if asked in names or len(names) == 1:
+        form.fields["dataset"].initial = asked or names[0]
     if request.method == "POST" and form.is_valid():
         study = _stored(form, lambda design: create_study(design=design, user=signed_in(request)))
         if study is not None:

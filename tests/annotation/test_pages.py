@@ -459,6 +459,7 @@ def test_the_last_page_thanks_and_gives_the_completion_code() -> None:
     assert "Thank you" in page
     assert ada.participation.completion_code in page
     assert f"{pages} pages of work" in page
+    assert f"took part in “{study.name}”." in page
     assert f"<dd>{Judgment.objects.count()}</dd>" in page
     assert "Nothing is left for you in this study." in page
 

@@ -319,6 +319,17 @@ def test_nothing_is_cut_off_and_the_way_on_is_in_view(
     context.close()
 
 
+def test_a_long_name_of_a_study_pushes_nothing_off_a_phone_s_screen(
+    browser: Browser, site: Installation
+) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    join(page, site, "long-name", "long-name")
+    expect(page.get_by_role("button", name="Instructions")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_page(browser: Browser, site: Installation, scheme: Any) -> None:
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
