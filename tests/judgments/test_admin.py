@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -278,7 +280,13 @@ class TestFromDraftToOpen:
             assert "simulated" in words(designer.get(shown))
         for name in ("hits", "controls", "workers", "results"):
             assert "simulated" in words(designer.get(page(copy, name)))
-        assert "Open to workers" not in words(designer.get(page(copy, "workers")))
+        after = words(designer.get(page(copy, "workers")))
+        assert "Open to workers" not in after
+        assert re.search(r"units whose known truth was recovered \d+%", after)
+
+    def test_the_metrics_to_compute_with_stand_under_their_name(self, designer: Client) -> None:
+        shown = designer.get(page(make_study(), "results")).content.decode()
+        assert re.search(r"<legend>Metrics</legend>\s*<div", shown)
 
     def test_a_study_that_was_never_opened_can_be_deleted_and_an_opened_one_cannot(
         self, designer: Client
