@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from judgments.models import Job
 
 WORDS = {
@@ -19,3 +21,41 @@ WORDS = {
 def work_in_words(job: Job) -> str:
     """What the job does."""
     return WORDS.get(job.kind, job.kind.replace("_", " ").capitalize())
+
+
+LABELS = {
+    "hits": "HITs filled",
+    "returned": "HITs given back",
+    "hours": "simulated hours of work",
+    "recovered": "units whose known truth was recovered",
+    "undecided": "units that ended in a tie",
+    "controls_careful": "control items that careful workers got right",
+    "controls_spammers": "control items that spammers got right",
+}
+SHARES = {"recovered", "undecided", "controls_careful", "controls_spammers"}
+FOR_MACHINES = {"what", "analysis", "created"}
+
+
+def result_in_words(job: Job) -> list[tuple[str, str]]:
+    """What came of a job as labelled values; what is nested further is left to the pages that know it."""
+    if not isinstance(job.result, dict):
+        return []
+    rows = {**job.result, **(job.result.get("counts") or {})}
+    told = [
+        (LABELS.get(name, name.replace("_", " ")), _value_in_words(name, value))
+        for name, value in rows.items()
+        if name not in FOR_MACHINES and value not in (None, "") and not isinstance(value, dict | list)
+    ]
+    if job.result.get("created") is False:
+        told.append(("changed", "nothing: the same was there already"))
+    return told
+
+
+def _value_in_words(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name in SHARES:
+        return f"{value:.0%}"
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    return f"{value:,}" if isinstance(value, int) and name != "seed" else str(value)

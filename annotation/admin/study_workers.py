@@ -19,7 +19,8 @@ from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
-from judgments.models import Study
+from judgments.jobs_in_words import result_in_words
+from judgments.models import Job, Study
 from judgments.services.studies import design_of, duplicate_study
 
 ON_A_PAGE = 100
@@ -36,7 +37,9 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
         returned=Count("pk", filter=Q(state="returned")),
         expired=Count("pk", filter=Q(state="expired")),
     )
+    rehearsal = Job.objects.filter(kind="rehearse", args__study=study.slug, state=Job.State.DONE).first()
     context |= {
+        "rehearsed": result_in_words(rehearsal) if rehearsal is not None else [],
         "design": design,
         "link": public_address(
             request, study, code=design.access.code if design.access.join == "code" else ""

@@ -180,13 +180,18 @@ class TextTable:
                     content = tuple([numbers.setdefault(text, len(numbers)) for text in texts])
                     group = by_object[id(texts)] = by_content.setdefault(content, len(by_content))
                 groups[position] = group
-            wrong = not all(issubclass(kind, str) for kind in set(map(type, numbers)))
         except TypeError:  # something that has no hash is no text either
-            wrong = True
-        if wrong:
-            for position, texts in enumerate(lists):
-                check_texts(texts, f"{what}[{position}]")
+            _check_lists(lists, what)
+            raise
+        # A look at the kinds of all texts at once is cheaper than one at each list.
+        if not all(issubclass(kind, str) for kind in set(map(type, numbers))):
+            _check_lists(lists, what)
         return groups
+
+
+def _check_lists(lists: Sequence[object], what: str) -> None:
+    for position, texts in enumerate(lists):
+        check_texts(texts, f"{what}[{position}]")
 
 
 def check_texts(texts: object, where: str) -> None:

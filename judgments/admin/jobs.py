@@ -15,7 +15,7 @@ from unfold.decorators import display
 
 from judgments.admin.base import ReadOnlyAdmin
 from judgments.admin.study_pages import page_address
-from judgments.jobs_in_words import work_in_words
+from judgments.jobs_in_words import result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
 
 STATE_COLOURS = {
@@ -104,7 +104,7 @@ class JobAdmin(ReadOnlyAdmin):
             "title": work_in_words(job),
             "job": job,
             "about": about(job),
-            "result": _readable(job.result),
+            "result": result_in_words(job),
         }
         return TemplateResponse(request, "judgments/job.html", context)
 
@@ -123,14 +123,3 @@ class JobAdmin(ReadOnlyAdmin):
         if job is None:
             raise Http404
         return job
-
-
-def _readable(result: Any) -> list[tuple[str, Any]]:
-    """A job's result as labelled values; what is nested further is left to the pages that know it."""
-    if not isinstance(result, dict):
-        return []
-    return [
-        (key.replace("_", " "), value)
-        for key, value in result.items()
-        if value not in (None, "") and not isinstance(value, dict | list)
-    ]

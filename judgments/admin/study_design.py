@@ -13,7 +13,15 @@ from judgments.admin.base import signed_in
 from judgments.admin.study_pages import StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
-from judgments.forms.design import DesignForm, StudyFileForm, html_name, sections_for, starting_values
+from judgments.forms.design import (
+    DesignForm,
+    StudyFileForm,
+    html_name,
+    in_words,
+    sections_for,
+    starting_values,
+    value_at,
+)
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
 from judgments.presets import PRESETS
@@ -31,17 +39,20 @@ def dataset_names() -> list[str]:
 def add_study(admin: StudyAdmin, request: HttpRequest) -> HttpResponse:
     """The choice of a protocol, then the form filled with its values."""
     base = _asked_start(request)
+    names = dataset_names()
+    asked = request.GET.get("dataset", "")
     if base is None:
         context = _outside(admin, request) | {
             "subtitle": "New study",
             "presets": PRESETS,
             "kinds": KINDS,
-            "datasets": dataset_names(),
+            "datasets": names,
+            "dataset": asked if asked in names else "",
         }
         return TemplateResponse(request, "judgments/study/start.html", context)
-    form = DesignForm(request.POST or None, base=base, datasets=dataset_names())
-    if not request.POST and len(form.fields["dataset"].choices) == 2:  # type: ignore[attr-defined]
-        form.fields["dataset"].initial = dataset_names()[0]
+    form = DesignForm(request.POST or None, base=base, datasets=names)
+    if asked in names or len(names) == 1:
+        form.fields["dataset"].initial = asked or names[0]
     if request.method == "POST" and form.is_valid():
         study = _stored(form, lambda design: create_study(design=design, user=signed_in(request)))
         if study is not None:
@@ -139,22 +150,12 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "hits" if "_plan" in request.POST else "change"))
 
 
-def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, Any]]]]:
+def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
     """The design as titles and labelled values."""
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
-        rows = []
-        for key, entry in section.entries.items():
-            value: Any = values
-            for part in key.split("."):
-                value = value.get(part) if isinstance(value, dict) else None
-            rows.append(
-                (
-                    entry.label,
-                    {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value,
-                )
-            )
+        rows = [(entry.label, in_words(key, value_at(values, key))) for key, entry in section.entries.items()]
         shown.append((section.title, rows))
     return shown
 

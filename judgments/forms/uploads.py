@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.core.validators import validate_slug
+from django.core.validators import RegexValidator
 from unfold.widgets import (
     UnfoldAdminRadioSelectWidget,
     UnfoldAdminSelectWidget,
@@ -29,6 +29,12 @@ WORDS = {
     "jsonl": "JSON lines, one object a line",
     "csv": "CSV with a header line",
 }
+
+
+short_name = RegexValidator(
+    r"^[-a-zA-Z0-9_]+\Z",
+    "Only letters from a to z, digits, hyphens and underscores can be used, such as my-photos.",
+)
 
 
 class FilesInput(forms.ClearableFileInput):
@@ -63,6 +69,7 @@ class UploadForm(forms.Form):
         self.fields["files"] = FilesField(
             label="Files", help_text="One file, several that belong together, or a zip of a folder."
         )
+        self.order_fields(self.field_order)
 
     def pictures(self) -> UploadedFile | None:
         """The archive of pictures, where the form takes one."""
@@ -86,7 +93,7 @@ class DatasetForm(UploadForm):
     name = forms.CharField(
         label="Name",
         max_length=80,
-        validators=[validate_slug],
+        validators=[short_name],
         help_text="Letters, digits, hyphens and underscores. The same files under the same name change nothing.",
         widget=UnfoldAdminTextInputWidget,
     )
@@ -145,7 +152,7 @@ class JudgmentsForm(UploadForm):
     study = forms.CharField(
         label="Short name of the study",
         max_length=80,
-        validators=[validate_slug],
+        validators=[short_name],
         help_text="The judgments become a study under this name; it asks nobody anything.",
         widget=UnfoldAdminTextInputWidget,
     )

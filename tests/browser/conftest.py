@@ -20,6 +20,7 @@ make_study(
     sampling={"pairs": {"MM": 10}, "references": 4}, controls={"per_hit": 0},
 )
 make_study(dataset, name="Short", slug="short", judgments_per_unit=100, units_per_hit=9)
+make_study(dataset, "relevance", name="Which of all these captions describe the photograph?", slug="long-name")
 """
 
 

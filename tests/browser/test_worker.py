@@ -35,7 +35,9 @@ def stored(site: Installation, name: str) -> list[dict[str, Any]]:
 
 
 def count_of(page: Page) -> int:
-    """How many steps the page of work has."""
+    """How many steps the page of work has, once it is there and its scripts ran: earlier keys would be lost."""
+    page.locator("[data-step]").first.wait_for(state="attached")
+    page.wait_for_load_state()
     return page.locator("[data-step]").count()
 
 
@@ -316,6 +318,17 @@ def test_nothing_is_cut_off_and_the_way_on_is_in_view(
         .filter(([, box]) => box.height < 44 || box.width < 44).map(([words, box]) => [words, box.width, box.height])"""
     )
     assert small == []
+    context.close()
+
+
+def test_a_long_name_of_a_study_pushes_nothing_off_a_phone_s_screen(
+    browser: Browser, site: Installation
+) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
+    page = context.new_page()
+    join(page, site, "long-name", "long-name")
+    expect(page.get_by_role("button", name="Instructions")).to_be_in_viewport(ratio=1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()
 
 

@@ -112,6 +112,8 @@ def test_an_unknown_name_is_answered_with_the_nearest_known_one(
         ({"references": [["a"], "b"]}, r"references\[1\] is a str, expected a sequence of str"),
         ({"references": [["a"], []]}, r"references\[1\] is empty, expected at least one text"),
         ({"references": [["a"], ["b", 3]]}, r"references\[1\]\[1\] is a int, expected str"),
+        ({"references": [["a"], ["b", ["c"]]]}, r"references\[1\]\[1\] is a list, expected str"),
+        ({"references": [["a"], 7]}, r"references\[1\] is a int, expected a sequence of str"),
         ({"document_corpus": []}, "document_corpus is empty, expected a list of references for each image"),
         ({"document_corpus": [["a"], [b"b"]]}, r"document_corpus\[1\]\[0\] is a bytes, expected str"),
         ({"metrics": "cider-d"}, "metrics is the text 'cider-d', expected a list of names"),
