@@ -42,7 +42,7 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     page: Page, browser: Browser, office: Installation
 ) -> None:
     sign_in(page, office)
-    page.get_by_role("link", name="Studies", exact=True).first.click()
+    page.get_by_role("link", name="Look at the studies").click()
     page.get_by_role("link", name="New study").click()
     page.get_by_role("link", name="Triplets: which sentence is more similar to A?").click()
 
