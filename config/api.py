@@ -12,6 +12,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.utils.cache import patch_vary_headers
+from django.views.decorators.csrf import csrf_exempt
 from django.views.defaults import bad_request as default_bad_request
 from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions
@@ -159,7 +160,8 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
     return problem(error.status_code, str(error.detail)), headers
 
 
-def nothing_here(request: HttpRequest, rest: str = "") -> HttpResponse:
+@csrf_exempt  # nothing is done here, and a problem document says more than a page about cookies
+def nothing_here(request: HttpRequest) -> HttpResponse:
     """Addresses below /api/ that do not exist; one without its last slash is led to it, where that is safe."""
     if not request.path.endswith("/") and request.method in ("GET", "HEAD"):
         return HttpResponseRedirect(f"{request.path}/{'?' if request.GET else ''}{request.GET.urlencode()}")

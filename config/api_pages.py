@@ -25,7 +25,9 @@ class StrictFilters(DjangoFilterBackend):
     """A parameter that the list does not know is an error: leaving it out of account would return too much."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
-        """The rows that are asked for."""
+        """The rows that are asked for; a single one is looked up among all."""
+        if view.action != "list":
+            return queryset
         filters = getattr(view, "filterset_class", None)
         known = [*(filters.base_filters if filters else ()), *PAGE_PARAMETERS]
         for name in request.query_params:

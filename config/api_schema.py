@@ -54,3 +54,16 @@ class DocsView(ProblemsAsElsewhere, SpectacularSwaggerSplitView):
     """/api/docs/: Swagger UI from our own static files. Its script is a file; it writes style elements."""
 
     url_name = "api:schema"
+
+
+def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
+    """A last step over the schema: errors have their own media type, and any call may answer with one."""
+    content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    for path in result["paths"].values():
+        for operation in path.values():
+            responses = operation["responses"]
+            for status, response in responses.items():
+                if status >= "400":
+                    response["content"] = content
+            responses["default"] = {"description": "A problem document (RFC 9457).", "content": content}
+    return result

@@ -42,5 +42,5 @@ urlpatterns = [
     path("", include(router.urls)),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocsView.as_view(), name="docs"),
-    re_path(r"^(?P<rest>.*)$", nothing_here),
+    re_path(r"^[\s\S]*\Z", nothing_here),
 ]

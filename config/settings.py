@@ -230,6 +230,10 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SERVE_PERMISSIONS": ["judgments.api.permissions.NoWorker"],
     "SERVE_PUBLIC": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.api_schema.problems_everywhere",
+    ],
     "ENUM_NAME_OVERRIDES": {
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",
@@ -247,6 +251,7 @@ UNFOLD = {
     "SHOW_VIEW_ON_SITE": False,
     "SITE_FAVICONS": [{"rel": "icon", "type": "image/svg+xml", "href": "config.navigation.favicon"}],
     "STYLES": ["config.navigation.style_sheet"],
+    "DASHBOARD_CALLBACK": "judgments.admin.front_page.front_page",
     "SIDEBAR": {"show_search": False, "navigation": "config.navigation.sidebar"},
     "COLORS": {
         "primary": {  # the accent of the workers' pages, so that both sides read as one product

@@ -193,7 +193,7 @@ def worker_table(
                 "controls_seen": record.seen if record else 0,
                 "controls_right": record.right if record else 0,
                 "controls_share": record.share if record else None,
-                "used": record.used if record else bool(table.used[own].any()) or not len(own),
+                "used": bool(table.used[own].any()) or not len(own),
                 "seconds": float(np.median(times)) if len(times) else None,
                 "left_share": int(table.left[own].sum()) / sided if sided else None,
                 "simulated": worker.simulated,

@@ -40,17 +40,16 @@ def worker_rows(study: Study) -> list[WorkerRow]:
 
 
 def control_records_of(study: Study) -> dict[int, ControlRecord]:
-    """What the control items say of each worker who saw one; of nobody in an imported study.
+    """What the control items say of each worker who saw one.
 
-    An import says of each judgment whether it is used; the rule is not applied a second time.
+    An import says of each judgment whether it is used, so there the rule sets nobody aside a second time.
     """
-    if study.source == Study.Source.IMPORTED:
-        return {}
+    imported = study.source == Study.Source.IMPORTED
     rows = Judgment.objects.filter(assignment__study=study, unit__control=True, unit__struck=False)
     answers = rows.values_list("assignment__worker_id", "value", "unit__expected").order_by("pk")
     return control_records(
         answers.iterator(ROWS_AT_ONCE),
-        threshold=design_of(study).controls.threshold,
+        threshold=0.0 if imported else design_of(study).controls.threshold,
         is_right=KINDS[study.protocol].is_right,
     )
 

@@ -49,11 +49,11 @@ class DataHash:
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
+        self._encode = json.JSONEncoder(ensure_ascii=False, sort_keys=True).encode
 
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
         """Take in one judgment."""
-        line = json.dumps([unit, worker, answer, bool(used)], ensure_ascii=False, sort_keys=True)
-        self._hash.update(f"{line}\n".encode())
+        self._hash.update(f"{self._encode([unit, worker, answer, used])}\n".encode())
 
     def hexdigest(self) -> str:
         """The hash of what was taken in so far."""

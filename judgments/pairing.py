@@ -51,7 +51,8 @@ def draw_pairs(
             takes published ones where there are any.
 
     Raises:
-        DesignError: the dataset has fewer pairs of a kind than asked for.
+        DesignError: the dataset has fewer pairs of a kind than asked for; published pairs of equal texts count here,
+            though they are left out.
     """
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
@@ -70,7 +71,8 @@ def draw_pairs(
             if use_published
             else _draw_new(images, kind, count, rng)
         )
-        if len(drawn) < count and wanted:
+        unusable = _equal_pairs(material, images, kind) if use_published else 0
+        if len(drawn) + unusable < count and wanted:
             raise DesignError(
                 f"sampling.pairs asks for {count} {kind} pairs, but dataset {material.name!r} gives {len(drawn)} "
                 f"(from {len(images)} images).",
@@ -114,13 +116,8 @@ def _draw_published(
     material: Material, images: Sequence[Image], kind: str, count: int, rng: np.random.Generator
 ) -> list[Pair]:
     """Published pairs in random order, those of rarely used machines first."""
-    judged = {image.name for image in images}
     pool: dict[Machines, list[Pair]] = {}
-    usable = [
-        pair
-        for pair in material.published
-        if pair.kind == kind and pair.image in judged and pair.first.text.strip() != pair.second.text.strip()
-    ]
+    usable = [pair for pair in _published(material, images, kind) if not _equal(pair)]
     for pair in shuffled(usable, rng):
         names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
         pool.setdefault(tuple(names), []).append(pair)
@@ -133,6 +130,21 @@ def _draw_published(
         if not pool[machines]:
             del pool[machines]
     return drawn
+
+
+def _published(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
+    judged = {image.name for image in images}
+    return [pair for pair in material.published if pair.kind == kind and pair.image in judged]
+
+
+def _equal(pair: Pair) -> bool:
+    return pair.first.text.strip() == pair.second.text.strip()
+
+
+def _equal_pairs(material: Material, images: Sequence[Image], kind: str) -> int:
+    """Published pairs of two equal texts: PASCAL-50S has one. Nobody can judge them, so a design that asks for all
+    1,000 pairs of a kind gets those that can be judged."""
+    return sum(_equal(pair) for pair in _published(material, images, kind))
 
 
 def _draw_new(images: Sequence[Image], kind: str, count: int, rng: np.random.Generator) -> list[Pair]:

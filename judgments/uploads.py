@@ -6,12 +6,14 @@ bound. What it says about its own sizes is checked first, and not believed while
 
 from __future__ import annotations
 
+import lzma
 import re
 import secrets
 import shutil
 import stat
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +31,9 @@ MOST_BYTES = 10 * 2**30
 MOST_GROWTH = 200  # how many times its packed size a file may have; text packs to about a tenth
 SMALL_ENOUGH = 2**20  # bytes below which growth is of no account
 CHUNK = 2**20
+LONGEST_NAME = 255  # bytes of one part of a path that common file systems take
+# what zipfile raises for bytes that only look like an archive
+DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error, lzma.LZMAError)
 PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
 
@@ -168,26 +173,26 @@ def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | N
     archive = _archive(packed, name)
     for member, inner in _wanted_members(archive, name, suffixes):
         file = target.joinpath(*inner.parts)
-        file.parent.mkdir(parents=True, exist_ok=True)
         left = member.file_size
         try:
+            file.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, file.open("xb") as out:
                 while chunk := source.read(CHUNK):
                     left -= len(chunk)
                     if left < 0:
                         raise UploadRefused(f"{name}: {member.filename!r} is larger than the archive says.")
                     out.write(chunk)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        except DAMAGE as error:
             raise UploadRefused(f"{name}: {member.filename!r} is damaged ({error}).") from error
-        except FileExistsError:
-            raise UploadRefused(f"{name} holds {member.filename!r} twice.") from None
+        except (FileExistsError, IsADirectoryError, NotADirectoryError):
+            raise UploadRefused(f"{name} holds two things named {member.filename!r}.") from None
 
 
 def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(packed)
-    except zipfile.BadZipFile:
-        raise UploadRefused(f"{name} is not a zip archive.") from None
+    except DAMAGE:
+        raise UploadRefused(f"{name} is not a zip archive, or a damaged one.") from None
 
 
 def _wanted_members(
@@ -203,7 +208,7 @@ def _wanted_members(
     wanted = []
     for member in members:
         inner = PurePosixPath(member.filename)
-        if member.is_dir() or _is_litter(inner):
+        if member.is_dir() or not inner.parts or _is_litter(inner):
             continue
         _refuse_unsafe(member, inner, name)
         if suffixes is not None and inner.suffix.lower() not in suffixes:
@@ -222,6 +227,10 @@ def _is_litter(inner: PurePosixPath) -> bool:
 
 def _refuse_unsafe(member: zipfile.ZipInfo, inner: PurePosixPath, name: str) -> None:
     shown = repr(member.filename)
+    if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
+        raise UploadRefused(
+            f"{name} holds {shown[:40]}…, a name too long to be kept; please rename the file."
+        )
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):
         raise UploadRefused(

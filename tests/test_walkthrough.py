@@ -180,6 +180,10 @@ def test_what_is_exported_imports_again_to_the_same_consensus(
                 sorted(json.dumps(unit, sort_keys=True) for unit in result["units"]),
                 sorted(json.dumps(pair, sort_keys=True) for pair in result["pairs"]),
                 result["agreement"]["alpha"]["value"],
+                [
+                    (row["worker"], row["controls_seen"], row["controls_right"], row["used"])
+                    for row in result["workers"]
+                ],
             )
         )
     assert found[0] == found[1]

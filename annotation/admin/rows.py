@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
-from judgments.admin.base import ReadOnlyAdmin, thumbnail
+from judgments.admin.base import ReadOnlyAdmin, study_column, study_words, thumbnail
 
 
 def _beside(model: type[Any], relation: str) -> Coalesce:
@@ -25,7 +25,7 @@ def _beside(model: type[Any], relation: str) -> Coalesce:
 class WorkerAdmin(ReadOnlyAdmin):
     """People who judge, simulated ones and raters of imported judgments among them, each said so."""
 
-    list_display = ("name", "source_label", "study", "assignment_count", "created_at")
+    list_display = ("name", "source_label", study_column, "assignment_count", "created_at")
     list_filter = ("source", "anonymous", "study")
     list_select_related = ("study",)
     search_fields = ("name",)
@@ -58,13 +58,12 @@ class AssignmentAdmin(ReadOnlyAdmin):
 
     list_display = (
         "id",
-        "study",
+        study_column,
         "worker",
         "state_label",
         "accepted_at",
         "submitted_at",
         "judgment_count",
-        "simulated",
     )
     list_filter = ("state", "simulated", "study")
     list_select_related = ("study", "worker", "hit")
@@ -117,8 +116,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
         "value",
         "presented",
         "seconds",
-        "is_control",
-        "set_aside",
+        "marks",
     )
     list_filter = ("value", "set_aside", "unit__control", "assignment__simulated", "assignment__study")
     list_select_related = ("unit__study", "assignment__worker")
@@ -131,19 +129,20 @@ class JudgmentAdmin(ReadOnlyAdmin):
         return super().get_queryset(request).select_related("unit__study", "assignment__worker")
 
     @display(description="study")
-    def study(self, judgment: Judgment) -> str:
-        """The study's name."""
-        return judgment.unit.study.name
+    def study(self, judgment: Judgment) -> SafeString | str:
+        """The study, and whether its answers are simulated."""
+        return study_words(judgment.unit.study)
 
     @display(description="worker", ordering="assignment__worker__name")
     def worker(self, judgment: Judgment) -> str:
         """Who answered."""
         return judgment.assignment.worker.name
 
-    @display(description="control item", boolean=True, ordering="unit__control")
-    def is_control(self, judgment: Judgment) -> bool:
-        """Whether the right answer was known."""
-        return judgment.unit.control
+    @display(description="marks", label={"control item": "info", "set aside": "danger"})
+    def marks(self, judgment: Judgment) -> tuple[str, str] | str:
+        """Whether the right answer was known, or the import did not use it."""
+        mark = "set aside" if judgment.set_aside else "control item" if judgment.unit.control else ""
+        return (mark, mark) if mark else ""
 
 
 @admin.register(ProblemReport)
@@ -168,9 +167,9 @@ class ProblemReportAdmin(ReadOnlyAdmin):
         return thumbnail(report.unit.item)
 
     @display(description="study")
-    def study(self, report: ProblemReport) -> str:
-        """The study's name."""
-        return report.assignment.study.name
+    def study(self, report: ProblemReport) -> SafeString | str:
+        """The study, and whether its answers are simulated."""
+        return study_words(report.assignment.study)
 
     @display(description="worker")
     def worker(self, report: ProblemReport) -> str:
@@ -182,7 +181,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
 class ParticipationAdmin(ReadOnlyAdmin):
     """Who joined which study, and what they agreed to."""
 
-    list_display = ("worker", "study", "joined_at", "consented_at", "consent_version")
+    list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
     list_filter = ("study",)
     list_select_related = ("worker", "study")
     search_fields = ("worker__name", "=completion_code")
@@ -192,7 +191,7 @@ class ParticipationAdmin(ReadOnlyAdmin):
 class InvitationAdmin(ReadOnlyAdmin):
     """Personal codes; they are made on the study's page."""
 
-    list_display = ("code", "study", "note", "worker", "used_at")
+    list_display = ("code", study_column, "note", "worker", "used_at")
     list_filter = ("study",)
     list_select_related = ("study", "worker")
     search_fields = ("note", "=code", "worker__name")

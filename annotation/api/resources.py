@@ -69,6 +69,7 @@ class AssignmentView(APIView):
         request=schemas.SaveRequest,
         responses={200: schemas.SavedReply, 400: schemas.Problem, 404: schemas.Problem, 409: schemas.Problem},
         operation_id="assignments_save",
+        tags=["worker"],
         summary="Save a partial answer",
     )
     def patch(self, request: Request, id: str) -> Response:

@@ -21,7 +21,7 @@ def by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
 class WorkerSerializer(serializers.ModelSerializer[Worker]):
     """A worker; ``study`` only for those that a rehearsal or an import made."""
 
-    study = serializers.CharField(source="study.slug", default=None, read_only=True)
+    study = serializers.CharField(source="study.slug", default=None, allow_null=True, read_only=True)
 
     class Meta:
         model = Worker
@@ -33,7 +33,7 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
     """An assignment; its answers are judgments once it is submitted."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
-    hit = serializers.CharField(source="hit.key", default=None, read_only=True)
+    hit = serializers.CharField(source="hit.key", default=None, allow_null=True, read_only=True)
     worker = serializers.CharField(source="worker.name", read_only=True)
 
     class Meta:
@@ -52,17 +52,25 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     unit = serializers.CharField(source="unit.key", read_only=True)
     protocol = serializers.CharField(source="assignment.study.protocol", read_only=True)
     image = serializers.CharField(source="unit.item.name", read_only=True)
-    reference = serializers.CharField(source="unit.reference.key", default=None, read_only=True)
-    first = serializers.CharField(source="unit.first.key", default=None, read_only=True)
-    second = serializers.CharField(source="unit.second.key", default=None, read_only=True)
-    reference_text = serializers.CharField(source="unit.reference.text", default=None, read_only=True)
-    first_text = serializers.CharField(source="unit.first.text", default=None, read_only=True)
-    second_text = serializers.CharField(source="unit.second.text", default=None, read_only=True)
+    reference = serializers.CharField(
+        source="unit.reference.key", default=None, allow_null=True, read_only=True
+    )
+    first = serializers.CharField(source="unit.first.key", default=None, allow_null=True, read_only=True)
+    second = serializers.CharField(source="unit.second.key", default=None, allow_null=True, read_only=True)
+    reference_text = serializers.CharField(
+        source="unit.reference.text", default=None, allow_null=True, read_only=True
+    )
+    first_text = serializers.CharField(
+        source="unit.first.text", default=None, allow_null=True, read_only=True
+    )
+    second_text = serializers.CharField(
+        source="unit.second.text", default=None, allow_null=True, read_only=True
+    )
     kind = serializers.CharField(source="unit.kind", read_only=True)
-    pair = serializers.CharField(source="unit.pair.key", default=None, read_only=True)
+    pair = serializers.CharField(source="unit.pair.key", default=None, allow_null=True, read_only=True)
     worker = serializers.CharField(source="assignment.worker.name", read_only=True)
     assignment = serializers.UUIDField(source="assignment_id", read_only=True)
-    hit = serializers.CharField(source="assignment.hit.key", default=None, read_only=True)
+    hit = serializers.CharField(source="assignment.hit.key", default=None, allow_null=True, read_only=True)
     control = serializers.BooleanField(source="unit.control", read_only=True)
     expected = serializers.JSONField(source="unit.expected", read_only=True)
     simulated = serializers.BooleanField(source="assignment.simulated", read_only=True)

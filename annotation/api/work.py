@@ -73,6 +73,7 @@ class JoinView(WorkView):
         request=schemas.JoinRequest,
         responses={201: schemas.JoinedReply, 403: schemas.Problem, 409: schemas.Problem},
         operation_id="studies_join",
+        tags=["worker"],
         summary="Join a study",
     )
     def post(self, request: Request, slug: str) -> Response:
@@ -108,6 +109,7 @@ class AcceptView(WorkView):
             404: schemas.Problem,
         },
         operation_id="studies_accept",
+        tags=["worker"],
         summary="Accept the next HIT",
     )
     def post(self, request: Request, slug: str) -> Response:
@@ -133,6 +135,7 @@ class SubmitView(WorkView):
             409: OpenApiResponse(schemas.Problem, description="Too late, or submitted with other answers."),
         },
         operation_id="assignments_submit",
+        tags=["worker"],
         summary="Submit answers",
     )
     def post(self, request: Request, id: str) -> Response:
@@ -157,6 +160,7 @@ class ReturnView(WorkView):
         request=None,
         responses={200: schemas.StateReply, 404: schemas.Problem, 409: schemas.Problem},
         operation_id="assignments_return",
+        tags=["worker"],
         summary="Give a HIT back",
     )
     def post(self, request: Request, id: str) -> Response:
@@ -173,6 +177,7 @@ class ReportView(WorkView):
         request=schemas.ReportRequest,
         responses={201: schemas.ReportReply, 400: schemas.Problem, 404: schemas.Problem},
         operation_id="assignments_report",
+        tags=["worker"],
         summary="Report a problem with a unit",
     )
     def post(self, request: Request, id: str) -> Response:

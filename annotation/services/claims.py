@@ -7,6 +7,7 @@ the same transaction. Expiry is looked at when work is asked for, never by a clo
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,7 +17,7 @@ from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, Participation, Worker
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_flips, placed, places_of, units_of_hit
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
@@ -84,11 +85,13 @@ def look_for_hit(
     if participation is None:
         raise NotJoined("You have not joined this study.")
     accepted = Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED)
-    for assignment in accepted.filter(Q(worker=worker) | Q(expires_at__lte=now)):
-        if assignment.expires_at is not None and assignment.expires_at <= now:
-            _free(assignment, Assignment.State.EXPIRED)
-        elif besides is None or assignment.pk != besides.pk:
-            return Claim(assignment=assignment, created=False, places=places_of(assignment))
+    found = list(accepted.filter(Q(worker=worker) | Q(expires_at__lte=now)))
+    overdue = [one.pk for one in found if one.expires_at is not None and one.expires_at <= now]
+    if overdue:
+        _free(Assignment.objects.overdue(now).filter(pk__in=overdue), Assignment.State.EXPIRED)
+    for held in found:
+        if held.pk not in overdue and (besides is None or held.pk != besides.pk):
+            return Claim(assignment=held, created=False, places=places_of(held))
     window = _next_hits(study, worker, participation)
     if not window:
         return None
@@ -105,24 +108,30 @@ def look_for_hit(
 
 
 def _next_hits(study: Study, worker: Worker, participation: Participation) -> list[HIT]:
-    """The next open HITs that the worker has not done; the search starts where the last one ended."""
-    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
-    open_hits = HIT.objects.filter(study=study, open_slots__gt=0).filter(~Exists(mine)).order_by("position")
-    window = list(open_hits.filter(position__gte=participation.cursor)[:WINDOW])
+    """The next open HITs that the worker has not done; the search starts where the last one ended.
+
+    What the worker gave back or let expire comes again only when nothing else is left.
+    """
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    open_hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
+    fresh = open_hits.filter(~Exists(mine))
+    window = list(fresh.filter(position__gte=participation.cursor)[:WINDOW])
     if not window and participation.cursor:
-        window = list(open_hits[:WINDOW])  # seats that were given back behind the cursor
-    return window
+        window = list(fresh[:WINDOW])  # seats that were given back behind the cursor
+    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:WINDOW])
 
 
 def take(offer: Offer) -> Claim | None:
-    """Take a seat of the HIT, within the caller's transaction; None where the study was closed meanwhile.
+    """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
+    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated).
 
     Raises:
         Beaten: another worker was faster; undo the transaction and look again.
         IntegrityError: this worker took a HIT in another window; likewise.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
-    if not Study.objects.filter(pk=study.pk, state=Study.State.OPEN).exists():
+    simulated = worker.source == Worker.Source.REHEARSAL
+    if not Study.objects.filter(pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists():
         return None
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise Beaten
@@ -139,23 +148,18 @@ def take(offer: Offer) -> Claim | None:
         accepted_at=now,
         expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
         flips=flips,
-        simulated=worker.source == Worker.Source.REHEARSAL,
+        simulated=simulated,
     )
     return Claim(assignment=assignment, created=True, places=placed(offer.units, flips))
 
 
-@transaction.atomic
 def return_assignment(*, assignment: Assignment) -> None:
     """Give a HIT back; what was answered stays in the row. Doing it twice changes nothing.
 
     Raises:
         AlreadyEnded: it was submitted.
     """
-    if _free(assignment, Assignment.State.RETURNED):
-        # the next search begins behind this HIT: nobody wants the page they just gave back
-        Participation.objects.filter(study_id=assignment.study_id, worker_id=assignment.worker_id).update(
-            cursor=F("cursor") + 1
-        )
+    if _free(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
         assignment.state = Assignment.State.RETURNED
         return
     assignment.refresh_from_db(fields=["state"])
@@ -168,15 +172,21 @@ def return_assignment(*, assignment: Assignment) -> None:
 def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
     """Free the seats whose lease ended; how many there were."""
     overdue = Assignment.objects.overdue(now or timezone.now()).filter(study=study)
-    return sum(_free(assignment, Assignment.State.EXPIRED) for assignment in overdue)
+    return _free(overdue, Assignment.State.EXPIRED)
 
 
-def _free(assignment: Assignment, state: Assignment.State) -> bool:
-    """Accepted -> ``state``, and the slot back, in one transaction; False when it was not accepted any more."""
-    with transaction.atomic():
-        moved = Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.ACCEPTED).update(
-            state=state
-        )
-        if moved and assignment.hit_id is not None:
-            HIT.objects.filter(pk=assignment.hit_id).update(open_slots=F("open_slots") + 1)
-    return bool(moved)
+@transaction.atomic
+def _free(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
+    """Accepted -> ``state``, and the slots back, in one transaction and few queries for any number; how many of
+    ``wanted`` were accepted still.
+
+    Everybody locks assignments, in the order of their ids, before HITs: nobody waits in a circle.
+    """
+    accepted = wanted.filter(state=Assignment.State.ACCEPTED).select_for_update().order_by("pk")
+    hits = dict(accepted.values_list("pk", "hit_id"))
+    Assignment.objects.filter(pk__in=hits).update(state=state)
+    freed = Counter(hit for hit in hits.values() if hit is not None)
+    for slots in set(freed.values()):
+        same = [hit for hit, count in freed.items() if count == slots]
+        HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
+    return len(hits)

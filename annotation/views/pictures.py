@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.http import Http404, HttpRequest
+from django.http import Http404, HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
@@ -19,11 +19,23 @@ SCHEME = "token "
 
 @require_safe
 def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
-    """The picture at a position of an assignment; for anybody else it is not there."""
+    """The picture at a position of an assignment; for other visitors of the pages it is not there.
+
+    A client of the API is told more, as by its other calls: 401 without a token, 403 for what is not its own.
+    """
+    header = request.headers.get("Authorization", "")
+    worker = _bearer(header) or worker_of(request)
+    staff = bool(request.user.is_staff)
+    if worker is None and not staff and (header or request.user.is_anonymous):
+        return _problem(401, "Unauthorized", "A picture is shown to the worker whose token comes along.")
     assignment = Assignment.objects.filter(pk=assignment_id).first()
-    if assignment is None or not _may_see(request, assignment):
-        raise Http404("There is no such picture.")
-    return picture_response(request, item_at(assignment, position))
+    if assignment is not None and (staff or (worker is not None and worker.pk == assignment.worker_id)):
+        return picture_response(request, item_at(assignment, position))
+    if header:
+        return _problem(
+            403, "Forbidden", "A worker's token opens the pictures of the worker's own assignments."
+        )
+    raise Http404("There is no such picture.")
 
 
 @require_safe
@@ -34,14 +46,12 @@ def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
     return picture_response(request, Item.objects.filter(pk=item_id).first())
 
 
-def _may_see(request: HttpRequest, assignment: Assignment) -> bool:
-    worker = _bearer(request) or worker_of(request)
-    if worker is not None and worker.pk == assignment.worker_id:
-        return True
-    return bool(request.user.is_staff)
-
-
-def _bearer(request: HttpRequest) -> Worker | None:
+def _bearer(header: str) -> Worker | None:
     """The worker of the API's ``Authorization: Token ...``."""
-    header = request.headers.get("Authorization", "")
     return worker_for_token(header[len(SCHEME) :].strip()) if header.lower().startswith(SCHEME) else None
+
+
+def _problem(status: int, title: str, detail: str) -> JsonResponse:
+    document = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    headers = {"WWW-Authenticate": "Token"} if status == 401 else {}
+    return JsonResponse(document, status=status, headers=headers, content_type="application/problem+json")

@@ -5,17 +5,18 @@ from __future__ import annotations
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
+from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from evaluation.models import Analysis, Consensus, MetricScore
-from judgments.admin.base import ReadOnlyAdmin
+from judgments.admin.base import ReadOnlyAdmin, study_column, study_words
 
 
 @admin.register(Consensus)
 class ConsensusAdmin(ReadOnlyAdmin):
     """What the judgments of each unit and pair say together."""
 
-    list_display = ("about", "study", "value", "share", "margin", "n", "tie", "source")
+    list_display = ("about", study_column, "value", "share", "margin", "n", "tie", "source")
     list_filter = ("tie", "source", "study")
     list_select_related = ("study", "unit", "pair")
     search_fields = ("=unit__key", "=pair__key")
@@ -36,7 +37,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
 class AnalysisAdmin(ReadOnlyAdmin):
     """Stored results with how they were made."""
 
-    list_display = ("what", "study", "signature", "created_at")
+    list_display = ("what", study_column, "signature", "created_at")
     list_filter = ("what", "study")
     list_select_related = ("study",)
     search_fields = ("signature", "study__name")
@@ -55,9 +56,9 @@ class MetricScoreAdmin(ReadOnlyAdmin):
     readonly_fields = ("about",)
 
     @display(description="study")
-    def study(self, score: MetricScore) -> str:
-        """The study's name."""
-        return score.analysis.study.name
+    def study(self, score: MetricScore) -> SafeString | str:
+        """The study, and whether its answers are simulated."""
+        return study_words(score.analysis.study)
 
     @display(description="of")
     def about(self, score: MetricScore) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -19,21 +20,11 @@ from annotation.models import Assignment, Judgment, ProblemReport
 from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import accuracy_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
-from evaluation.figures import (
-    accuracy_figure,
-    accuracy_sentence,
-    agreement_figure,
-    agreement_sentence,
-    progress_figure,
-    progress_sentence,
-    workers_figure,
-    workers_sentence,
-)
 from evaluation.models import Analysis
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -95,19 +86,30 @@ def _figures(
 
     The drawings are our own and escape every word in them, so the page takes them as they are.
     """
-    drawn = {"progress": (progress_figure(progress, study.simulated), progress_sentence(progress))}
+    # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
+    from evaluation import figures
+
+    drawn: dict[str, tuple[str, str]] = {}
+    if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
+        drawn["progress"] = (
+            figures.progress_figure(progress, study.simulated),
+            figures.progress_sentence(progress),
+        )
     if aggregation is not None:
         agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
         threshold = design_of(study).controls.threshold
-        drawn["agreement"] = (agreement_figure(agreement, study.simulated), agreement_sentence(agreement))
+        drawn["agreement"] = (
+            figures.agreement_figure(agreement, study.simulated),
+            figures.agreement_sentence(agreement),
+        )
         drawn["workers"] = (
-            workers_figure(workers, threshold, study.simulated),
-            workers_sentence(workers, threshold),
+            figures.workers_figure(workers, threshold, study.simulated),
+            figures.workers_sentence(workers, threshold),
         )
     if evaluation is not None:
         drawn["metrics"] = (
-            accuracy_figure(evaluation.result, study.simulated),
-            accuracy_sentence(evaluation.result),
+            figures.accuracy_figure(evaluation.result, study.simulated),
+            figures.accuracy_sentence(evaluation.result),
         )
     return {name: (mark_safe(figure), sentence) for name, (figure, sentence) in drawn.items()}  # noqa: S308
 
@@ -162,8 +164,9 @@ def _compute(request: HttpRequest, study: Study) -> None:
         chosen = {"metrics": form.cleaned_data["metrics"], "tokenizer": form.cleaned_data["tokenizer"]}
     if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
         raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
-    enqueue(kind="aggregate", args={"study": study.slug}, user=signed_in(request))
-    enqueue(kind="evaluate", args={"study": study.slug, **chosen}, user=signed_in(request))
+    with transaction.atomic():
+        enqueue_once(request, study, "aggregate")
+        enqueue_once(request, study, "evaluate", **chosen)
 
 
 def _export(request: HttpRequest, study: Study) -> None:
@@ -185,6 +188,7 @@ add_step(
         name="compute",
         label="Compute now",
         run=_compute,
+        job="aggregate",
         offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
         permission="view",
     )

@@ -32,8 +32,8 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
     """Of a unit or of a candidate pair; the other of the two is null."""
 
     study = serializers.CharField(source="study.slug", read_only=True)
-    unit = serializers.CharField(source="unit.key", default=None, read_only=True)
-    pair = serializers.CharField(source="pair.key", default=None, read_only=True)
+    unit = serializers.CharField(source="unit.key", default=None, allow_null=True, read_only=True)
+    pair = serializers.CharField(source="pair.key", default=None, allow_null=True, read_only=True)
     kind = serializers.SerializerMethodField()
     votes = serializers.DictField(child=serializers.IntegerField(), read_only=True)
 
@@ -173,13 +173,16 @@ class ExportResource(Resource):
         chosen = format_named(member(body, "format", str))
         check_fits(study, chosen)
         asked = {"study": study.slug, "format": chosen.name}
-        if "task" in body:
-            asked["task"] = serializers.ChoiceField(choices=sorted(TASKS)).run_validation(body["task"])
+        task = member(body, "task", str, None)
+        if task is not None and task not in TASKS:
+            raise serializers.ValidationError({"task": [f"must be one of {', '.join(TASKS)}."]})
+        if task is not None:
+            asked["task"] = task
         job = jobs.enqueue(kind=JOB_KIND, args=asked, user=staff_of(request))
         place = reverse("api:exports-detail", args=[job.pk], request=request)
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
-    @action(detail=True, methods=["get"], filterset_class=None, pagination_class=None)
+    @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> FileResponse:
         """The bytes, as an attachment."""
         wants = request.query_params.get("manifest", "false").lower()

@@ -13,9 +13,9 @@ import numpy as np
 from annotation.models import Judgment
 from evaluation import loaders
 from evaluation.errors import ExportError
-from evaluation.export.files import HashedFile
 from evaluation.export.tables import csv_writer
 from evaluation.records import JudgmentTable
+from judgments.files import HashedFile
 from judgments.importers.formulas import guard_formula
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 
 from evaluation.errors import ExportError
 from evaluation.export import consensus, tables
-from evaluation.export.files import HashedFile
 from evaluation.export.rows import JudgmentRows
+from judgments.files import HashedFile
 from judgments.kinds import KINDS
 from judgments.models import Study
 
@@ -36,6 +36,12 @@ class Format:
     what: str
     fits: Callable[[Study], str]
     write: Write
+
+
+def _write_parquet(rows: JudgmentRows, file: HashedFile) -> None:
+    from evaluation.export.parquet import write_parquet
+
+    write_parquet(rows, file)
 
 
 def _rows(write: Callable[[JudgmentRows, HashedFile], None]) -> Write:
@@ -76,7 +82,7 @@ FORMATS = {
         Format("csv", "csv", "text/csv; charset=utf-8", "every judgment, for spreadsheet programs", _any,
                _rows(tables.write_csv)),
         Format("parquet", "parquet", "application/vnd.apache.parquet", "every judgment, typed columns", _any,
-               _rows(tables.write_parquet)),
+               _rows(_write_parquet)),
         Format("qrels", "qrels.txt", "text/plain; charset=utf-8", "consensus as TREC relevance judgments",
                _captions_of_images, lambda study, file, task: (consensus.write_qrels(study, file, task=task), "")),
         Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",

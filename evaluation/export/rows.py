@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from annotation.models import Judgment
@@ -52,6 +53,7 @@ def columns_of(study: Study) -> tuple[str, ...]:
     return tuple(name for name in JUDGMENT_COLUMNS if name != "answer" or is_open)
 
 
+@lru_cache(maxsize=4_096)  # the rows of an assignment stand close together and share their times
 def timestamp(moment: datetime | None) -> str | None:
     """ISO 8601 in UTC with a Z."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")

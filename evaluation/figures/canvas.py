@@ -85,6 +85,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
         return
     axes.set_yticks(range(len(dots)), [dot.label for dot in dots])
     for label, dot in zip(axes.get_yticklabels(), dots, strict=True):
+        label.set_parse_math(False)  # a worker may be called $x$, and a formula that is none raises
         label.set_color(ACCENT if dot.accent else INK)
 
 

@@ -10,13 +10,13 @@ from django.conf import settings
 from django.utils import timezone
 
 from evaluation.errors import ExportError
-from evaluation.export.files import check_place, whole_file, write_json
 from evaluation.export.formats import TASKS, check_fits, format_named
 from evaluation.export.rows import timestamp
 from evaluation.loaders import hash_of_judgments
 from evaluation.provenance import signature, versions
 from judgments.design import StudyDesign
 from judgments.errors import NotThere
+from judgments.files import check_place, whole_file, write_json
 from judgments.models import Job, Study
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from evaluation.statistics.errors import BadValue
 from evaluation.statistics.resampling import (
@@ -146,13 +146,13 @@ def _undefined(x: Floats, y: Floats) -> str:
 
 def _point(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
     if coefficient.startswith("kendall"):
-        tau = stats.kendalltau(x, y, variant=_variant(coefficient))
+        tau = scipy.stats.kendalltau(x, y, variant=_variant(coefficient))
         return float(tau.statistic), float(tau.pvalue)
     if coefficient == "spearman" and len(x) > 2:
-        rho = stats.spearmanr(x, y)
+        rho = scipy.stats.spearmanr(x, y)
         return float(rho.statistic), float(rho.pvalue)
     # Two observations always lie on a line, whether by value or by rank; p is 1 then.
-    r = stats.pearsonr(_scaled(x, x.mean()), _scaled(y, y.mean()))
+    r = scipy.stats.pearsonr(_scaled(x, x.mean()), _scaled(y, y.mean()))
     return float(r.statistic), float(r.pvalue)
 
 
@@ -194,7 +194,7 @@ def _resampled(x: Floats, y: Floats, coefficient: str) -> tuple[_Statistic, NDAr
 
     def resample(row: Floats) -> float:
         drawn = np.repeat(np.arange(len(keys)), row.astype(np.int64))
-        return float(stats.kendalltau(rows[drawn], columns[drawn], variant=variant).statistic)
+        return float(scipy.stats.kendalltau(rows[drawn], columns[drawn], variant=variant).statistic)
 
     return lambda weights: _row_by_row(weights, resample), frequency, len(keys)
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
-from scipy import stats
 from scipy.special import ndtr, ndtri
 
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
@@ -100,11 +100,11 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     n = first_only + second_only
     if not n:
         return McNemarResult(0, 0, 1.0, math.nan, math.nan, math.nan, math.nan, NO_DISCORDANT)
-    exact = float(stats.binomtest(min(first_only, second_only), n, 0.5).pvalue)
+    exact = float(scipy.stats.binomtest(min(first_only, second_only), n, 0.5).pvalue)
     # As in the tables' programs: the corrected difference is |b - c| - 1 even where b = c.
     corrected = (abs(first_only - second_only) - 1) ** 2 / n
     plain = (first_only - second_only) ** 2 / n
-    tail = stats.chi2(1).sf
+    tail = scipy.stats.chi2(1).sf
     return McNemarResult(
         int(first_only),
         int(second_only),

@@ -6,19 +6,29 @@ from typing import Any
 
 from django.contrib.admin import display
 from django.contrib.auth.models import User
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.admin import ModelAdmin
 
 from judgments.admin.addresses import picture_address
-from judgments.models import Item
+from judgments.models import Item, Study
 
 
 def signed_in(request: HttpRequest) -> User:
     """The person at the admin, who is signed in by now."""
     assert isinstance(request.user, User)
     return request.user
+
+
+def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
+    """How many of ``rows`` belong to the outer row."""
+    counted = (
+        rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
+    )
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
 class QuorumAdmin(ModelAdmin):
@@ -45,6 +55,22 @@ class ReadOnlyAdmin(QuorumAdmin):
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Nobody deletes a row by hand."""
         return False
+
+
+SIMULATED = ' <span class="q-mark">simulated</span>'
+
+
+def study_words(study: Study | None) -> SafeString | str:
+    """A study's short name, and whether its answers are simulated."""
+    if study is None:
+        return "–"
+    return format_html("{}" + (SIMULATED if study.simulated else ""), study.slug)
+
+
+@display(description="study", ordering="study__slug")
+def study_column(row: Any) -> SafeString | str:
+    """The study of a row, for lists."""
+    return study_words(row.study)
 
 
 def thumbnail(item: Item) -> SafeString | str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -21,12 +22,13 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
 from judgments.admin import study_design
-from judgments.admin.base import QuorumAdmin
+from judgments.admin.base import SIMULATED, QuorumAdmin
 from judgments.admin.study_pages import (
     PAGES,
     STEPS,
     Context,
     StudyPage,
+    first_page,
     page_address,
     study_context,
 )
@@ -36,13 +38,6 @@ from judgments.models import HIT, Study
 from judgments.services.studies import delete_study
 
 FINISHED = ["submitted", "approved", "rejected"]
-FIRST_PAGE = {
-    Study.State.DRAFT: "change",
-    Study.State.GENERATED: "hits",
-    Study.State.OPEN: "results",
-    Study.State.CLOSED: "results",
-}
-SIMULATED = ' <span class="q-mark">simulated</span>'
 STATE_COLOURS = {
     Study.State.DRAFT: "",
     Study.State.GENERATED: "warning",
@@ -91,7 +86,7 @@ class StudyAdmin(QuorumAdmin):
     @display(description="study", ordering="name")
     def study(self, study: Study) -> SafeString:
         """The name, leading to the page that matters in the study's state."""
-        address = page_address(study, FIRST_PAGE[Study.State(study.state)])
+        address = first_page(study)
         shown = '<a class="q-name" href="{}">{}</a>' + (SIMULATED if study.simulated else "")
         return format_html(shown, address, study.name)
 
@@ -171,9 +166,7 @@ class StudyAdmin(QuorumAdmin):
     def _back(self, request: HttpRequest, study: Study) -> HttpResponseRedirect:
         """To the page of the study that the post came from."""
         page = PAGES.get(request.POST.get("page", ""))
-        return redirect(
-            page_address(study, page.name if page and page.label else FIRST_PAGE[Study.State(study.state)])
-        )
+        return redirect(page_address(study, page.name) if page and page.label else first_page(study))
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         """What every page of a study shows."""
@@ -228,8 +221,9 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         if request.method == "POST":
             try:
-                self.log_deletions(request, Study.objects.filter(pk=study.pk))
-                delete_study(study=study)
+                with transaction.atomic():  # a refused deletion leaves no entry behind
+                    self.log_deletions(request, Study.objects.filter(pk=study.pk))
+                    delete_study(study=study)
             except QuorumError as error:
                 messages.error(request, str(error))
                 return redirect(page_address(study, "change"))

@@ -13,7 +13,15 @@ from judgments.admin.base import signed_in
 from judgments.admin.study_pages import StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
-from judgments.forms.design import DesignForm, StudyFileForm, html_name, sections_for, starting_values
+from judgments.forms.design import (
+    DesignForm,
+    StudyFileForm,
+    html_name,
+    in_words,
+    sections_for,
+    starting_values,
+    value_at,
+)
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
 from judgments.presets import PRESETS
@@ -142,22 +150,12 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "hits" if "_plan" in request.POST else "change"))
 
 
-def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, Any]]]]:
+def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
     """The design as titles and labelled values."""
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
-        rows = []
-        for key, entry in section.entries.items():
-            value: Any = values
-            for part in key.split("."):
-                value = value.get(part) if isinstance(value, dict) else None
-            rows.append(
-                (
-                    entry.label,
-                    {True: "yes", False: "no"}.get(value, value) if isinstance(value, bool) else value,
-                )
-            )
+        rows = [(entry.label, in_words(key, value_at(values, key))) for key, entry in section.entries.items()]
         shown.append((section.title, rows))
     return shown
 

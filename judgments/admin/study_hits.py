@@ -8,11 +8,9 @@ from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
 from judgments.errors import QuorumError, WrongState
-from judgments.jobs import enqueue
-from judgments.models import HIT, Job, Study, Unit
+from judgments.models import HIT, Study, Unit
 from judgments.services.generation import plan_study
 from judgments.services.studies import design_of
 
@@ -65,12 +63,7 @@ def _generate(request: HttpRequest, study: Study) -> None:
     """Ask for the HITs; the work itself is a job, whatever its size."""
     if study.state != Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
-    under_way = Job.objects.filter(
-        kind="generate_hits", args__study=study.slug, state__in=[Job.State.QUEUED, Job.State.RUNNING]
-    )
-    if under_way.exists():
-        raise WrongState(f"The HITs of study {study.slug!r} are being generated already.")
-    enqueue(kind="generate_hits", args={"study": study.slug}, user=signed_in(request))
+    enqueue_once(request, study, "generate_hits")
 
 
 add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits))
@@ -81,6 +74,7 @@ add_step(
         label="Generate HITs",
         run=_generate,
         offered=lambda study: study.state == Study.State.DRAFT,
+        job="generate_hits",
         primary_in=frozenset({Study.State.DRAFT.value}),
     )
 )

@@ -16,10 +16,14 @@ from django.http.response import HttpResponseBase
 from django.urls import reverse
 
 from judgments.admin.addresses import preview_address
+from judgments.admin.base import signed_in
+from judgments.errors import WrongState
+from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 
 Context = dict[str, Any]
+UNDER_WAY = [Job.State.QUEUED, Job.State.RUNNING]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class StudyStep:
         offered: whether the button stands at the top of the study's pages.
         primary_in: the states in which it is the filled button, the next thing to do.
         permission: view or change.
+        job: the kind of job it asks for; while one is under way, the button is away.
     """
 
     name: str
@@ -67,6 +72,7 @@ class StudyStep:
     offered: Callable[[Study], bool] = never
     primary_in: frozenset[str] = frozenset()
     permission: str = "change"
+    job: str = ""
 
 
 PAGES: dict[str, StudyPage] = {}
@@ -88,10 +94,18 @@ def page_address(study: Study, name: str) -> str:
     return reverse(f"admin:judgments_study_{name}", args=[study.pk])
 
 
+def first_page(study: Study) -> str:
+    """Where the page stands that matters in the study's state."""
+    names = {Study.State.DRAFT.value: "change", Study.State.GENERATED.value: "hits"}
+    return page_address(study, names.get(study.state, "results"))
+
+
 def study_context(
     site: AdminSite, request: HttpRequest, study: Study, *, active: str, may_change: bool
 ) -> Context:
     """What every page of a study shows: its name and state, tabs, steps, and work under way."""
+    jobs = jobs_to_show(study)
+    busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
     tabs = [
         {"label": page.label, "link": page_address(study, page.name), "active": page.name == active}
         for page in sorted(PAGES.values(), key=lambda page: page.order)
@@ -100,7 +114,7 @@ def study_context(
     steps = [
         {"name": step.name, "label": step.label, "primary": study.state in step.primary_in}
         for step in STEPS.values()
-        if step.offered(study) and (may_change or step.permission == "view")
+        if step.offered(study) and (may_change or step.permission == "view") and step.job not in busy
     ]
     return {
         **site.each_context(request),
@@ -113,8 +127,20 @@ def study_context(
         "active_page": active,
         "preview_link": preview_address(study),
         "may_change": may_change,
-        "jobs": jobs_to_show(study),
+        "jobs": jobs,
     }
+
+
+def enqueue_once(request: HttpRequest, study: Study, kind: str, **args: Any) -> Job:
+    """Ask for work on the study, unless the same work waits or runs already.
+
+    Raises:
+        WrongState: it does.
+    """
+    under_way = Job.objects.filter(kind=kind, args__study=study.slug, state__in=UNDER_WAY)
+    if under_way.exists():
+        raise WrongState(f"This is under way already for study {study.slug!r}.")
+    return enqueue(kind=kind, args={"study": study.slug, **args}, user=signed_in(request))
 
 
 def jobs_to_show(study: Study) -> list[Job]:

@@ -74,13 +74,15 @@ class UnitSerializer(serializers.ModelSerializer[Unit]):
     unit = serializers.CharField(source="key", read_only=True)
     protocol = serializers.CharField(source="study.protocol", read_only=True)
     image = serializers.CharField(source="item.name", read_only=True)
-    reference = serializers.CharField(source="reference.key", default=None, read_only=True)
-    first = serializers.CharField(source="first.key", default=None, read_only=True)
-    second = serializers.CharField(source="second.key", default=None, read_only=True)
-    reference_text = serializers.CharField(source="reference.text", default=None, read_only=True)
-    first_text = serializers.CharField(source="first.text", default=None, read_only=True)
-    second_text = serializers.CharField(source="second.text", default=None, read_only=True)
-    pair = serializers.CharField(source="pair.key", default=None, read_only=True)
+    reference = serializers.CharField(source="reference.key", default=None, allow_null=True, read_only=True)
+    first = serializers.CharField(source="first.key", default=None, allow_null=True, read_only=True)
+    second = serializers.CharField(source="second.key", default=None, allow_null=True, read_only=True)
+    reference_text = serializers.CharField(
+        source="reference.text", default=None, allow_null=True, read_only=True
+    )
+    first_text = serializers.CharField(source="first.text", default=None, allow_null=True, read_only=True)
+    second_text = serializers.CharField(source="second.text", default=None, allow_null=True, read_only=True)
+    pair = serializers.CharField(source="pair.key", default=None, allow_null=True, read_only=True)
 
     class Meta:
         model = Unit

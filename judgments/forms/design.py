@@ -128,7 +128,10 @@ def sections_for(kind: Kind) -> list[Section]:
             "Crowd and pay",
             "Where workers come from, and what they are paid.",
             {
-                "crowd.backend": Entry("Workers come from"),
+                "crowd.backend": Entry(
+                    "Workers come from",
+                    "Studies for the other crowds can be designed, but not opened by this version.",
+                ),
                 "crowd.reward_cents": Entry("Pay for a HIT, in cents", "0: nothing is said about pay."),
                 "crowd.budget_cents": Entry("Budget, in cents", "Fees included; nothing goes out beyond it."),
                 "crowd.lease_minutes": Entry(
@@ -202,6 +205,15 @@ def starting_values(*, preset: str = "", protocol: str = "") -> dict[str, Any]:
     return values | {"name": "", "slug": "", "dataset": ""}
 
 
+def in_words(key: str, value: Any) -> str:
+    """A value as the form says it; a dash for what is left empty."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value == "":
+        return "–"
+    return dict(CHOICES.get(key, [])).get(value, str(value))
+
+
 def html_name(key: str) -> str:
     """The form field of a dotted key."""
     return key.replace(".", "-")
@@ -228,7 +240,7 @@ class DesignForm(forms.Form):
                 field = _field_for(key, entry, datasets)
                 if key in ours:
                     field.help_text = f"{field.help_text} The value is ours; the paper gives none.".strip()
-                field.initial = _value_at(base, key)
+                field.initial = value_at(base, key)
                 self.fields[html_name(key)] = field
 
     def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
@@ -268,7 +280,8 @@ def _put(values: dict[str, Any], key: str, answer: Any) -> None:
         values[last] = answer
 
 
-def _value_at(values: dict[str, Any], key: str) -> Any:
+def value_at(values: dict[str, Any], key: str) -> Any:
+    """What nested dicts hold under a dotted key; None where there is nothing."""
     found: Any = values
     for part in key.split("."):
         found = found.get(part) if isinstance(found, dict) else None

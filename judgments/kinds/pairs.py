@@ -68,7 +68,9 @@ class PairKind(Kind):
             make_control=partial(self._control, design.seed),
             least_references=self.control_references,
         )
-        return Batch(hits=hits, pairs=tuple(pairs))
+        left_out = max(0, sum(design.sampling.pairs.values()) - len(pairs))
+        notes = {"pairs_of_equal_texts_left_out": left_out} if left_out else {}
+        return Batch(hits=hits, pairs=tuple(pairs), notes=notes)
 
     def _control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator

@@ -8,10 +8,10 @@ import time
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import OperationalError, ProgrammingError
 from rich.console import Console
 from rich.progress import Progress
 
@@ -49,6 +49,11 @@ class QuorumCommand(BaseCommand):
             return super().execute(*args, **options)
         except self.named_errors as error:
             raise CommandError(str(error)) from error
+        except (OperationalError, ProgrammingError) as error:
+            said = str(error).splitlines()[0]
+            raise CommandError(
+                f"The database cannot be used ({said}). `manage.py prepare` (or the first `make run`) sets it up."
+            ) from error
         except BrokenPipeError:
             # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -90,14 +95,3 @@ def progress_bar() -> Iterator[Report]:
             )
 
         yield show
-
-
-def folder_of(path: Path) -> Path:
-    """``path``, whose folder must exist.
-
-    Raises:
-        CommandError: it does not; checked before the work, not after it.
-    """
-    if not path.absolute().parent.is_dir():
-        raise CommandError(f"{path.parent} is not a folder; expected one to write {path.name} to.")
-    return path

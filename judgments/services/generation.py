@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from django.db import transaction
@@ -330,14 +329,3 @@ def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, 
 
 def _line(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """All lines, or no file: written beside it and put in its place at the end."""
-    beside = path.with_name(f".{path.name}.part")
-    try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)

@@ -108,17 +108,18 @@ def test_returning_gives_the_seat_back_once() -> None:
     assert assignment.hit.open_slots == assignment.hit.required
 
 
-def test_a_returned_hit_is_not_offered_first_but_still_offered() -> None:
+@pytest.mark.parametrize("name", [f"w-{number}" for number in range(8)])
+def test_a_returned_hit_comes_back_to_its_worker_when_nothing_else_is_left(name: str) -> None:
     study = make_study("pairwise")
-    assert study.hits.count() > 1
-    worker, _ = make_worker(study)
+    worker, _ = make_worker(study, name)
     returned = take(study, worker)
     return_assignment(assignment=returned)
     order = []
     while (claim := claim_assignment(study=study, worker=worker)) is not None:
         order.append(claim.assignment.hit_id)
         finish(claim.assignment)
-    assert returned.hit_id in order
+    assert len(order) == study.hits.count()
+    assert order[-1] == returned.hit_id
 
 
 def test_submitted_work_cannot_be_returned() -> None:
@@ -137,6 +138,22 @@ def test_expiry_leaves_what_is_within_its_lease() -> None:
     assert expire_overdue(study=study) == 0
     assignment.refresh_from_db()
     assert assignment.state == "accepted"
+
+
+def test_many_leases_that_end_together_cost_whoever_comes_next_no_more_than_one(
+    django_assert_max_num_queries: Callable[[int], Any],
+) -> None:
+    study = make_study("pairwise", judgments_per_unit=12)
+    for number in range(12):
+        take(study, make_worker(study, f"w-{number}")[0])
+    late, _ = make_worker(study, "late")
+    past = timezone.now() - timedelta(hours=2)
+    Assignment.objects.update(accepted_at=past, expires_at=past + timedelta(hours=1))
+    with django_assert_max_num_queries(22):  # a HIT may have freed one slot, or two, or three
+        take(study, late)
+    assert Assignment.objects.filter(study=study, state="expired").count() == 12
+    for hit in study.hits.all():
+        assert hit.open_slots == 12 - hit.assignments.filter(state="accepted").count()
 
 
 def test_a_stranger_to_the_study_gets_nothing() -> None:

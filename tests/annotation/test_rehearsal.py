@@ -100,3 +100,18 @@ def test_people_cannot_join_a_rehearsed_study_and_it_cannot_be_opened() -> None:
         join_study(study=study, name="somebody")
     with pytest.raises(WrongState, match="open the copy to people"):
         open_study(study=study)
+
+
+def test_a_person_who_joined_before_gets_no_work_of_a_rehearsal() -> None:
+    study = make_study("pairwise")
+    worker, _ = make_worker(study)
+
+    class Met(Exception):
+        pass
+
+    def meet(share: float, words: str) -> None:
+        assert claim_assignment(study=study, worker=worker) is None
+        raise Met
+
+    with pytest.raises(Met):
+        rehearse(study=study, workers=5, progress=meet)

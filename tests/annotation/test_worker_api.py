@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.files.base import ContentFile
 from django.test import Client
 from django.utils import timezone
 from rest_framework.authtoken.models import Token
 
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
-from judgments.models import HIT, Study, Unit
+from judgments.models import HIT, Item, Study, Unit
 from judgments.services.studies import mark_closed
 from tests.studies import make_study, make_worker
 
@@ -368,6 +369,22 @@ def test_the_sides_of_an_assignment_differ_by_at_most_one() -> None:
     assert len({tuple(one.flips) for one in Assignment.objects.all()}) > 1
 
 
+def test_a_picture_is_shown_to_the_token_of_its_worker_alone() -> None:
+    study = make_study("pairwise")
+    for item in Item.objects.all():
+        item.picture.save(item.name, ContentFile(b"the bytes of " + item.name.encode()))
+    _, headers = make_worker(study)
+    _, stranger = make_worker(study, "stranger")
+    for unit in accept(study, headers).json()["units"]:
+        url = unit["image"]["url"]
+        assert ".jpg" not in url
+        assert Client().get(url, headers=headers).getvalue().startswith(b"the bytes of ")
+        is_problem(Client().get(url, headers=stranger), 403)
+        is_problem(Client().get(url, headers={"Authorization": "Token wrong"}), 401)
+        is_problem(Client().get(url), 401)
+    is_problem(Client().get("/pictures/00000000-0000-4000-8000-000000000000/1/", headers=headers), 403)
+
+
 # --- saving and submitting ------------------------------------------------------------------------
 
 
@@ -643,6 +660,8 @@ def test_a_problem_with_a_picture_is_reported() -> None:
 def test_unknown_addresses_are_problem_documents() -> None:
     is_problem(Client().get("/api/nothing/"), 404)
     is_problem(post("/api/studies/x/join", {}), 404)
+    is_problem(Client().get("/api/units/%0A/"), 404)
+    is_problem(Client(enforce_csrf_checks=True).post("/api/studies/%C2%84/generate/"), 404)
     assert Client().get("/api/studies?state=open")["Location"] == "/api/studies/?state=open"
 
 

@@ -193,3 +193,11 @@ def test_progress_counts_what_is_in_and_what_is_wanted() -> None:
         "judgments": 4, "wanted": 6, "hits": 2, "hits_done": 1, "assignments": {"submitted": 2},
         "timeline": [["2026-01-01T10:03:00Z", 2], ["2026-01-01T10:05:00Z", 4]],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [r"$\frac{$", "$x$", "a $ b", "</text><script>alert(1)</script>"])
+def test_a_worker_of_any_name_is_drawn_under_that_name(name: str) -> None:
+    row = {"controls_seen": 4, "controls_right": 3, "controls_share": 0.75, "used": True, "seconds": 2.0}
+    svg = workers_figure([row | {"worker": name}, row | {"worker": "w-0007"}], 0.7)
+    texts = ["".join(text.itertext()) for text in fromstring(svg).iter(f"{SVG}text")]
+    assert name in texts

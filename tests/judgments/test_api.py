@@ -361,6 +361,8 @@ def test_the_schema_describes_the_workers_calls() -> None:
     for path, method in (("studies/{slug}/join/", "post"), ("assignments/{id}/", "patch")):
         assert method in schema["paths"][f"/api/{path}"]
     assert all(f"/api/{name}/" in schema["paths"] for name in LISTS)
+    missing = schema["paths"]["/api/assignments/{id}/submit/"]["post"]["responses"]["400"]
+    assert list(missing["content"]) == ["application/problem+json"]
 
 
 def test_the_docs_page_runs_no_inline_script() -> None:

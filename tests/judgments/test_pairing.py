@@ -132,6 +132,18 @@ def test_published_pairs_are_taken_as_they_are() -> None:
     assert not any(pair in published for pair in fresh)
 
 
+def test_a_published_pair_of_equal_texts_is_left_out_and_not_asked_for() -> None:
+    texts = [("one", "two"), (" the same ", "the same"), ("three", "four")]
+    published = tuple(
+        Pair(str(n), "MM", "image-0", Text(f"x{n}", first), Text(f"y{n}", second), "a", "b", ("image-0#0",))
+        for n, (first, second) in enumerate(texts)
+    )  # fmt: skip
+    material = replace(made_up(), published=published)
+    assert {pair.key for pair in pairs_of(material, {"MM": 3})} == {"0", "2"}
+    with pytest.raises(DesignError, match="asks for 4 MM pairs, but dataset 'made-up' gives 2"):
+        pairs_of(material, {"MM": 4})
+
+
 def test_published_pairs_of_a_dataset_without_any_are_refused() -> None:
     with pytest.raises(DesignError, match="comes with no candidate pairs"):
         pairs_of(made_up(), {"MM": 6}, source="published")

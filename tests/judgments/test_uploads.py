@@ -123,7 +123,7 @@ def test_what_is_no_archive_empty_or_holds_a_name_twice_is_refused(tmp_path: Pat
         keep("set.zip", packed(("folder/", b"")))
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = packed(("a.csv", b"1"), ("a.csv", b"2"))
-    with pytest.raises(UploadRefused, match=r"holds 'a.csv' twice"):
+    with pytest.raises(UploadRefused, match=r"holds two things named 'a.csv'"):
         uploads.unpack(io.BytesIO(twice), tmp_path, name="set.zip")
 
 
@@ -143,3 +143,32 @@ def test_a_problem_in_a_file_is_told_with_the_name_it_was_uploaded_under() -> No
     with pytest.raises(UploadRefused) as told, uploads.opened(upload) as files:
         raise ImportProblem(files.path / "rows.csv", 3, "caption", "nothing", "a text")
     assert str(told.value) == "set/rows.csv, line 3, caption: found nothing, expected a text."
+
+
+@pytest.mark.parametrize("names", [("a", "a/b.txt"), ("a/b.txt", "a")])
+def test_a_file_where_a_folder_should_be_is_refused(names: tuple[str, str], tmp_path: Path) -> None:
+    archive = packed(*((name, b"1") for name in names))
+    with pytest.raises(UploadRefused, match="two things named"):
+        uploads.unpack(io.BytesIO(archive), tmp_path, name="set.zip")
+
+
+def test_names_that_no_folder_takes_are_refused_or_passed_over(tmp_path: Path) -> None:
+    with pytest.raises(UploadRefused, match="too long to be kept"):
+        keep("set.zip", packed((f"{'x' * 300}.txt", b"1")))
+    with uploads.opened(keep("set.zip", packed((zipfile.ZipInfo("."), b"1"), ("a.csv", b"2")))) as files:
+        assert files.path.name == "a.csv"
+
+
+def test_an_archive_damaged_anywhere_is_read_or_refused_by_name(tmp_path: Path) -> None:
+    whole = packed(("a.csv", b"image,caption\n" * 200))
+    refused = 0
+    for place in range(len(whole)):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0xFF
+        target = tmp_path / str(place)
+        target.mkdir()
+        try:
+            uploads.unpack(io.BytesIO(damaged), target, name="set.zip")
+        except UploadRefused:
+            refused += 1
+    assert refused > len(whole) / 2

@@ -6,9 +6,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evaluation.export.files import check_place, write_json
 from evaluation.management.words import percent, table_lines, with_interval
 from evaluation.services import aggregate_study
+from judgments.files import check_place, write_json
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
 from judgments.services.studies import find_study

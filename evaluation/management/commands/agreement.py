@@ -9,13 +9,13 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.export.files import check_place, write_json
 from evaluation.judgment_files import JudgmentTable, read_judgment_table
 from evaluation.provenance import plain
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
 from judgments.errors import QuorumError
+from judgments.files import check_place, write_json
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.export.files import check_place, write_json
 from evaluation.flickr8k_agreement import (
     CROWD_AT_LEAST,
     EXPERTS_AT_LEAST,
@@ -22,6 +21,7 @@ from evaluation.statistics.agreement import AgreementResult, ThresholdAgreement
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES, Estimate
 from judgments.errors import QuorumError
+from judgments.files import check_place, write_json
 from judgments.management.base import QuorumCommand
 
 HELP = """\

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from judgments.design import write_toml
-from judgments.management.base import QuorumCommand, folder_of
-from judgments.services.generation import write_lines
+from judgments.files import write_lines
+from judgments.management.base import QuorumCommand
 from judgments.services.studies import design_of, find_study
 
 
@@ -27,4 +27,4 @@ class Command(QuorumCommand):
         if options["output"] is None:
             self.say(text)
         else:
-            write_lines(folder_of(options["output"]), text.split("\n"))
+            write_lines(options["output"], text.split("\n"))

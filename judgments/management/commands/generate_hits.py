@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from judgments.errors import WrongState
-from judgments.management.base import QuorumCommand, folder_of, progress_bar
+from judgments.files import check_place, write_lines
+from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
-from judgments.services.generation import batch_lines, build_batch, generate_hits, write_lines
+from judgments.services.generation import batch_lines, build_batch, generate_hits
 from judgments.services.studies import design_of, find_study
 
 
@@ -27,7 +28,7 @@ class Command(QuorumCommand):
         study = find_study(options["study"])
         output: Path | None = options["output"]
         if output is not None:
-            folder_of(output)
+            check_place(output)
         design = design_of(study)
         if study.state != Study.State.DRAFT and output is not None and study.source == Study.Source.DESIGNED:
             batch = build_batch(design, study.dataset)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
-from evaluation.errors import ExportError
+from judgments.errors import QuorumError
+
+
+class FileProblem(QuorumError):
+    """A place that cannot be written to."""
+
+    title = "The file cannot be written"
 
 
 class HashedFile:
@@ -43,7 +49,7 @@ class HashedFile:
         self._file.flush()
 
     def close(self) -> None:
-        """The file belongs to ``whole_files``, which closes it."""
+        """The file belongs to ``whole_file``, which closes it."""
         self.flush()
 
     def readable(self) -> bool:
@@ -62,9 +68,9 @@ class HashedFile:
 def check_place(path: Path) -> None:
     """Refuse a path that cannot be written before any work is done."""
     if path.is_dir():
-        raise ExportError(f"{path} is a folder; expected the name of a file to write.")
+        raise FileProblem(f"{path} is a folder; expected the name of a file to write.")
     if not path.parent.is_dir():
-        raise ExportError(f"The folder {path.parent} does not exist; nothing was written.")
+        raise FileProblem(f"The folder {path.parent} does not exist; nothing was written.")
 
 
 @contextmanager
@@ -72,7 +78,7 @@ def whole_file(path: Path) -> Iterator[HashedFile]:
     """A file to write to that takes ``path``'s place when the block ends without an error.
 
     Raises:
-        ExportError: the folder does not exist or cannot be written to.
+        FileProblem: the folder does not exist or cannot be written to.
     """
     check_place(path)
     beside = path.with_name(f".{path.name}.{uuid4().hex[:8]}.part")
@@ -81,7 +87,7 @@ def whole_file(path: Path) -> Iterator[HashedFile]:
             yield HashedFile(raw)
         beside.replace(path)
     except OSError as error:
-        raise ExportError(f"{path} cannot be written: {error.strerror or error}.") from None
+        raise FileProblem(f"{path} cannot be written: {error.strerror or error}.") from None
     finally:
         beside.unlink(missing_ok=True)
 
@@ -91,3 +97,10 @@ def write_json(path: Path, value: Any) -> None:
     text = json.dumps(value, ensure_ascii=False, indent=1, allow_nan=False)
     with whole_file(path) as file:
         file.write_text(f"{text}\n")
+
+
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """``lines`` with a line end each, or no file."""
+    with whole_file(path) as file:
+        for line in lines:
+            file.write_text(f"{line}\n")

@@ -1,0 +1,80 @@
+"""What the commands from a dataset to its HITs cost, whole processes, beside what they may cost.
+
+    python -m benchmarks.pipeline ../shared/data
+
+Runs on a database of its own (SQLite in a temporary folder, or DATABASE_URL) and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def timed(label: str, at_most: float | None, *arguments: str, folder: Path) -> None:
+    """Run one command; print its wall and CPU seconds, and the limit it has to keep."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "DATA_DIR": str(folder)},
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    wall = time.perf_counter() - start
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    limit = f"at most {at_most:g} s" if at_most else ""
+    print(f"{label:52} {wall:7.2f} s wall {cpu:7.2f} s CPU  {limit}")
+
+
+def pool(flickr8k: Path, path: Path) -> None:
+    """H13's candidate pool: caption number 2 of each test image, as one system's output."""
+    test = set((flickr8k / "Flickr_8k.testImages.txt").read_text().split())
+    with (flickr8k / "Flickr8k.token.txt").open() as captions, path.open("w") as out:
+        for line in captions:
+            key, text = line.rstrip("\n").split("\t")
+            image, number = key.split("#")
+            if number == "2" and image in test:
+                out.write(json.dumps({"image": image, "caption": text}) + "\n")
+
+
+def main() -> None:
+    """Flickr8k from its files to 100,000 units."""
+    flickr8k = Path(sys.argv[1]) / "flickr8k"
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        timed("migrate", None, "migrate", "-v0", folder=folder)
+        timed(
+            "40,460 captions", 15, "import_dataset", "flickr8k", str(flickr8k), "--name", "f", folder=folder
+        )
+        for what, limit in (("crowd", 15.0), ("expert", None)):
+            timed(
+                f"{what} judgments", limit, "import_judgments", f"flickr8k-{what}", str(flickr8k),
+                "--dataset", "f", "--study", what, folder=folder,
+            )  # fmt: skip
+        pool(flickr8k, folder / "pool.jsonl")
+        timed(
+            "1,000 candidates", None, "import_candidates", "jsonl", str(folder / "pool.jsonl"),
+            "--dataset", "f", "--system", "pool", folder=folder,
+        )  # fmt: skip
+        # so many of the 1,000 images that their pairs above the threshold, filled up, are 100,000
+        study = folder / "relevance.toml"
+        study.write_text(
+            'name = "Relevance"\ndataset = "f"\npreset = "hodosh-2013-relevance"\n[sampling]\nimages = 660\n'
+        )
+        timed("create the study", None, "create_study", str(study), folder=folder)
+        timed("100,000 units, Bleu-pre included", 20, "generate_hits", "relevance", folder=folder)
+
+
+if __name__ == "__main__":
+    main()

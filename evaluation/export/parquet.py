@@ -1,0 +1,55 @@
+"""Judgments as Parquet. Imported when a Parquet file is written: pyarrow would cost every process 40 MB."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from evaluation.export.rows import JudgmentRows, columns_of
+from evaluation.provenance import quorum_version
+from judgments.files import HashedFile
+from judgments.importers.judgment_tables import answer_cell
+from judgments.models import Study
+from judgments.streams import batched
+
+ROW_GROUP = 8_192
+
+_TYPES = {
+    "value": pa.int16(),
+    "control": pa.bool_(),
+    "used": pa.bool_(),
+    "simulated": pa.bool_(),
+    "accepted_at": pa.timestamp("us", tz="UTC"),
+    "submitted_at": pa.timestamp("us", tz="UTC"),
+    "seconds": pa.float64(),
+}
+
+
+def parquet_schema(study: Study) -> pa.Schema:
+    """The columns of the study's judgments with their types; ``expected`` and ``answer`` are texts."""
+    return pa.schema(
+        [pa.field(name, _TYPES.get(name, pa.string())) for name in columns_of(study)],
+        metadata={"quorum.study": study.slug, "quorum.version": quorum_version()},
+    )
+
+
+def write_parquet(rows: JudgmentRows, file: HashedFile) -> None:
+    """Row groups of some thousand judgments, zstd; open answers as JSON texts."""
+    schema = parquet_schema(rows.study)
+    with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
+        for batch in batched(rows, ROW_GROUP):
+            writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
+
+
+def _typed(row: dict[str, Any]) -> dict[str, Any]:
+    for name in ("accepted_at", "submitted_at"):
+        if row[name] is not None:
+            row[name] = datetime.fromisoformat(row[name])
+    if row["expected"] is not None:
+        row["expected"] = str(row["expected"])
+    if "answer" in row:
+        row["answer"] = answer_cell(row["answer"]) or None
+    return row

@@ -1,0 +1,180 @@
+"""Images, captions, systems, units and HITs, to look at."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Coalesce
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from judgments.admin.base import (
+    ReadOnlyAdmin,
+    count_of,
+    item_thumbnail,
+    study_column,
+    thumbnail,
+)
+from judgments.models import HIT, Caption, Item, Output, System, Unit
+
+
+@admin.register(Item)
+class ItemAdmin(ReadOnlyAdmin):
+    """The images of all datasets."""
+
+    list_display = ("name", "picture_small", "dataset", "split", "position")
+    list_filter = ("split", "dataset")
+    list_select_related = ("dataset",)
+    search_fields = ("name",)
+    fields = ("name", "picture_small", "dataset", "split", "position", "url")
+    readonly_fields = ("picture_small",)
+
+    @display(description="picture")
+    def picture_small(self, item: Item) -> SafeString | str:
+        """The image, small."""
+        return thumbnail(item)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Item]:
+        """With the dataset, which the picture's place depends on."""
+        return super().get_queryset(request).select_related("dataset")
+
+
+@admin.register(Caption)
+class CaptionAdmin(ReadOnlyAdmin):
+    """References and candidates."""
+
+    list_display = ("text", "role", "image_name", "dataset", "key")
+    list_filter = ("role", "dataset")
+    list_select_related = ("dataset", "item")
+    search_fields = ("text", "=key")
+
+    @display(description="image", ordering="item__name")
+    def image_name(self, caption: Caption) -> str:
+        """The image a reference was written for."""
+        return caption.item.name if caption.item else "–"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Caption]:
+        """With what a row's words need."""
+        return super().get_queryset(request).select_related("dataset", "item")
+
+
+@admin.register(System)
+class SystemAdmin(ReadOnlyAdmin):
+    """What produced candidates."""
+
+    list_display = ("name", "dataset", "human", "captions")
+    list_filter = ("human", "dataset")
+    list_select_related = ("dataset",)
+    search_fields = ("name",)
+    exclude = ("fingerprint",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[System]:
+        """With the number of outputs."""
+        return super().get_queryset(request).annotate(n=count_of(Output.objects.all(), "system"))
+
+    @display(description="captions", ordering="n")
+    def captions(self, system: System) -> str:
+        """How many it gave."""
+        return f"{system.n:,}"  # type: ignore[attr-defined]
+
+
+@admin.register(Unit)
+class UnitAdmin(ReadOnlyAdmin):
+    """The units of all studies, with what they compare and what was answered."""
+
+    list_display = (
+        "key",
+        "picture",
+        study_column,
+        "kind",
+        "first_text",
+        "second_text",
+        "role",
+        "judgment_count",
+    )
+    list_filter = ("control", "struck", "filtered", "kind", "study")
+    list_select_related = ("study", "item__dataset", "first", "second")
+    search_fields = ("=key", "first__text", "second__text", "item__name")
+    fields = (
+        "key",
+        "study",
+        "picture",
+        "reference",
+        "first",
+        "second",
+        "pair",
+        "kind",
+        "control",
+        "expected",
+        "filtered",
+        "struck",
+    )
+    readonly_fields = ("picture",)
+    picture = staticmethod(item_thumbnail)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Unit]:
+        """With everything a row shows."""
+        related = ("study", "item__dataset", "reference", "first", "second", "pair")
+        return super().get_queryset(request).select_related(*related).annotate(n=_judged())
+
+    @display(description="first")
+    def first_text(self, unit: Unit) -> str:
+        """The first candidate, in the unit's own order."""
+        return unit.first.text if unit.first else "–"
+
+    @display(description="second")
+    def second_text(self, unit: Unit) -> str:
+        """The second candidate."""
+        return unit.second.text if unit.second else "–"
+
+    @display(description="role", label={"control": "info", "struck": "danger", "filtered": "warning"})
+    def role(self, unit: Unit) -> tuple[str, str] | str:
+        """Whether it is a control item, or shown although filtered."""
+        for name in ("struck", "control", "filtered"):
+            if getattr(unit, name):
+                return name, name
+        return ""
+
+    @display(description="judgments")
+    def judgment_count(self, unit: Unit) -> int:
+        """How many answers it has."""
+        return unit.n  # type: ignore[attr-defined]
+
+
+def _judged() -> Coalesce:
+    """How many judgments a unit has, counted beside it."""
+    counted = Unit.objects.filter(pk=OuterRef("pk")).order_by().annotate(n=Count("judgments")).values("n")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+
+
+@admin.register(HIT)
+class HITAdmin(ReadOnlyAdmin):
+    """The pages of work of all studies."""
+
+    list_display = ("key", study_column, "number", "size", "required", "open_slots")
+    list_filter = ("study",)
+    list_select_related = ("study",)
+    search_fields = ("=key", "=external_id")
+    fields = ("key", "study", "number", "required", "open_slots", "external_id")
+    readonly_fields = ("number",)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[HIT]:
+        """With the number of its units."""
+        counted = HIT.objects.filter(pk=OuterRef("pk")).order_by().annotate(n=Count("places")).values("n")
+        return (
+            super()
+            .get_queryset(request)
+            .select_related("study")
+            .annotate(n=Coalesce(Subquery(counted, output_field=IntegerField()), Value(0)))
+        )
+
+    @display(description="number", ordering="position")
+    def number(self, hit: HIT) -> int:
+        """Its place in the study."""
+        return hit.position + 1
+
+    @display(description="units")
+    def size(self, hit: HIT) -> int:
+        """How many units it holds."""
+        return hit.n  # type: ignore[attr-defined]

@@ -1,0 +1,144 @@
+"""Consensus, reports and exports over HTTP."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from rest_framework.authtoken.models import Token
+
+from evaluation.services.aggregation import aggregate_study
+from judgments.jobs import run_job
+from judgments.models import Job, Study
+from tests.studies import make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def designer() -> dict[str, str]:
+    """The headers of a staff member who holds no permission: reading and exporting ask for none."""
+    user = User.objects.create_user("designer", is_staff=True)
+    return {"Authorization": f"Token {Token.objects.create(user=user).key}"}
+
+
+@pytest.fixture
+def study() -> Study:
+    """Answered in full: everybody prefers what they see first."""
+    made = make_study("graded", controls={"per_hit": 0})
+    for number in range(3):
+        _, headers = make_worker(made, f"w-{number}")
+        reply = send("post", f"/api/studies/{made.slug}/assignments/", None, headers).json()
+        while reply is not None:
+            answers = [{"position": unit["position"], "value": 1 + number} for unit in reply["units"]]
+            body = {"answers": answers, "next": True}
+            reply = send("post", f"/api/assignments/{reply['id']}/submit/", body, headers).json()["next"]
+    return made
+
+
+def send(method: str, path: str, body: Any, headers: dict[str, str]) -> Any:
+    extra = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
+    return getattr(Client(), method)(path, headers=headers, **extra)
+
+
+def get(path: str, headers: dict[str, str]) -> Any:
+    response = Client().get(path, headers=headers)
+    assert response.status_code == 200, response.content
+    return response.json()
+
+
+def test_the_consensus_of_every_unit_is_listed(study: Study, designer: dict[str, str]) -> None:
+    assert get(f"/api/consensus/?study={study.slug}", designer)["results"] == []
+    aggregate_study(study=study)
+    rows = get(f"/api/consensus/?study={study.slug}&of=units&page_size=1000", designer)["results"]
+    assert len(rows) == study.units.count()
+    assert {(row["n"], row["value"]) for row in rows} == {(3, 2.0)}
+    one = get(f"/api/consensus/?unit={rows[0]['unit']}", designer)["results"]
+    assert one == [rows[0]]
+    assert one[0]["votes"] == {"1": 1, "2": 1, "3": 1, "4": 0}
+    assert get("/api/consensus/?of=pairs", designer)["results"] == []
+
+
+def test_a_report_holds_its_result_and_a_list_only_how_it_was_made(
+    study: Study, designer: dict[str, str], django_assert_max_num_queries: Any
+) -> None:
+    aggregate_study(study=study)
+    with django_assert_max_num_queries(4):
+        rows = get(f"/api/reports/?study={study.slug}&what=aggregation", designer)["results"]
+    assert len(rows) == 1
+    assert "result" not in rows[0]
+    report = get(f"/api/reports/{rows[0]['id']}/", designer)
+    assert report["result"]["agreement"]
+    assert report["signature"]
+    assert len(report["data_hash"]) == 64
+
+
+def test_an_export_is_asked_for_followed_and_downloaded(
+    study: Study, designer: dict[str, str], settings: Any, tmp_path: Path
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    asked = send("post", "/api/exports/", {"study": study.slug, "format": "jsonl"}, designer)
+    assert asked.status_code == 202
+    place = asked["Location"]
+    assert get(place, designer)["state"] == "queued"
+    too_early = Client().get(f"{place}download/", headers=designer)
+    assert too_early.status_code == 404
+    assert too_early["Content-Type"] == "application/problem+json"
+
+    assert run_job(Job.objects.get().pk)
+    assert get(place, designer)["state"] == "done"
+    file = Client().get(f"{place}download/", headers=designer)
+    content = file.getvalue()
+    assert file["Content-Disposition"].startswith("attachment")
+    lines = [json.loads(line) for line in content.splitlines()]
+    assert len(lines) == 3 * study.units.count()
+    manifest = json.loads(Client().get(f"{place}download/?manifest=true", headers=designer).getvalue())
+    assert manifest["sha256"] == hashlib.sha256(content).hexdigest()
+    assert [row["args"]["format"] for row in get("/api/exports/?format=jsonl", designer)["results"]] == [
+        "jsonl"
+    ]
+    assert get("/api/exports/?format=csv", designer)["results"] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({"study": "none", "format": "jsonl"}, 404, "none"),
+        ({"study": "a-graded-study", "format": "jsnl"}, 400, "jsonl"),
+        ({"study": "a-graded-study", "format": ["jsonl"]}, 400, "format"),
+        ({"study": "a-graded-study"}, 400, "format"),
+        ({"format": "jsonl"}, 400, "study"),
+        ({"study": 7, "format": "jsonl"}, 400, "study"),
+        ({"study": "a-graded-study", "format": "qrels", "task": "both"}, 400, "task"),
+        ({"study": "a-graded-study", "format": "qrels", "task": {"a": 1}}, 400, "task"),
+        ([], 400, "object"),
+    ],
+)
+def test_an_export_that_makes_no_sense_is_refused_by_name(
+    body: Any, status: int, words: str, study: Study, designer: dict[str, str]
+) -> None:
+    response = send("post", "/api/exports/", body, designer)
+    assert response.status_code == status, response.content
+    assert response["Content-Type"] == "application/problem+json"
+    assert words in json.dumps(response.json())
+    assert not Job.objects.exists()
+
+
+def test_strangers_neither_export_nor_download(study: Study) -> None:
+    _, worker = make_worker(study, "stranger")
+    for path in ("", "1/", "1/download/"):
+        assert Client().get(f"/api/exports/{path}", headers=worker).status_code == 403
+        assert Client().get(f"/api/exports/{path}").status_code == 401
+    assert send("post", "/api/exports/", {"study": study.slug, "format": "jsonl"}, worker).status_code == 403
+    assert not Job.objects.exists()
+
+
+def test_other_jobs_are_no_exports(designer: dict[str, str]) -> None:
+    job = Job.objects.create(kind="generate_hits", args={"study": "x"})
+    assert Client().get(f"/api/exports/{job.pk}/", headers=designer).status_code == 404
+    assert Client().get(f"/api/exports/{job.pk}/download/", headers=designer).status_code == 404

@@ -1,0 +1,52 @@
+"""What tests of the designer's pages share: addresses, what a browser posts, a page as text."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+from django.urls import reverse
+
+from judgments.forms.design import DesignForm, starting_values
+from judgments.models import Study
+
+STUDY_PAGES = ["change", "hits", "plan", "controls", "workers", "results", "study-file", "delete"]
+LISTS = [
+    "judgments_study", "judgments_dataset", "judgments_job", "judgments_item", "judgments_caption",
+    "judgments_system", "judgments_unit", "judgments_hit", "annotation_worker", "annotation_assignment",
+    "annotation_judgment", "annotation_problemreport", "annotation_participation", "annotation_invitation",
+    "evaluation_consensus", "evaluation_analysis", "evaluation_metricscore",
+]  # fmt: skip
+
+
+def words(response: Any) -> str:
+    """The page as text, runs of space as one."""
+    text = re.sub(r"<(script|style).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(text))
+
+
+def page(study: Study, name: str) -> str:
+    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
+
+
+def do(study: Study, step: str) -> str:
+    return reverse("admin:judgments_study_do", args=[study.pk, step])
+
+
+def as_posted(form: DesignForm, **changes: Any) -> dict[str, Any]:
+    """What a browser sends for the form as it stands."""
+    values = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
+    return {
+        name: value for name, value in (values | changes).items() if value is not None and value is not False
+    }
+
+
+def new_design(**changes: Any) -> dict[str, Any]:
+    form = DesignForm(base=starting_values(preset="vedantam-2015-triplet"), datasets=["animals"])
+    small = {"name": "My triplets", "dataset": "animals", "sampling-references": "2", "units_per_hit": 5}
+    pairs = {"sampling-pairs-HC": 2, "sampling-pairs-HI": 2, "sampling-pairs-HM": "", "sampling-pairs-MM": 2}
+    return as_posted(form, **(small | pairs | changes))
+
+
+ADD = "?preset=vedantam-2015-triplet"

@@ -1,0 +1,242 @@
+"""What the designer's pages cost, and who may see them and act on them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Assignment, Invitation
+from annotation.services.claims import claim_assignment
+from annotation.services.submissions import report_problem, submit_assignment
+from evaluation.models import Analysis, Consensus, MetricScore
+from judgments.models import CandidatePair, Dataset, Job, Study, Unit
+from tests.judgments.desk import ADD, LISTS, STUDY_PAGES, do, page, words
+from tests.studies import make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def designer(client: Client) -> Client:
+    """Somebody who may do everything."""
+    client.force_login(User.objects.create_superuser("designer"))
+    return client
+
+
+def hand_in(study: Study, name: str) -> Assignment:
+    """A worker joins, takes a HIT, always chooses the first, and hands it in."""
+    worker, _ = make_worker(study, name)
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
+    assert claim.assignment.hit is not None
+    count = claim.assignment.hit.places.count()
+    answers = [{"position": number, "value": 1} for number in range(1, count + 1)]
+    return submit_assignment(assignment=claim.assignment, answers=answers).assignment
+
+
+def answered_study(**values: Any) -> Study:
+    """An opened study with one worker's HIT handed in and another's held."""
+    study = make_study(**values)
+    hand_in(study, "w-1")
+    worker, _ = make_worker(study, "w-2")
+    assert claim_assignment(study=study, worker=worker) is not None
+    return study
+
+
+class TestCost:
+    @pytest.mark.parametrize("name", [*STUDY_PAGES])
+    def test_a_page_of_a_study_costs_at_most_twelve_queries(
+        self, designer: Client, django_assert_max_num_queries: Callable[..., Any], name: str
+    ) -> None:
+        study = make_study(opened=False) if name in ("plan", "delete") else answered_study()
+        with django_assert_max_num_queries(12):
+            assert designer.get(page(study, name)).status_code == 200
+
+    def test_the_form_of_a_draft_and_the_datasets_page_cost_at_most_twelve_queries(
+        self, designer: Client, django_assert_max_num_queries: Callable[..., Any]
+    ) -> None:
+        study = make_study(opened=False)
+        for address in (
+            page(study, "change"),
+            page(study, "hits"),
+            reverse("admin:judgments_study_add") + ADD,
+            reverse("admin:judgments_dataset_change", args=[study.dataset_id]),
+        ):
+            with django_assert_max_num_queries(12):
+                assert designer.get(address).status_code == 200
+
+    def test_a_list_of_thirty_rows_costs_no_more_queries_than_one_of_three(self, designer: Client) -> None:
+        def costs() -> dict[str, int]:
+            counted = {}
+            for name in LISTS:
+                with CaptureQueriesContext(connection) as queries:
+                    assert designer.get(reverse(f"admin:{name}_changelist")).status_code == 200
+                counted[name] = len(queries)
+            return counted
+
+        many_rows(3)
+        few = costs()
+        many_rows(30)
+        assert {name: cost for name, cost in costs().items() if cost > few[name]} == {}
+
+    def test_every_row_can_be_looked_at_and_none_of_them_changed(self, designer: Client) -> None:
+        many_rows(3)
+        for name in LISTS:
+            app, _, row = name.partition("_")
+            model = apps.get_model(app, row)
+            address = reverse(f"admin:{name}_change", args=[model._default_manager.all()[0].pk])
+            assert designer.get(address).status_code == 200, name
+            if name not in ("judgments_study", "judgments_dataset", "judgments_job"):
+                assert designer.post(address, {}).status_code == 403, name
+
+    def test_the_first_page_costs_at_most_twelve_queries(
+        self, designer: Client, django_assert_max_num_queries: Callable[..., Any]
+    ) -> None:
+        many_rows(10)
+        with django_assert_max_num_queries(12):
+            shown = words(designer.get(reverse("admin:index")))
+        assert "1 open" in shown
+        assert "10 draft" in shown
+
+
+def test_lists_say_which_studies_are_simulated(designer: Client) -> None:
+    study = answered_study()
+    for name in ("judgments_unit", "judgments_hit", "annotation_assignment", "annotation_judgment"):
+        assert "simulated" not in rows_of(designer, name)
+    Study.objects.filter(pk=study.pk).update(simulated=True)
+    for name in ("judgments_unit", "judgments_hit", "annotation_assignment", "annotation_judgment"):
+        assert "simulated" in rows_of(designer, name)
+    assert "simulated" in words(designer.get(reverse("admin:index")))
+
+
+def rows_of(designer: Client, name: str) -> str:
+    """The table of a list, without the filters beside it."""
+    shown = designer.get(reverse(f"admin:{name}_changelist")).content.decode()
+    return shown.split('id="result_list"')[1].split("</table>")[0]
+
+
+def many_rows(count: int) -> None:
+    """``count`` rows or more of everything that has a list."""
+    study = Study.objects.filter(slug="crowded").first()
+    if study is None:
+        study = make_study(slug="crowded", judgments_per_unit=40)
+        CandidatePair.objects.filter(study=study).update(published_winner=1)
+    units, pairs = list(study.units.all()), list(study.pairs.all())
+    for number in range(Job.objects.count(), count):
+        assignment = hand_in(study, f"w-{number}")
+        report_problem(assignment=assignment, position=1, what="other", comment="blurred")
+        make_study(opened=False, slug=f"study-{number}")
+        Dataset.objects.create(name=f"more-{number}", source_format="csv", fingerprint="")
+        Job.objects.create(kind="generate_hits", args={"study": f"study-{number}"})
+        Invitation.objects.create(study=study, code=f"code-{number}")
+        analysis = Analysis.objects.create(study=study, what="aggregation", data_hash=str(number), result={})
+        MetricScore.objects.create(
+            analysis=analysis, metric="cider", pair=pairs[number % 6], first=1, second=0
+        )
+        if number < len(units):
+            Consensus.objects.create(study=study, unit=units[number], n=3, value=1)
+        elif number < len(units) + len(pairs):
+            Consensus.objects.create(study=study, pair=pairs[number - len(units)], n=3, value=1)
+
+
+class TestStrangers:
+    def addresses(self, study: Study) -> list[str]:
+        job = Job.objects.create(kind="generate_hits", args={"study": study.slug})
+        return [
+            *(page(study, name) for name in STUDY_PAGES),
+            page(study, "download") + "?job=1",
+            *(reverse(f"admin:{name}_changelist") for name in LISTS),
+            reverse("admin:judgments_study_add"),
+            reverse("admin:judgments_study_from_file"),
+            reverse("admin:judgments_dataset_add"),
+            reverse("admin:judgments_dataset_change", args=[study.dataset_id]),
+            reverse("admin:judgments_dataset_candidates", args=[study.dataset_id]),
+            reverse("admin:judgments_dataset_judgments", args=[study.dataset_id]),
+            reverse("admin:judgments_job_change", args=[job.pk]),
+            reverse("admin:judgments_job_progress", args=[job.pk]),
+        ]
+
+    def test_nobody_signed_in_and_people_without_staff_rights_get_the_login_page(
+        self, client: Client
+    ) -> None:
+        study = make_study()
+        for person in (None, User.objects.create_user("visitor")):
+            if person is not None:
+                client.force_login(person)
+            for address in self.addresses(study):
+                response = client.get(address)
+                assert response.status_code == 302, address
+                assert response.headers["Location"].startswith("/admin/login/")
+
+    def test_staff_without_permissions_are_refused_everywhere(self, client: Client) -> None:
+        study = make_study()
+        client.force_login(User.objects.create_user("clerk", is_staff=True))
+        for address in self.addresses(study):
+            assert client.get(address).status_code == 403, address
+
+    @pytest.mark.parametrize(
+        "step",
+        ["generate", "strike", "open", "close", "duplicate", "rehearse", "invite", "compute", "export"],
+    )
+    def test_no_step_is_taken_by_anybody_without_permission(self, client: Client, step: str) -> None:
+        study = make_study()
+        clerk = User.objects.create_user("clerk", is_staff=True)
+        assert client.post(do(study, step)).status_code == 302
+        client.force_login(clerk)
+        assert client.post(do(study, step)).status_code == 403
+        assert not Job.objects.exists()
+        assert Study.objects.count() == 1
+
+    def test_who_may_only_look_sees_no_step_that_changes_and_can_take_none(self, client: Client) -> None:
+        study = make_study()
+        reader = User.objects.create_user("reader", is_staff=True)
+        reader.user_permissions.add(Permission.objects.get(codename="view_study"))
+        client.force_login(reader)
+        shown = words(client.get(page(study, "workers")))
+        assert "Close" not in shown
+        assert "Rehearse" not in shown
+        assert client.post(do(study, "close")).status_code == 403
+        assert client.get(reverse("admin:judgments_study_add")).status_code == 403
+        study.refresh_from_db()
+        assert study.state == "open"
+
+    def test_a_step_needs_a_post(self, designer: Client) -> None:
+        study = make_study()
+        assert designer.get(do(study, "close")).status_code == 405
+        assert designer.post(do(study, "explode")).status_code == 404
+
+    def test_judgments_cannot_be_added_changed_or_deleted(self, designer: Client) -> None:
+        study = answered_study()
+        judgment = Assignment.objects.get(study=study, state="submitted").judgments.all()[0]
+        assert designer.get(reverse("admin:annotation_judgment_add")).status_code == 403
+        change = reverse("admin:annotation_judgment_change", args=[judgment.pk])
+        assert designer.get(change).status_code == 200
+        assert designer.post(change, {"value": 2}).status_code == 403
+        assert (
+            designer.post(reverse("admin:annotation_judgment_delete", args=[judgment.pk])).status_code == 403
+        )
+
+    def test_no_page_of_a_worker_shows_what_is_stored_of_their_secrets(self, designer: Client) -> None:
+        worker, _ = make_worker(make_study())
+        shown = designer.get(reverse("admin:annotation_worker_change", args=[worker.pk])).content.decode()
+        assert worker.token_hash not in shown
+        assert worker.resume_hash not in shown
+
+    def test_hostile_names_and_captions_are_escaped(self, designer: Client) -> None:
+        study = make_study(name="<script>alert(1)</script>")
+        Study.objects.filter(pk=study.pk).update(state="generated")
+        caption = Unit.objects.filter(study=study, control=True)[0].first
+        assert caption is not None
+        type(caption).objects.filter(pk=caption.pk).update(text="<img src=x onerror=alert(1)>")
+        for name in ("change", "hits", "controls", "workers", "results"):
+            shown = designer.get(page(study, name)).content.decode()
+            assert "<script>alert" not in shown
+            assert "<img src=x" not in shown

@@ -1,0 +1,157 @@
+"""Datasets, candidates and judgments that come by upload."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from judgments.jobs import run_job
+from judgments.models import Dataset, Job, Study
+from tests.annotation.casting import picture_bytes
+from tests.judgments.desk import page, words
+from tests.studies import make_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def designer(client: Client) -> Client:
+    """Somebody who may do everything."""
+    client.force_login(User.objects.create_superuser("designer"))
+    return client
+
+
+def upload(name: str, text: str | bytes) -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, text.encode() if isinstance(text, str) else text)
+
+
+CSV = "image,caption\na.jpg,A dog runs .\na.jpg,A brown dog .\nb.jpg,A cat sleeps .\n"
+
+
+class TestUploading:
+    def send(self, designer: Client, **values: Any) -> Any:
+        fields = {"name": "mine", "format": "csv", "files": [upload("captions.csv", CSV)]}
+        return designer.post(reverse("admin:judgments_dataset_add"), fields | values)
+
+    def test_an_uploaded_dataset_is_imported_by_a_job_that_tells_what_came_of_it(
+        self, designer: Client
+    ) -> None:
+        response = self.send(designer)
+        job = Job.objects.get()
+        assert response.headers["Location"] == reverse("admin:judgments_job_change", args=[job.pk])
+        assert run_job(job.pk)
+        dataset = Dataset.objects.get(name="mine")
+        assert dataset.captions.count() == 3
+        shown = words(designer.get(response.headers["Location"]))
+        assert "done" in shown
+        assert "Go to mine" in shown
+        assert "images 2 captions 3" in shown
+        assert "True" not in shown
+
+    def test_a_name_with_a_blank_in_it_is_told_what_a_name_may_hold(self, designer: Client) -> None:
+        shown = words(self.send(designer, name="my photos"))
+        assert "Only letters from a to z, digits, hyphens and underscores can be used" in shown
+        assert "slug" not in shown
+
+    def test_a_new_study_from_a_datasets_page_is_about_that_dataset(self, designer: Client) -> None:
+        make_dataset(name="other")
+        dataset = make_dataset()
+        address = reverse("admin:judgments_study_add") + f"?dataset={dataset.name}"
+        about = designer.get(reverse("admin:judgments_dataset_change", args=[dataset.pk]))
+        assert address in about.content.decode()
+        assert f"&amp;dataset={dataset.name}" in designer.get(address).content.decode()
+        form = designer.get(f"{address}&preset=vedantam-2015-triplet").content.decode()
+        assert f'<option value="{dataset.name}" selected>' in form
+
+    def test_a_zip_of_a_folder_is_unpacked(self, designer: Client) -> None:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("my set/captions.csv", CSV)
+            archive.writestr("__MACOSX/._captions.csv", "x")
+        self.send(designer, files=[upload("set.zip", packed.getvalue())])
+        assert run_job(Job.objects.get().pk)
+        assert Dataset.objects.get().items.count() == 2
+
+    def test_uploaded_pictures_are_shown_to_staff_and_to_nobody_else(
+        self, designer: Client, settings: Any, tmp_path: Path
+    ) -> None:
+        settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "media"
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            for name in ("a.jpg", "b.jpg"):
+                archive.writestr(f"photos/{name}", picture_bytes())
+        self.send(designer, pictures_zip=upload("photos.zip", packed.getvalue()))
+        assert run_job(Job.objects.get().pk)
+        dataset = Dataset.objects.get()
+        shown = designer.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])).content.decode()
+        for item in dataset.items.all():
+            address = reverse("annotation:preview-picture", args=[item.pk])
+            assert f'src="{address}"' in shown
+            assert b"".join(designer.get(address)) == picture_bytes()
+            assert Client().get(address).status_code in (302, 403, 404)
+        assert not any((tmp_path / "uploads").iterdir())
+
+    def test_an_error_in_the_file_names_line_and_column_and_not_the_servers_folders(
+        self, designer: Client, settings: Any
+    ) -> None:
+        self.send(designer, files=[upload("captions.csv", "image,caption\na.jpg,\n")])
+        job = Job.objects.get()
+        run_job(job.pk)
+        job.refresh_from_db()
+        assert job.state == "failed"
+        assert job.error.startswith("captions.csv, line 2")
+        assert str(settings.DATA_DIR) not in job.error
+        assert job.error in words(designer.get(reverse("admin:judgments_job_change", args=[job.pk])))
+
+    def test_an_unsafe_zip_is_refused_beside_the_field(self, designer: Client) -> None:
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("../../captions.csv", CSV)
+        response = self.send(designer, files=[upload("set.zip", packed.getvalue())])
+        assert "leads out of the archive's folder" in words(response)
+        assert not Job.objects.exists()
+
+    def test_candidates_of_a_system_are_uploaded_on_the_datasets_page(self, designer: Client) -> None:
+        self.send(designer)
+        run_job(Job.objects.get().pk)
+        dataset = Dataset.objects.get()
+        designer.post(
+            reverse("admin:judgments_dataset_candidates", args=[dataset.pk]),
+            {
+                "system": "parrot",
+                "format": "csv",
+                "files": [upload("c.csv", "image,caption\na.jpg,A dog .\n")],
+            },
+        )
+        assert run_job(Job.objects.get(kind="import_candidates").pk)
+        shown = words(designer.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])))
+        assert "parrot" in shown
+
+    def test_judgments_collected_elsewhere_become_a_study(self, designer: Client) -> None:
+        dataset = make_dataset()
+        caption = dataset.captions.get(key="000.jpg#0")
+        rows = "".join(
+            f"u1,relevance,000.jpg,{caption.key},{caption.text},w-{number},{number % 2}\n"
+            for number in range(3)
+        )
+        designer.post(
+            reverse("admin:judgments_dataset_judgments", args=[dataset.pk]),
+            {
+                "study": "elsewhere", "format": "csv", "protocol": "",
+                "files": [upload("j.csv", "unit,protocol,image,first,first_text,worker,value\n" + rows)],
+            },
+        )  # fmt: skip
+        assert run_job(Job.objects.get().pk)
+        study = Study.objects.get(slug="elsewhere")
+        assert study.source == "imported"
+        shown = words(designer.get(page(study, "results")))
+        assert "imported" in shown
+        assert "Open to workers" not in shown
