@@ -5,12 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import quote
 
 from django.conf import settings
 from PIL import Image as PillowImage
 from PIL import UnidentifiedImageError
 
 from judgments.errors import QuorumError
+from judgments.importers.fields import ADDRESS_LIMIT
 
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
 
@@ -24,6 +26,20 @@ class PictureProblem(QuorumError):
 def is_address(images: str) -> bool:
     """Whether ``--images`` names a place on the web rather than a folder."""
     return images.startswith(("http://", "https://"))
+
+
+def picture_address(images: str, file: str) -> str:
+    """Where the picture ``file`` is served from; what means something else in an address (``#``, ``?``) is quoted.
+
+    Raises:
+        PictureProblem: the address is longer than can be stored.
+    """
+    address = f"{images.rstrip('/')}/{quote(file)}"
+    if len(address) > ADDRESS_LIMIT:
+        raise PictureProblem(
+            f"The address of picture {file!r} would have {len(address)} characters; expected at most {ADDRESS_LIMIT}."
+        )
+    return address
 
 
 def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:

@@ -110,6 +110,20 @@ def test_an_address_is_linked_instead_of_copied(references: Path) -> None:
     assert Item.objects.get(name="2.png").url == "https://pictures.example/set/2.png"
 
 
+def test_an_address_leads_to_the_picture_whatever_its_file_is_called(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", [{"image": "set 1/50% #2?.png", "caption": "a"}])
+    import_dataset(format="jsonl", path=path, name="odd", images="https://pictures.example/all/")
+    assert Item.objects.get().url == "https://pictures.example/all/set%201/50%25%20%232%3F.png"
+
+
+def test_an_address_too_long_to_be_stored_is_refused(references: Path) -> None:
+    with pytest.raises(PictureProblem, match="expected at most 500"):
+        import_dataset(
+            format="jsonl", path=references, name="far", images=f"https://pictures.example/{'x' * 500}"
+        )
+    assert not Dataset.objects.exists()
+
+
 def test_a_text_of_two_systems_is_one_caption_credited_to_both(dataset: Dataset, tmp_path: Path) -> None:
     path = written(tmp_path / "c.jsonl", [{"image": "0.png", "caption": "a dog"}])
     for system in ("one", "two"):
