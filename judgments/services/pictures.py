@@ -15,6 +15,8 @@ from judgments.errors import QuorumError
 from judgments.importers.fields import ADDRESS_LIMIT
 
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
+# A JPEG with a second picture behind it, as some phones write: browsers show the first.
+SUFFIXES = FORMATS | {"MPO": ".jpg"}
 
 
 class PictureProblem(QuorumError):
@@ -79,14 +81,14 @@ def picture_format(path: Path) -> str:
     """The picture's format.
 
     Raises:
-        PictureProblem: it is none of ``FORMATS``.
+        PictureProblem: it is none of ``SUFFIXES``.
     """
     try:
-        with PillowImage.open(path) as picture:
+        with PillowImage.open(path, formats=list(FORMATS)) as picture:
             name = picture.format or ""
-    except (UnidentifiedImageError, OSError, PillowImage.DecompressionBombError):
+    except (UnidentifiedImageError, OSError, ValueError, PillowImage.DecompressionBombError):
         name = ""
-    if name not in FORMATS:
+    if name not in SUFFIXES:
         raise PictureProblem(f"{path} is not a picture; expected {', '.join(FORMATS)}.")
     return name
 
@@ -112,7 +114,7 @@ class PictureCopy:
     def add(self, number: int, source: Path) -> str:
         """Copy one picture; returns its name for ``Item.picture``. Its own name is not kept: it may tell the answer."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        target = self.folder / f"{number:06d}{FORMATS[picture_format(source)]}"
+        target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"
         shutil.copyfile(source, target)
         target.chmod(0o640)
         self._copied.append(target)
