@@ -13,6 +13,7 @@ from annotation.errors import AlreadyEnded
 from annotation.models import Assignment, Worker
 from annotation.presentation import places_of
 from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
+from annotation.services.crowd import close_study
 from annotation.services.submissions import submit_assignment
 from judgments.errors import NotThere
 from judgments.models import HIT, Study
@@ -175,6 +176,18 @@ def test_a_closed_study_offers_nothing_but_takes_what_is_held() -> None:
     assert claim_assignment(study=study, worker=worker) is None
     mark_open(study=study)
     assert claim_assignment(study=study, worker=worker) is not None
+
+
+def test_closing_ends_the_leases_that_are_over_and_no_others() -> None:
+    study = make_study("pairwise")
+    (late, _), (held, _) = make_worker(study, "late"), make_worker(study, "in time")
+    over, running = take(study, late), take(study, held)
+    past = timezone.now() - timedelta(hours=2)
+    Assignment.objects.filter(pk=over.pk).update(accepted_at=past, expires_at=past + timedelta(hours=1))
+    close_study(study=study)
+    over.refresh_from_db()
+    running.refresh_from_db()
+    assert (over.state, running.state) == ("expired", "accepted")
 
 
 def test_the_two_sides_of_an_assignment_differ_by_at_most_one() -> None:
