@@ -86,13 +86,18 @@ def look_for_hit(
         raise NotJoined("You have not joined this study.")
     accepted = Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED)
     found = list(accepted.filter(Q(worker=worker) | Q(expires_at__lte=now)))
-    overdue = [one.pk for one in found if one.expires_at is not None and one.expires_at <= now]
-    if overdue:
-        _free(Assignment.objects.overdue(now).filter(pk__in=overdue), Assignment.State.EXPIRED)
+    overdue = [one for one in found if one.expires_at is not None and one.expires_at <= now]
     for held in found:
-        if held.pk not in overdue and (besides is None or held.pk != besides.pk):
+        if held not in overdue and (besides is None or held.pk != besides.pk):
             return Claim(assignment=held, created=False, places=places_of(held))
-    window = _next_hits(study, worker, participation)
+    window = (
+        [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
+    )
+    if not window and overdue:
+        # seats of others are freed only once they are needed: most pages need not pay for it
+        wanted = Assignment.objects.overdue(now).filter(pk__in=[one.pk for one in overdue])
+        _free(wanted, Assignment.State.EXPIRED)
+        window = _next_hits(study, worker, participation)
     if not window:
         return None
     rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
