@@ -2,7 +2,7 @@
 
 A seat is taken by a guarded update of the HIT's open slots, so that SQLite and PostgreSQL agree on who got the
 last one, and held by unique constraints: one seat, one live assignment. Whoever frees a seat gives the slot back in
-the same transaction. Expiry is looked at when work is asked for, never by a clock of its own.
+the same transaction. Expiry is looked at when work is asked for and when a study closes, never by a clock of its own.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def look_for_hit(
 ) -> Claim | Offer | None:
     """What the worker holds (``besides`` apart), or a HIT they could take, or None when nothing is left.
 
-    It only reads, outside of a transaction: on SQLite nobody waits for it.
+    It reads outside of a transaction, so that on SQLite nobody waits for it; it writes only to free seats whose
+    lease ended, when nothing else is left.
 
     Raises:
         NotJoined: the worker did not join the study.
