@@ -42,7 +42,7 @@ Quorum runs at  {address}
 Three things to try
   1. Judge a few captions as a worker:     {address}/
   2. Look at a finished study, simulated:  {address}/admin/ (sign in, then Studies)
-  3. The same figures by command:          .venv/bin/python manage.py aggregate demo-triplet-simulated --output -
+  3. The same figures by command:          .venv/bin/python manage.py aggregate demo-triplet-simulated
 
 Ctrl-C stops it. What you do is kept in {data}.
 """
