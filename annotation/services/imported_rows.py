@@ -39,6 +39,7 @@ class JudgmentWriter:
         self.hits: dict[str, int] = {}
         self.workers: dict[str, int] = {}
         self.assignments: dict[tuple[str, str], UUID] = {}
+        self.assignment_of: dict[tuple[str, str], str | None] = {}
         self.seats: defaultdict[str, int] = defaultdict(int)
         self.places: dict[tuple[str, str], None] = {}
         self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
@@ -278,6 +279,11 @@ class JudgmentWriter:
             submitted = row.submitted_at or self.now
             seat = UNKNOWN_SEAT
             if row.hit is not None:
+                if self.assignment_of.setdefault((row.hit, row.worker), row.assignment) != row.assignment:
+                    raise DataConflict(
+                        f"Worker {row.worker!r} has two assignments of HIT {row.hit!r}, "
+                        f"{self.assignment_of[row.hit, row.worker]!r} and {row.assignment!r}; expected one."
+                    )
                 seat = self.seats[row.hit]
                 self.seats[row.hit] += 1
             made.append(

@@ -93,7 +93,7 @@ def import_judgments(
     except IntegrityError as error:
         raise DataConflict(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
-            f"({error})."
+            f"({str(error).splitlines()[0]})."
         ) from error
     return ImportSummary(study, True, _counts(writer.study), source.notes.sentences())
 

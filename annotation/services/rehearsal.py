@@ -17,6 +17,7 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.errors import AlreadyEnded
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import LIVE
 from annotation.presentation import Place, places_of
@@ -198,10 +199,15 @@ def _answer_all(
         if claim is None:
             waiting.remove(person)
             continue
-        if rng.random() < DROP_OUT:
-            return_assignment(assignment=claim.assignment)
-            continue
-        _answer(claim.assignment, person, truth, seed)
+        try:
+            if rng.random() < DROP_OUT:
+                return_assignment(assignment=claim.assignment)
+                continue
+            _answer(claim.assignment, person, truth, seed)
+        except AlreadyEnded:  # only another process can have ended what this worker holds
+            raise WrongState(
+                f"Study {study.slug!r} is rehearsed by another process at the same time; rehearse a copy instead."
+            ) from None
         done += 1
         progress(done / total, f"{done:,} of {total:,} pages of work")
 

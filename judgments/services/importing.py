@@ -98,7 +98,9 @@ def import_dataset(
             if images:
                 _attach_pictures(dataset, images, files, copy)
     except IntegrityError as error:
-        raise DataConflict(f"Dataset {name!r} was not imported: {error}.") from error
+        raise DataConflict(
+            f"Dataset {name!r} was not imported: another import stored it at the same time; look at what is there."
+        ) from error
     return ImportSummary(name, True, _dataset_counts(dataset), source.notes.sentences())
 
 
@@ -248,8 +250,8 @@ def import_candidates(
         source = open_candidates(format, path, encoding=encoding)
         return source.notes.sentences, source.candidates(items)
 
-    if not system.strip() or len(system) > 80:
-        raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 characters.")
+    if not system.strip() or len(system) > 80 or not system.isprintable():
+        raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
     if there is not None:
         _, stream = rows()
@@ -283,5 +285,7 @@ def import_candidates(
             row_system.fingerprint = fingerprint.hexdigest()
             row_system.save(update_fields=["fingerprint"])
     except IntegrityError as error:
-        raise DataConflict(f"System {system!r} was not imported: {error}.") from error
+        raise DataConflict(
+            f"System {system!r} was not imported: another import stored it at the same time; look at what is there."
+        ) from error
     return ImportSummary(system, True, {"captions": stored}, sentences())

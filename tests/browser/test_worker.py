@@ -35,7 +35,9 @@ def stored(site: Installation, name: str) -> list[dict[str, Any]]:
 
 
 def count_of(page: Page) -> int:
-    """How many steps the page of work has."""
+    """How many steps the page of work has, once it is there and its scripts ran: earlier keys would be lost."""
+    page.locator("[data-step]").first.wait_for(state="attached")
+    page.wait_for_load_state()
     return page.locator("[data-step]").count()
 
 

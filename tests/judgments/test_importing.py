@@ -173,6 +173,22 @@ def test_two_answers_of_one_worker_on_one_unit_are_refused_whole(dataset: Datase
     assert not Assignment.objects.exists()
 
 
+def test_two_assignments_of_one_worker_on_one_hit_are_refused_in_one_line(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    rows = [judgment(f"u{number}", "ann", 3, hit="h1", assignment=f"a{number}") for number in (1, 2)]
+    path = written(tmp_path / "j.jsonl", rows)
+    with pytest.raises(DataConflict, match="'ann' has two assignments of HIT 'h1', 'a1' and 'a2'"):
+        import_judgments(format="jsonl", path=path, dataset="small", study="twice")
+    assert not Study.objects.exists()
+
+
+def test_a_system_s_name_can_be_seen(dataset: Dataset, tmp_path: Path) -> None:
+    path = written(tmp_path / "c.jsonl", [{"image": "0.png", "caption": "a"}])
+    with pytest.raises(DataConflict, match="1 to 80 visible characters"):
+        import_candidates(format="jsonl", path=path, dataset="small", system="a\x01b")
+
+
 def test_a_study_that_was_designed_here_is_never_overwritten(dataset: Dataset, tmp_path: Path) -> None:
     Study.objects.create(slug="mine", name="Mine", dataset=dataset, protocol="graded", design={})
     path = written(tmp_path / "j.jsonl", [judgment("u1", "ann", 3)])
