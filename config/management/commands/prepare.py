@@ -19,7 +19,7 @@ class Command(BaseCommand):
 
     help = (
         "Migrates the database, collects static files when they changed, loads the demo once, and makes the "
-        "first admin account. Changes nothing when all is in place. Example: manage.py prepare --output -"
+        "first admin account. Changes nothing when all is in place. Example: manage.py prepare --no-demo"
     )
     requires_system_checks: list[str] = []
 
