@@ -21,12 +21,13 @@ from annotation.errors import AlreadyEnded
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import LIVE
 from annotation.presentation import Place, places_of
-from annotation.services.claims import claim_assignment, return_assignment
+from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.services.submissions import submit_assignment
 from judgments.draws import rng_for
 from judgments.errors import WrongState
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Caption, Output, Study, System, Unit
+from judgments.owners import new_owner, owner_lives
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
@@ -93,25 +94,31 @@ def rehearse(
         spammers: share of them who answer at random, from 0 to 1.
 
     Raises:
-        WrongState: no HITs, or people's judgments are there.
+        WrongState: no HITs; people's judgments are there; or the study was or is being rehearsed by another crowd,
+            whose truths these answers would be held against.
     """
     if workers < 1 or not 0 <= spammers <= 1:
         raise WrongState(
             f"A rehearsal needs at least one worker and a share of spammers from 0 to 1; "
             f"found {workers} and {spammers:g}."
         )
-    _begin(study)
-    people = _crowd(study, workers, spammers, seed)
-    truth = _truths(study, seed)
-    _answer_all(study, people, truth, seed, progress)
-    Study.objects.filter(pk=study.pk).update(state=Study.State.CLOSED, closed_at=timezone.now())
-    study.refresh_from_db()
+    crowd = {"workers": workers, "spammers": spammers, "seed": seed}
+    _begin(study, crowd)
+    try:
+        people = _crowd(study, workers, spammers, seed)
+        truth = _truths(study, seed)
+        _answer_all(study, people, truth, seed, progress)
+    except BaseException:
+        _end(study, crowd, state=Study.State.OPEN)  # whoever calls again goes on
+        raise
+    _end(study, crowd, state=Study.State.CLOSED)
     return _report(study, people, truth, seed)
 
 
 @transaction.atomic
-def _begin(study: Study) -> None:
+def _begin(study: Study, crowd: dict[str, Any]) -> None:
     """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers."""
+    expire_overdue(study=study)
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} has no HITs to rehearse; generate them first.")
@@ -120,9 +127,30 @@ def _begin(study: Study) -> None:
         raise WrongState(
             f"Study {study.slug!r} holds judgments of people or waits for some; duplicate it and rehearse the copy."
         )
-    Study.objects.filter(pk=study.pk).update(
-        simulated=True, state=Study.State.OPEN, opened_at=locked.opened_at or timezone.now()
-    )
+    before = locked.notes.get("rehearsal", {})
+    if before.get("owner") and owner_lives(before["owner"]):
+        raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.")
+    if before and {name: before[name] for name in crowd} != crowd:
+        said = ", ".join(f"{name} {before[name]:g}" for name in crowd)
+        raise WrongState(
+            f"Study {study.slug!r} was rehearsed with {said}; say the same to go on, "
+            "or duplicate it and rehearse the copy."
+        )
+    locked.notes = {**locked.notes, "rehearsal": {**crowd, "owner": new_owner()}}
+    locked.simulated, locked.state = True, Study.State.OPEN
+    locked.opened_at = locked.opened_at or timezone.now()
+    locked.save(update_fields=["notes", "simulated", "state", "opened_at"])
+    study.refresh_from_db()
+
+
+@transaction.atomic
+def _end(study: Study, crowd: dict[str, Any], *, state: Study.State) -> None:
+    """Let go of the study; a rehearsal that was killed leaves its owner's name, and a dead owner holds nothing."""
+    locked = Study.objects.select_for_update().get(pk=study.pk)
+    locked.notes = {**locked.notes, "rehearsal": crowd}
+    locked.state = state
+    locked.closed_at = timezone.now() if state == Study.State.CLOSED else None
+    locked.save(update_fields=["notes", "state", "closed_at"])
     study.refresh_from_db()
 
 

@@ -8,7 +8,8 @@ import time
 from argparse import RawDescriptionHelpFormatter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import OperationalError, ProgrammingError
@@ -34,14 +35,16 @@ class QuorumCommand(BaseCommand):
     named_errors: tuple[type[Exception], ...] = (QuorumError,)
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        """``--help`` as written, with the example."""
-        return super().create_parser(
+        """``--help`` as written, with the example; a wrong call gets one line and exit code 2."""
+        parser = super().create_parser(
             prog_name,
             subcommand,
             epilog=f"Example:\n  {self.example}",
             formatter_class=RawDescriptionHelpFormatter,
             **kwargs,
         )
+        parser.error = partial(_wrong_call, parser)  # type: ignore[method-assign]
+        return parser
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Named errors and unusable paths become one line."""
@@ -75,6 +78,13 @@ class QuorumCommand(BaseCommand):
                 self.say(f"  {count:>9,} {name}")
         for note in summary.notes:
             self.say(f"  {note}")
+
+
+def _wrong_call(parser: CommandParser, message: str) -> NoReturn:
+    """In place of argparse's usage of several lines."""
+    if not parser.called_from_command_line:
+        raise CommandError(message)
+    parser.exit(2, f"{parser.prog}: {message}; --help has an example.\n")
 
 
 @contextmanager

@@ -81,8 +81,11 @@ def import_dataset(
                     },
                     copy,
                 )
-            return ImportSummary(name, True, counts, ["Pictures were added to the dataset."])
-        return ImportSummary(name, False, counts)
+            return ImportSummary(
+                name, True, counts, ["Pictures were added to the dataset.", *_unsafe(images)]
+            )
+        kept = ["Its pictures were left as they are."] if images else []
+        return ImportSummary(name, False, counts, kept)
     source = open_dataset(format, path, encoding=encoding)
     fingerprint = Fingerprint()
     try:
@@ -101,7 +104,18 @@ def import_dataset(
         raise DataConflict(
             f"Dataset {name!r} was not imported: another import stored it at the same time; look at what is there."
         ) from error
-    return ImportSummary(name, True, _dataset_counts(dataset), source.notes.sentences())
+    return ImportSummary(
+        name, True, _dataset_counts(dataset), [*source.notes.sentences(), *_unsafe(images or "")]
+    )
+
+
+def _unsafe(images: str) -> list[str]:
+    """What to say about pictures that the content policy keeps browsers from loading."""
+    if not images.startswith("http://"):
+        return []
+    return [
+        "The pictures' address is http://: browsers load them only if IMAGE_SOURCES names it (docs/install.md)."
+    ]
 
 
 def _dataset_counts(dataset: Dataset) -> dict[str, int]:

@@ -1,8 +1,10 @@
 """The rehearsal crowd fills a study through the services of people, and never touches theirs."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from annotation.errors import JoinRefused
 from annotation.models import Assignment, Judgment, Worker
@@ -11,6 +13,7 @@ from annotation.services.crowd import open_study
 from annotation.services.joining import join_study
 from annotation.services.rehearsal import rehearse
 from judgments.errors import WrongState
+from judgments.models import Study
 from judgments.services.generation import generate_hits
 from judgments.services.studies import duplicate_study
 from tests.studies import make_study, make_worker
@@ -75,6 +78,28 @@ def test_a_rehearsal_that_was_stopped_goes_on() -> None:
     report = rehearse(study=study, workers=5, seed=1)
     assert report.hits == study.hits.count()
     assert Judgment.objects.of_study(study).count() == report.judgments
+
+
+def test_two_crowds_never_mix_their_answers() -> None:
+    study = make_study("pairwise")
+
+    def meanwhile(share: float, words: str) -> None:
+        with pytest.raises(WrongState, match="is being rehearsed at this moment"):
+            rehearse(study=Study.objects.get(), workers=5, seed=1)
+
+    rehearse(study=study, workers=5, seed=1, progress=meanwhile)
+    with pytest.raises(WrongState, match=r"was rehearsed with workers 5, spammers 0\.1, seed 1"):
+        rehearse(study=study, workers=5, seed=2)
+    again = rehearse(study=study, workers=5, seed=1)
+    assert again.judgments == Judgment.objects.of_study(study).count()
+
+
+def test_people_who_left_long_ago_do_not_stand_in_the_way() -> None:
+    study = make_study("pairwise")
+    worker, _ = make_worker(study)
+    claim_assignment(study=study, worker=worker)
+    Assignment.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    assert rehearse(study=study, workers=4).hits == study.hits.count()
 
 
 def test_a_study_with_people_s_judgments_is_refused() -> None:
