@@ -29,6 +29,7 @@ ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
 class WorkerResource(Resource):
     """People who judge, the rehearsal crowd, and raters of imported judgments; never their tokens."""
 
+    reading = "annotation.view_worker"
     queryset = Worker.objects.select_related("study")
     serializer_class = serializers.WorkerSerializer
     filterset_class = filters.WorkerFilters
@@ -38,6 +39,7 @@ class WorkerResource(Resource):
 class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
     """Workers' copies of HITs, returned and expired ones too."""
 
+    reading = "annotation.view_assignment"
     queryset = ASSIGNMENTS
     serializer_class = serializers.AssignmentSerializer
     filterset_class = filters.AssignmentFilters
@@ -47,6 +49,7 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
 class AssignmentView(APIView):
     """One assignment: staff read it, its worker saves answers there."""
 
+    reading = "annotation.view_assignment"
     worker_methods = ("PATCH",)
 
     def get_permissions(self) -> list[BasePermission]:
@@ -80,6 +83,7 @@ class AssignmentView(APIView):
 class JudgmentResource(Resource):
     """Answers in the unit's order. Which of them a study uses is in its exports: it depends on the study's rule."""
 
+    reading = "annotation.view_judgment"
     queryset = Judgment.objects.select_related(
         "assignment__worker",
         "assignment__hit",

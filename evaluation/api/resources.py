@@ -74,6 +74,7 @@ class ConsensusFilters(Filters):
 class ConsensusResource(Resource):
     """What the judgments of a unit or pair say together, as last aggregated."""
 
+    reading = "judgments.view_study"
     queryset = Consensus.objects.select_related("study", "unit", "pair")
     serializer_class = ConsensusSerializer
     filterset_class = ConsensusFilters
@@ -113,6 +114,7 @@ class ReportFilters(Filters):
 class ReportResource(Resource):
     """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
 
+    reading = "judgments.view_study"
     queryset = Analysis.objects.select_related("study")
     filterset_class = ReportFilters
     orderings = {"id": "pk", "created_at": "created_at"}
@@ -161,6 +163,7 @@ class ExportFilters(Filters):
 class ExportResource(Resource):
     """Files with a study's judgments, each with its manifest."""
 
+    reading = "judgments.view_study"
     queryset = Job.objects.filter(kind=JOB_KIND)
     serializer_class = JobSerializer
     filterset_class = ExportFilters

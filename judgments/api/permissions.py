@@ -16,17 +16,20 @@ def staff_of(request: Request) -> User:
 
 
 class IsStaff(BasePermission):
-    """Staff read everything; a change also asks for the Django permission the view names for its action."""
+    """Staff with the Django permission for what they ask, as in the admin.
 
-    message = "This is for the staff of this installation."
+    A view names it: ``reading`` for looking, ``needed_permissions`` for an action that changes something.
+    """
+
+    message = "This is for staff of this installation whose account may look at it."
 
     def has_permission(self, request: Request, view: Any) -> bool:
         """A worker's token opens nothing here."""
         user = request.user
         if user is None or not user.is_active or not user.is_staff:
             return False
-        needed = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
-        return needed is None or user.has_perm(needed)
+        changing = getattr(view, "needed_permissions", {}).get(getattr(view, "action", None))
+        return user.has_perm(changing or view.reading)
 
 
 class NoWorker(BasePermission):

@@ -28,8 +28,10 @@ SLUG = "[-a-zA-Z0-9_]+"
 
 
 class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Any]):
-    """Read alone: a list by pages, and single rows. ``orderings``: public name -> field, the default first."""
+    """Read alone: a list by pages, and single rows. ``reading``: the permission it takes; ``orderings``: public name
+    -> field, the default first."""
 
+    reading: ClassVar[str]
     orderings: ClassVar[dict[str, str]] = {"id": "pk"}
     lookup_value_regex = "[0-9]{1,18}"
 
@@ -37,6 +39,7 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
 class DatasetResource(Resource):
     """Sets of images with references."""
 
+    reading = "judgments.view_dataset"
     queryset = Dataset.objects.annotate(images=Count("items"))
     serializer_class = serializers.DatasetSerializer
     filterset_class = filters.DatasetFilters
@@ -47,6 +50,7 @@ class DatasetResource(Resource):
 class SystemResource(Resource):
     """Whatever produced candidates."""
 
+    reading = "judgments.view_system"
     queryset = System.objects.select_related("dataset").annotate(captions=Count("outputs"))
     serializer_class = serializers.SystemSerializer
     filterset_class = filters.SystemFilters
@@ -68,6 +72,7 @@ class SystemResource(Resource):
 class StudyResource(mixins.CreateModelMixin, Resource):
     """Data collections."""
 
+    reading = "judgments.view_study"
     queryset = Study.objects.select_related("dataset")
     serializer_class = serializers.StudySerializer
     filterset_class = filters.StudyFilters
@@ -104,6 +109,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
 class UnitResource(Resource):
     """What is judged, control items with their right answers: never shown to workers."""
 
+    reading = "judgments.view_unit"
     queryset = Unit.objects.select_related("study", "item", "reference", "first", "second", "pair")
     serializer_class = serializers.UnitSerializer
     filterset_class = filters.UnitFilters
@@ -113,6 +119,7 @@ class UnitResource(Resource):
 class HITResource(Resource):
     """Pages of work with the units they hold."""
 
+    reading = "judgments.view_hit"
     serializer_class = serializers.HITSerializer
     filterset_class = filters.HITFilters
     orderings = {"id": "pk", "position": "position"}
@@ -126,6 +133,7 @@ class HITResource(Resource):
 class JobResource(Resource):
     """Long work: how far it is, and what came of it."""
 
+    reading = "judgments.view_job"
     queryset = Job.objects.all()
     serializer_class = serializers.JobSerializer
     filterset_class = filters.JobFilters
