@@ -65,7 +65,7 @@ def made_up(folder: Path, lines: int) -> None:
         stream.write("unit,worker,protocol,image,first,value\n")
         for n in range(lines):
             stream.write(f"u{n // 3},w{n % 3},relevance,{n // 30}.jpg,c{n // 3},{n % 2}\n")
-    measured("jsonl data set", lambda: open_dataset("jsonl", captions).references())
+    measured("jsonl dataset", lambda: open_dataset("jsonl", captions).references())
     measured("csv judgments", lambda: open_judgments("csv", judgments).judgments())
 
 

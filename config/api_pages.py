@@ -133,8 +133,8 @@ class CursorPages(BasePagination):
             fields = queryset.model._meta
             pk = fields.pk.to_python(pk)
             value = pk if field == "pk" else fields.get_field(field).to_python(value)
-            if pk is None or value is None:
-                raise ValueError("a cursor without a place")
+            if pk is None or value is None or "\x00" in str(value):
+                raise ValueError("a cursor without a place, or with one that no database holds")
             return bool(backward), value, pk
         except (ValueError, TypeError, RecursionError, OverflowError, FieldValidationError):
             raise ValidationError(

@@ -1,4 +1,4 @@
-"""Makes the demo's data set and its two systems from `captions.jsonl`, the same bytes every time.
+"""Makes the demo's dataset and its two systems from `captions.jsonl`, the same bytes every time.
 
     python -m demo.make_systems [FOLDER]
 
@@ -104,7 +104,7 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
 
 
 def make_demo(folder: Path) -> None:
-    """Write the data set and the systems below `folder`."""
+    """Write the dataset and the systems below `folder`."""
     captions = read_captions(HERE / "captions.jsonl")
     write_lines(
         folder / "dataset.jsonl",

@@ -21,6 +21,12 @@ from judgments.presets import PRESETS
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]+$", min_length=1, max_length=80)]
 Count = Annotated[int, Field(ge=0, le=10_000_000)]
+# where pydantic's own words speak of its insides
+PLAIN_WORDS = {
+    "string_pattern_mismatch": "letters, digits, hyphens and underscores",
+    "model_type": "a table",
+    "dict_type": "a table",
+}
 AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -210,7 +216,7 @@ def _as_design_error(error: ValidationError) -> DesignError:
         return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
     # a key that takes 'all' or a number fails once for each
     wanted = [
-        re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
+        PLAIN_WORDS.get(one["type"]) or re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
         for one in problems
         if _path(one["loc"]) == path
     ]

@@ -2,7 +2,7 @@
 
 A seat is taken by a guarded update of the HIT's open slots, so that SQLite and PostgreSQL agree on who got the
 last one, and held by unique constraints: one seat, one live assignment. Whoever frees a seat gives the slot back in
-the same transaction. Expiry is looked at when work is asked for, never by a clock of its own.
+the same transaction. Expiry is looked at when work is asked for and when a study closes, never by a clock of its own.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def look_for_hit(
 ) -> Claim | Offer | None:
     """What the worker holds (``besides`` apart), or a HIT they could take, or None when nothing is left.
 
-    It only reads, outside of a transaction: on SQLite nobody waits for it.
+    It reads outside of a transaction, so that on SQLite nobody waits for it; it writes only to free seats whose
+    lease ended, when nothing else is left.
 
     Raises:
         NotJoined: the worker did not join the study.
@@ -86,13 +87,18 @@ def look_for_hit(
         raise NotJoined("You have not joined this study.")
     accepted = Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED)
     found = list(accepted.filter(Q(worker=worker) | Q(expires_at__lte=now)))
-    overdue = [one.pk for one in found if one.expires_at is not None and one.expires_at <= now]
-    if overdue:
-        _free(Assignment.objects.overdue(now).filter(pk__in=overdue), Assignment.State.EXPIRED)
+    overdue = [one for one in found if one.expires_at is not None and one.expires_at <= now]
     for held in found:
-        if held.pk not in overdue and (besides is None or held.pk != besides.pk):
+        if held not in overdue and (besides is None or held.pk != besides.pk):
             return Claim(assignment=held, created=False, places=places_of(held))
-    window = _next_hits(study, worker, participation)
+    window = (
+        [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
+    )
+    if not window and overdue:
+        # seats of others are freed only once they are needed: most pages need not pay for it
+        wanted = Assignment.objects.overdue(now).filter(pk__in=[one.pk for one in overdue])
+        _free(wanted, Assignment.State.EXPIRED)
+        window = _next_hits(study, worker, participation)
     if not window:
         return None
     rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")

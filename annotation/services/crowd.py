@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from annotation.backends import BACKENDS, CrowdBackend
+from annotation.services.claims import expire_overdue
 from judgments.errors import WrongState
 from judgments.models import Study
 from judgments.services.studies import design_of, mark_closed, mark_open
@@ -29,7 +30,8 @@ def open_study(*, study: Study) -> str:
 
 @transaction.atomic
 def close_study(*, study: Study) -> None:
-    """Offer no more work; who holds a HIT may still submit it within the lease.
+    """Offer no more work; who holds a HIT may still submit it within the lease. Leases that ended are closed too:
+    nobody comes to take what they held.
 
     Raises:
         WrongState: the study was never opened.
@@ -37,6 +39,7 @@ def close_study(*, study: Study) -> None:
     backend = _backend_of(study)
     mark_closed(study=study)
     backend.expire(study)
+    expire_overdue(study=study)
 
 
 def _backend_of(study: Study) -> CrowdBackend:

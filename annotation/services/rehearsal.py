@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -67,10 +67,6 @@ class RehearsalReport:
     controls_careful: float | None
     controls_spammers: float | None
     seed: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from django.contrib.admin.views.decorators import staff_member_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
@@ -30,6 +31,8 @@ from judgments.services.studies import design_of, find_study
 @staff_member_required
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """The first page of work: of the stored HITs, or for a draft of a draw that is thrown away."""
+    if not request.user.has_perm("judgments.view_study"):
+        raise PermissionDenied  # as on the study's other pages in the admin
     try:
         study = find_study(slug)
         design = design_of(study)

@@ -230,7 +230,7 @@ class FiftyTriplets:
             for position, (vote, text) in enumerate(zip(votes, texts, strict=True)):
                 reference = f"{row.image}#{position}"
                 if captions is not None and reference not in captions:
-                    raise pair.fields.problem("image", f"no caption {shown(reference)}", "it in the data set")
+                    raise pair.fields.problem("image", f"no caption {shown(reference)}", "it in the dataset")
                 yield JudgmentRow(
                     unit=f"{self._folder.name}-pair-{row.pair}-reference-{position}",
                     worker="anon-1",
@@ -263,7 +263,7 @@ class FiftyTriplets:
 
 def _known(pair: _Pair, images: Container[str] | None) -> None:
     if images is not None and pair.row.image not in images:
-        raise pair.fields.problem("image", shown(pair.row.image), "an image of the data set")
+        raise pair.fields.problem("image", shown(pair.row.image), "an image of the dataset")
 
 
 def _votes(fields: Fields, column: str) -> list[int]:

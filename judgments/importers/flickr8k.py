@@ -200,9 +200,9 @@ class _JudgedPairs:
         if stray:
             self._notes.count("repaired-key", detail=f"{own}{stray}")
         if self._images is not None and image not in self._images:
-            raise ImportProblem(self._path, number, "image", shown(image), "an image of the data set")
+            raise ImportProblem(self._path, number, "image", shown(image), "an image of the dataset")
         if self._captions is not None and caption not in self._captions:
-            raise ImportProblem(self._path, number, "caption id", shown(caption), "a caption of the data set")
+            raise ImportProblem(self._path, number, "caption id", shown(caption), "a caption of the dataset")
         unit = _unit(image, caption)
         first = self._lines.setdefault(hash(unit), number)
         if first != number:

@@ -97,12 +97,12 @@ class TableJudgments:
                 )
             lines[answered] = fields.line
             if images is not None and row.image is not None and row.image not in images:
-                raise fields.problem("image", shown(row.image), "an image of the data set")
+                raise fields.problem("image", shown(row.image), "an image of the dataset")
             if captions is not None:
                 for column in ("reference", "first", "second"):
                     name = getattr(row, column)
                     if name is not None and name not in captions:
-                        raise fields.problem(column, shown(name), "a caption of the data set")
+                        raise fields.problem(column, shown(name), "a caption of the dataset")
             yield row
         if not lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")

@@ -61,7 +61,7 @@ class ReferenceRow:
     """A caption that a person wrote for an image.
 
     `image` is the image's name in Quorum, `file` the picture's file name where that differs.
-    `caption_id` is unique in the data set; `position` counts the captions of the image from 0.
+    `caption_id` is unique in the dataset; `position` counts the captions of the image from 0.
     """
 
     image: str
@@ -75,7 +75,7 @@ class ReferenceRow:
 
 @dataclass(frozen=True, slots=True)
 class PairRow:
-    """Two candidates for one image, as a data set brings them (V15 §3).
+    """Two candidates for one image, as a dataset brings them (V15 §3).
 
     `references` says how many leading references of the image belong to the pair; None means all.
     """

@@ -1,4 +1,4 @@
-"""The formats by name, and the three doors: data sets, candidates, judgments."""
+"""The formats by name, and the three doors: datasets, candidates, judgments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.importers.tables import TableCandidates, TableDataset, read_csv, 
 
 
 class DatasetSource(Protocol):
-    """Images' references, and the candidate pairs that some data sets bring. Read each once."""
+    """Images' references, and the candidate pairs that some datasets bring. Read each once."""
 
     notes: ImportNotes
 
@@ -82,7 +82,7 @@ TABLE_FORMATS = {"jsonl": read_json_lines, "csv": read_csv}
 
 
 def open_dataset(format: str, path: Path | str, *, encoding: str | None = None) -> DatasetSource:
-    """The references and pairs of a data set in one of DATASET_FORMATS; reads nothing yet.
+    """The references and pairs of a dataset in one of DATASET_FORMATS; reads nothing yet.
 
     Every reader raises ImportProblem, here for an unknown format or a path that is not there, later
     for what the files hold. `encoding` is for files that are neither UTF-8 nor marked (see docs/formats.md).

@@ -1,4 +1,4 @@
-"""JSON lines and CSV: data sets, candidates, and the record readers that other formats build on."""
+"""JSON lines and CSV: datasets, candidates, and the record readers that other formats build on."""
 
 from __future__ import annotations
 
@@ -251,7 +251,7 @@ class CandidateRegister:
     def add(self, fields: Fields, row: CandidateRow, column: str = "image") -> bool:
         """True for a new candidate, False for an exact repetition."""
         if self._images is not None and row.image not in self._images:
-            raise fields.problem(column, shown(row.image), "an image of the data set")
+            raise fields.problem(column, shown(row.image), "an image of the dataset")
         key, content = (row.image, row.rank), hash((row.text, row.score))
         if key in self._seen:
             line, before = self._seen[key]

@@ -15,10 +15,6 @@ class JobQuerySet(models.QuerySet["Job"]):
         """Queued jobs whose message went out before `moment`, or never."""
         return self.filter(state=Job.State.QUEUED).filter(Q(sent_at=None) | Q(sent_at__lt=moment))
 
-    def silent_since(self, moment: datetime) -> "JobQuerySet":
-        """Running jobs that gave no sign of life after `moment`."""
-        return self.filter(state=Job.State.RUNNING, heartbeat__lt=moment)
-
 
 class Job(models.Model):
     """A piece of long work; judgments.jobs moves its state and nothing else does."""

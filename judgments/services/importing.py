@@ -16,7 +16,7 @@ from judgments.importers import open_candidates, open_dataset
 from judgments.importers.records import HUMAN, HUMAN_OTHER, CandidateRow, PairRow, ReferenceRow
 from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.services.generation import Progress, no_progress
-from judgments.services.pictures import PictureCopy, checked_pictures, is_address
+from judgments.services.pictures import PictureCopy, checked_pictures, is_address, picture_address
 from judgments.services.studies import find_dataset
 from judgments.streams import Fingerprint, batched, fingerprint_of
 
@@ -156,7 +156,7 @@ def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy:
     items = list(dataset.items.order_by("position"))
     if is_address(images):
         for item in items:
-            item.url = f"{images.rstrip('/')}/{files[item.name]}"
+            item.url = picture_address(images, files[item.name])
         Item.objects.bulk_update(items, ["url"], batch_size=500)
         return
     paths = checked_pictures(Path(images), ((item.name, files[item.name]) for item in items))

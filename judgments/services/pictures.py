@@ -5,14 +5,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
+from urllib.parse import quote
 
 from django.conf import settings
 from PIL import Image as PillowImage
 from PIL import UnidentifiedImageError
 
 from judgments.errors import QuorumError
+from judgments.importers.fields import ADDRESS_LIMIT
 
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
+# A JPEG with a second picture behind it, as some phones write: browsers show the first.
+SUFFIXES = FORMATS | {"MPO": ".jpg"}
 
 
 class PictureProblem(QuorumError):
@@ -24,6 +28,20 @@ class PictureProblem(QuorumError):
 def is_address(images: str) -> bool:
     """Whether ``--images`` names a place on the web rather than a folder."""
     return images.startswith(("http://", "https://"))
+
+
+def picture_address(images: str, file: str) -> str:
+    """Where the picture ``file`` is served from; what means something else in an address (``#``, ``?``) is quoted.
+
+    Raises:
+        PictureProblem: the address is longer than can be stored.
+    """
+    address = f"{images.rstrip('/')}/{quote(file)}"
+    if len(address) > ADDRESS_LIMIT:
+        raise PictureProblem(
+            f"The address of picture {file!r} would have {len(address)} characters; expected at most {ADDRESS_LIMIT}."
+        )
+    return address
 
 
 def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str, Path]:
@@ -63,14 +81,14 @@ def picture_format(path: Path) -> str:
     """The picture's format.
 
     Raises:
-        PictureProblem: it is none of ``FORMATS``.
+        PictureProblem: it is none of ``SUFFIXES``.
     """
     try:
-        with PillowImage.open(path) as picture:
+        with PillowImage.open(path, formats=list(FORMATS)) as picture:
             name = picture.format or ""
-    except (UnidentifiedImageError, OSError, PillowImage.DecompressionBombError):
+    except (UnidentifiedImageError, OSError, ValueError, PillowImage.DecompressionBombError):
         name = ""
-    if name not in FORMATS:
+    if name not in SUFFIXES:
         raise PictureProblem(f"{path} is not a picture; expected {', '.join(FORMATS)}.")
     return name
 
@@ -96,7 +114,7 @@ class PictureCopy:
     def add(self, number: int, source: Path) -> str:
         """Copy one picture; returns its name for ``Item.picture``. Its own name is not kept: it may tell the answer."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        target = self.folder / f"{number:06d}{FORMATS[picture_format(source)]}"
+        target = self.folder / f"{number:06d}{SUFFIXES[picture_format(source)]}"
         shutil.copyfile(source, target)
         target.chmod(0o640)
         self._copied.append(target)

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.files.base import ContentFile
 from django.db import connection
 from django.template.loader import render_to_string
@@ -782,6 +783,12 @@ def test_a_stranger_does_not_see_the_preview() -> None:
     response = ada_like.get(f"/s/{study.slug}/preview/")
     assert response.status_code == 302
     assert response["Location"].startswith("/admin/login/")
+
+
+def test_staff_without_the_permission_do_not_see_the_preview(client: Client) -> None:
+    study = make_study(make_dataset())
+    client.force_login(User.objects.create_user("clerk", is_staff=True))
+    assert client.get(f"/s/{study.slug}/preview/").status_code == 403
 
 
 def test_a_preview_of_a_design_that_gives_nothing_says_what_to_change(admin_client: Client) -> None:

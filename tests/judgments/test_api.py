@@ -211,6 +211,12 @@ def test_a_misspelt_filter_names_the_nearest_one(designer: dict[str, str]) -> No
     assert "'control'" in problem["detail"]
 
 
+def test_a_cursor_with_a_text_that_no_database_holds_is_a_400(designer: dict[str, str]) -> None:
+    cursor = "WzAsICJcdTAwMDAiLCAxXQ=="  # [0, "\\u0000", 1]
+    response = Client().get(f"/api/datasets/?cursor={cursor}", headers=designer)
+    assert response.status_code == 400
+
+
 def test_a_huge_cursor_is_an_empty_page_or_a_400(designer: dict[str, str]) -> None:
     # [0, "9"*30, "9"*30]
     cursor = "WzAsICI5OTk5OTk5OTk5OTk5OTk5OTk5OTk5IiwgIjk5OTk5OTk5OTk5OTk5OTk5OTk5OTkiXQ=="

@@ -103,7 +103,7 @@ def test_a_result_for_an_unknown_image_is_refused(tmp_path):
     path = written(tmp_path, "r.json", '[{"image_id": 9, "caption": "A dog"}]')
     assert list(open_candidates("coco", path).candidates({"9"})) == [CandidateRow("9", "A dog")]
     assert refusal(open_candidates("coco", path).candidates({"10"})) == (
-        'r.json, [0].image_id: found "9", expected an image of the data set.'
+        'r.json, [0].image_id: found "9", expected an image of the dataset.'
     )
 
 

@@ -13,19 +13,19 @@ from hypothesis import strategies as st
 from judgments.importers import ImportProblem, open_candidates, open_dataset, open_judgments
 
 GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
-    "csv data set": (
+    "csv dataset": (
         b'image,caption,split,url\na.jpg,"One, ""two""",dev,https://x.org\nb.jpg,Three,,\n',
         lambda path: open_dataset("csv", path).references(),
     ),
-    "jsonl data set": (
+    "jsonl dataset": (
         b'{"image": 1, "caption": "One \\u00e9", "caption_id": "x"}\n{"image": "b", "caption": "Two"}\n',
         lambda path: open_dataset("jsonl", path).references(),
     ),
-    "coco data set": (
+    "coco dataset": (
         b'{"images": [{"id": 1, "file_name": "a.jpg"}], "annotations": [{"id": 2, "image_id": 1, "caption": "A"}]}',
         lambda path: open_dataset("coco", path).references(),
     ),
-    "flickr8k data set": (
+    "flickr8k dataset": (
         b"a.jpg#0\tOne\na.jpg#1\tTwo\nb.jpg.1#0\tThree\n",
         lambda path: open_dataset("flickr8k", path).references(),
     ),

@@ -154,7 +154,7 @@ def test_bad_references_are_refused(tmp_path, references, said):
 def test_pairs_of_an_image_outside_the_data_set_are_refused(tmp_path):
     source = open_judgments("pascal-50s", folder(tmp_path, PAIR), protocol="pairwise")
     assert refusal(source.judgments({"b.jpg"})) == (
-        'pairs.jsonl, line 1, image: found "a.jpg", expected an image of the data set.'
+        'pairs.jsonl, line 1, image: found "a.jpg", expected an image of the dataset.'
     )
 
 

@@ -163,10 +163,10 @@ def test_bad_counts_are_refused(tmp_path, text, said):
 def test_judgments_of_unknown_images_and_captions_are_refused(tmp_path):
     line = "a.jpg\tb.jpg#2\t1\t3\t0\n"
     assert crowd(tmp_path, line, images={"b.jpg"}) == (
-        'CrowdFlowerAnnotations.txt, line 1, image: found "a.jpg", expected an image of the data set.'
+        'CrowdFlowerAnnotations.txt, line 1, image: found "a.jpg", expected an image of the dataset.'
     )
     assert crowd(tmp_path, line, images={"a.jpg"}, captions={"b.jpg#1"}) == (
-        'CrowdFlowerAnnotations.txt, line 1, caption id: found "b.jpg#2", expected a caption of the data set.'
+        'CrowdFlowerAnnotations.txt, line 1, caption id: found "b.jpg#2", expected a caption of the dataset.'
     )
 
 

@@ -244,10 +244,10 @@ def test_unknown_images_and_captions_are_refused(tmp_path):
     known = open_judgments("jsonl", path).judgments({image}, {caption})
     assert [row.unit for row in known] == ["u-1"]
     assert refusal(open_judgments("jsonl", path).judgments({"x"})) == (
-        f'j.jsonl, line 1, image: found "{image}", expected an image of the data set.'
+        f'j.jsonl, line 1, image: found "{image}", expected an image of the dataset.'
     )
     assert refusal(open_judgments("jsonl", path).judgments(None, {"x"})) == (
-        f'j.jsonl, line 1, first: found "{caption}", expected a caption of the data set.'
+        f'j.jsonl, line 1, first: found "{caption}", expected a caption of the dataset.'
     )
 
 

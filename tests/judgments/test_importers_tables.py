@@ -1,4 +1,4 @@
-"""Data sets and candidates in JSON lines and CSV."""
+"""Datasets and candidates in JSON lines and CSV."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def test_bad_candidates_are_refused_in_one_sentence(tmp_path, text, said):
 def test_candidates_for_an_image_outside_the_data_set_are_refused(tmp_path):
     source = open_candidates("csv", written(tmp_path, "c.csv", "image,caption\na,One\nb,Two\n"))
     assert refusal(source.candidates({"a"})) == (
-        'c.csv, line 3, image: found "b", expected an image of the data set.'
+        'c.csv, line 3, image: found "b", expected an image of the dataset.'
     )
 
 

@@ -105,9 +105,39 @@ def test_one_bad_picture_stops_the_whole_import(
     assert not stored.exists() or not list(stored.iterdir())
 
 
+def test_a_phone_s_two_pictures_in_one_file_are_a_jpeg(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", [{"image": "phone.jpg", "caption": "a"}])
+    both = [PillowImage.new("RGB", (9, 9), colour) for colour in ("navy", "teal")]
+    both[0].save(tmp_path / "phone.jpg", format="MPO", save_all=True, append_images=both[1:])
+    import_dataset(format="jsonl", path=path, name="phone", images=str(tmp_path))
+    assert str(Item.objects.get().picture).endswith(".jpg")
+
+
+def test_a_picture_with_a_broken_head_is_refused_by_name(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", [{"image": "a.png", "caption": "a"}])
+    # the first chunk says that it has no bytes, where width and height should be
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0\0\0\0IHDR" + bytes(30))
+    with pytest.raises(PictureProblem, match=r"a\.png is not a picture"):
+        import_dataset(format="jsonl", path=path, name="broken", images=str(tmp_path))
+
+
 def test_an_address_is_linked_instead_of_copied(references: Path) -> None:
     import_dataset(format="jsonl", path=references, name="small", images="https://pictures.example/set/")
     assert Item.objects.get(name="2.png").url == "https://pictures.example/set/2.png"
+
+
+def test_an_address_leads_to_the_picture_whatever_its_file_is_called(tmp_path: Path) -> None:
+    path = written(tmp_path / "r.jsonl", [{"image": "set 1/50% #2?.png", "caption": "a"}])
+    import_dataset(format="jsonl", path=path, name="odd", images="https://pictures.example/all/")
+    assert Item.objects.get().url == "https://pictures.example/all/set%201/50%25%20%232%3F.png"
+
+
+def test_an_address_too_long_to_be_stored_is_refused(references: Path) -> None:
+    with pytest.raises(PictureProblem, match="expected at most 500"):
+        import_dataset(
+            format="jsonl", path=references, name="far", images=f"https://pictures.example/{'x' * 500}"
+        )
+    assert not Dataset.objects.exists()
 
 
 def test_a_text_of_two_systems_is_one_caption_credited_to_both(dataset: Dataset, tmp_path: Path) -> None:
