@@ -166,6 +166,14 @@ def pair_rows(study: Study) -> list[PairRow]:
     return [PairRow(*row) for row in rows.values_list(*names).iterator(ROWS_AT_ONCE)]
 
 
+def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
+    """Pair key -> the systems behind its first and second caption; 'people' for captions of no system."""
+    rows = CandidatePair.objects.filter(study=study).values_list(
+        "key", "first_system__name", "second_system__name"
+    )
+    return {key: (first or "people", second or "people") for key, first, second in rows}
+
+
 @dataclass(frozen=True, slots=True)
 class ReferenceSet:
     """The references of the images in the splits that a study judges, in import order.

@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
 from evaluation.services import aggregate_study
-from judgments.models import Caption, Study
+from judgments.models import CandidatePair, Caption, Study, System
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -244,6 +244,18 @@ def test_the_command_prints_a_summary_and_writes_the_json(tmp_path: Path, capsys
     assert "3 of 3 units judged" in said
     assert "simulated" in said
     assert json.loads((tmp_path / "out.json").read_text())["pairs"][0]["value"] == 1
+
+
+def test_the_command_says_which_system_won_how_often(capsys: Any) -> None:
+    study, hit = triplets()
+    pair = CandidatePair.objects.get()
+    pair.first_system = System.objects.create(dataset=pair.study.dataset, name="parrot")
+    pair.save()
+    study.answer(hit, "alma", [1, 2, 1, 1])
+    call_command("aggregate", study.study.slug)
+    said = capsys.readouterr().out
+    rows = [line.split() for line in said.partition("Systems")[2].splitlines()[2:4]]
+    assert rows == [["parrot", "1", "1", "0", "0"], ["people", "1", "0", "1", "0"]]
 
 
 def test_the_command_refuses_an_unknown_study_and_a_missing_folder_in_one_line(tmp_path: Path) -> None:
