@@ -77,8 +77,11 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
             continue
         if dot.low is not None and dot.high is not None:
             ends = [dot.low, dot.high]
-            axes.plot(ends, [row, row], color=colour, alpha=LINE_OPACITY, linewidth=2, solid_capstyle="round")
-        axes.plot([dot.value], [row], "o", color=colour, markersize=6.5, markeredgewidth=0)
+            axes.plot(
+                ends, [row, row], color=colour, alpha=LINE_OPACITY, linewidth=2, solid_capstyle="round", clip_on=False
+            )  # fmt: skip
+        # a dot at the end of the scale is shown whole
+        axes.plot([dot.value], [row], "o", color=colour, markersize=6.5, markeredgewidth=0, clip_on=False)
     axes.set_ylim(len(dots) - 0.4, -0.6)
     if not named:
         axes.set_yticks([])

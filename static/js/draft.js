@@ -133,6 +133,9 @@ function start() {
   }
 
   form.querySelectorAll("[data-group] input:checked:not([data-none])").forEach((box) => known.set(positionOf(box), 1));
+  // answered before this script ran, or put back by the browser
+  const early = [...form.querySelectorAll("[data-step]")].filter((step) =>
+    [...step.querySelectorAll("input[type=radio], input[type=checkbox]")].some((one) => one.checked !== one.defaultChecked));
   recall();
   form.addEventListener("change", (event) => {
     const step = event.target.closest("[data-step]");
@@ -144,6 +147,8 @@ function start() {
     notice(event.detail.step, true);
     changed();
   });
+  early.forEach((step) => notice(step, false));
+  if (early.length) changed();
   window.addEventListener("online", () => soon(0));
   // on the way out nothing waits for its turn
   document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") soon(0); });
