@@ -21,7 +21,7 @@ def join(page: Page, site: Installation, slug: str, name: str) -> None:
     page.get_by_label("Your name here").first.fill(name)
     page.get_by_role("button", name="Join the study").click()
     page.get_by_role("link", name="Start").click()
-    expect(page.locator("[data-step]").first).to_be_attached()
+    count_of(page)
 
 
 def stored(site: Installation, name: str) -> list[dict[str, Any]]:
