@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -31,9 +32,9 @@ class PairKind(Kind):
     choices = (Choice(1, "B", "1"), Choice(2, "C", "2"))
     control_references: ClassVar[int] = 1
 
+    @abstractmethod
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
         """The units that judge one candidate pair."""
-        raise NotImplementedError
 
     def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
         """The sentence A of a control item, where the kind shows one."""
