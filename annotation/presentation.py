@@ -59,7 +59,7 @@ def places_of(assignment: Assignment) -> list[Place]:
 
 
 def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
-    """One unit as in CONTRACT 4: position, protocol, question, and what the kind shows."""
+    """One unit as in docs/api.md: position, protocol, question, and what the kind shows."""
     kind = KINDS[design.protocol]
     return {
         "position": place.position,

@@ -28,7 +28,7 @@ class Row:
 
     Attributes:
         position: its number in the assignment.
-        shown: what the worker sees of it (CONTRACT 4).
+        shown: what the worker sees of it (docs/api.md).
         value: the saved answer, as the worker sees it.
         seconds: the time saved with it.
         key: the number key that ticks it, in a group.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus, Kind
 
 RESAMPLES = 1000
+SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 NO_ONE = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
 ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
 
@@ -200,3 +202,32 @@ def worker_table(
             }
         )
     return rows
+
+
+def system_tallies(
+    pairs: Sequence[Mapping[str, Any]], systems: Mapping[str, tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """How often each system beat another one (V15 §7.3), by name; people's captions are a system too.
+
+    Args:
+        pairs: ``pair``, ``value`` and ``tie`` of each candidate pair.
+        systems: pair -> the systems behind its first and second caption; pairs of one system with itself say nothing.
+
+    Returns:
+        ``system`` and SYSTEM_COUNTS; pairs without a consensus count in ``pairs`` alone.
+    """
+    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for pair in pairs:
+        first, second = systems[pair["pair"]]
+        if first == second:
+            continue
+        for name, side in ((first, 1), (second, 2)):
+            tallies[name]["pairs"] += 1
+            if pair["value"] is not None:
+                tallies[name]["wins" if pair["value"] == side else "losses"] += 1
+            elif pair["tie"]:
+                tallies[name]["ties"] += 1
+    return [
+        {"system": name, **{count: tallies[name][count] for count in SYSTEM_COUNTS}}
+        for name in sorted(tallies)
+    ]

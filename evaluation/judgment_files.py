@@ -1,6 +1,6 @@
 """Judgments files -> columns for the agreement figures. Pure: no database, no Django.
 
-JSON lines or CSV with `unit`, `worker` and `value` (CONTRACT: Judgments); every other column may be
+JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md); every other column may be
 absent. Rows with `used` false or `control` true do not count, and neither do rows without a value.
 """
 

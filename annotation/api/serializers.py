@@ -1,4 +1,4 @@
-"""Rows as JSON, with the names of the judgments file (CONTRACT 2)."""
+"""Rows as JSON, with the names of the judgments file (docs/exports.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker's calls (CONTRACT 4): join, accept the next HIT, save, submit; return and report.
+"""The worker's calls (docs/api.md): join, accept the next HIT, save, submit; return and report.
 
 Views parse, call a service, and answer; every rule is in annotation.services.
 """

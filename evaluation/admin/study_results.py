@@ -136,6 +136,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
     return {
         "agreement": result["agreement"],
         "counts": result["counts"],
+        "systems": result.get("systems", []),
         "workers": [row | {"note": worker_note(row, threshold)} for row in workers[:WORKERS_SHOWN]],
         "workers_left": max(0, len(workers) - WORKERS_SHOWN),
         "controls": {"seen": seen, "right": right, "share": right / seen if seen else None},

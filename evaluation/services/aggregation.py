@@ -16,6 +16,7 @@ from evaluation.aggregation import (
     PairConsensus,
     measure_agreement,
     pair_consensus,
+    system_tallies,
     unit_consensus,
     worker_table,
 )
@@ -57,11 +58,12 @@ class Aggregation:
     agreement: dict[str, Any]
     workers: list[dict[str, Any]]
     counts: dict[str, int]
+    systems: list[dict[str, Any]]
     settings: dict[str, Any]
     signature: str
 
     def as_json(self) -> dict[str, Any]:
-        """The contract's JSON: units, pairs, agreement, workers."""
+        """What `aggregate --output` writes: units, pairs, agreement, workers (docs/evaluation.md)."""
         found = self.consensus
         keys = {pair.pk: pair.key for pair in found.pairs}
         return {
@@ -147,6 +149,10 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             "published_winners": sum(one.published for one in consensus.of_pair.values()),
             "workers": len(workers),
         },
+        systems=system_tallies(
+            [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs],
+            loaders.systems_of_pairs(study),
+        ),
         settings=settings,
         signature=signature("aggregation", settings),
     )
@@ -173,6 +179,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
                 "agreement": aggregation.agreement,
                 "workers": aggregation.workers,
                 "counts": aggregation.counts,
+                "systems": aggregation.systems,
             },
             "created_at": timezone.now(),
         },
@@ -215,7 +222,7 @@ def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[s
     """Compute and store consensus, agreement and worker quality of ``study``.
 
     Returns:
-        ``{"units", "pairs", "agreement", "workers"}`` as CONTRACT 1 describes them.
+        ``{"units", "pairs", "agreement", "workers"}`` as docs/evaluation.md describes them.
     """
     aggregation = compute_aggregation(study=study, progress=progress)
     progress(0.7, "storing the consensus")

@@ -206,7 +206,7 @@ def evaluate_study(
     """Compute and store how well metrics agree with the consensus of ``study``.
 
     Returns:
-        ``{"metrics", "signatures", ...}`` as CONTRACT 1 describes it; ``counts`` and ``notes`` besides, and for
+        ``{"metrics", "signatures", ...}`` as docs/evaluation.md describes it; ``counts`` and ``notes`` besides, and for
         pairs ``people``: how often one judge says what the others say.
     """
     evaluation = compute_evaluation(study=study, metrics=metrics, tokenizer=tokenizer, progress=progress)

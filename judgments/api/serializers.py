@@ -1,4 +1,4 @@
-"""Rows as JSON. Texts and ids carry the names of the judgments file (CONTRACT 2); nothing here checks or writes."""
+"""Rows as JSON. Texts and ids carry the names of the judgments file (docs/exports.md); nothing checks or writes."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Kind(ABC):
 
     @abstractmethod
     def shown(self, unit: Any, *, flipped: bool, picture_url: str) -> dict[str, Any]:
-        """The unit as its worker sees it (CONTRACT 4), without position, protocol and question.
+        """The unit as its worker sees it (docs/api.md), without position, protocol and question.
 
         ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview): both have the same names.
         """

@@ -1,4 +1,4 @@
-"""A worker's client over HTTP: the four calls of CONTRACT 4, and everything a client can get wrong."""
+"""A worker's client over HTTP: the four calls of docs/api.md, and everything a client can get wrong."""
 
 from __future__ import annotations
 

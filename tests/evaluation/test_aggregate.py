@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.aggregation import system_tallies
 from evaluation.models import Analysis
 from evaluation.models import Consensus as ConsensusRow
 from evaluation.services import aggregate_study
@@ -273,3 +274,25 @@ def test_the_number_of_queries_does_not_grow_with_the_judgments(django_assert_ma
         study.answer(hit, name, [1, 2, 1, 1])
     with django_assert_max_num_queries(22):
         aggregate_study(study=study.study)
+
+
+def test_a_system_s_wins_are_counted_against_other_systems_alone() -> None:
+    pairs = [
+        {"pair": "a", "value": 1, "tie": False},
+        {"pair": "b", "value": 2, "tie": False},
+        {"pair": "c", "value": None, "tie": True},
+        {"pair": "d", "value": None, "tie": False},  # nobody judged it
+        {"pair": "e", "value": 1, "tie": False},
+    ]
+    systems = {
+        "a": ("one", "two"),
+        "b": ("one", "people"),
+        "c": ("two", "one"),
+        "d": ("one", "two"),
+        "e": ("people", "people"),
+    }
+    assert system_tallies(pairs, systems) == [
+        {"system": "one", "pairs": 4, "wins": 1, "losses": 1, "ties": 1},
+        {"system": "people", "pairs": 1, "wins": 1, "losses": 0, "ties": 0},
+        {"system": "two", "pairs": 3, "wins": 0, "losses": 1, "ties": 1},
+    ]

@@ -15,7 +15,7 @@ class Command(QuorumCommand):
     example = "manage.py close_study triplets-50"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """CONTRACT 1."""
+        """What the command takes (docs/commands.md)."""
         parser.add_argument("study")
 
     def handle(self, *args: Any, **options: Any) -> None:

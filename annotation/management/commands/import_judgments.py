@@ -19,7 +19,7 @@ class Command(QuorumCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """CONTRACT 1."""
+        """What the command takes (docs/commands.md)."""
         parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS])
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)

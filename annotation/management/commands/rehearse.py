@@ -15,7 +15,7 @@ class Command(QuorumCommand):
     example = "manage.py rehearse demo-triplet-copy --workers 20 --spammers 0.2 --seed 1"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """CONTRACT 1."""
+        """What the command takes (docs/commands.md)."""
         parser.add_argument("study")
         parser.add_argument("--workers", type=int, default=20)
         parser.add_argument("--spammers", type=float, default=0.1, help="share of them, 0 to 1")

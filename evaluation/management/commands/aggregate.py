@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any
 
+from evaluation.aggregation import SYSTEM_COUNTS, system_tallies
 from evaluation.loaders import systems_of_pairs
 from evaluation.management.words import percent, table_lines, with_interval
 from evaluation.services import aggregate_study
@@ -49,9 +49,12 @@ class Command(QuorumCommand):
         if result["pairs"]:
             rows = [_pair_line(kind, result["pairs"]) for kind in _kinds(result["pairs"])]
             self._table("Candidate pairs", ["kind", "pairs", "first wins", "second wins", "ties"], rows)
-            rows = _system_lines(result["pairs"], systems_of_pairs(study))
+            rows = [
+                [row["system"], *(f"{row[name]:,}" for name in SYSTEM_COUNTS)]
+                for row in system_tallies(result["pairs"], systems_of_pairs(study))
+            ]
             if rows:
-                self._table("Systems", ["system", "pairs", "wins", "losses", "ties"], rows)
+                self._table("Systems", ["system", *SYSTEM_COUNTS], rows)
         agreement = result["agreement"]
         figures = [(f"alpha ({agreement['alpha']['level']})", agreement["alpha"])]
         if "ordinal" in agreement:
@@ -87,23 +90,6 @@ def _pair_line(kind: str | None, pairs: list[dict[str, Any]]) -> list[str]:
     values = [pair["value"] for pair in pairs if pair["kind"] == kind]
     ties = sum(pair["tie"] for pair in pairs if pair["kind"] == kind)
     return [kind or "–", *(f"{count:,}" for count in (len(values), values.count(1), values.count(2), ties))]
-
-
-def _system_lines(pairs: list[dict[str, Any]], systems: dict[str, tuple[str, str]]) -> list[list[str]]:
-    """Each system's pairs against another one; pairs without a consensus count in ``pairs`` alone."""
-    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    for pair in pairs:
-        first, second = systems[pair["pair"]]
-        if first == second:
-            continue
-        for name, side in ((first, 1), (second, 2)):
-            tallies[name]["pairs"] += 1
-            if pair["value"] is not None:
-                tallies[name]["wins" if pair["value"] == side else "losses"] += 1
-            elif pair["tie"]:
-                tallies[name]["ties"] += 1
-    columns = ("pairs", "wins", "losses", "ties")
-    return [[name, *(f"{tallies[name][column]:,}" for column in columns)] for name in sorted(tallies)]
 
 
 def _worker_line(row: dict[str, Any]) -> list[str]:

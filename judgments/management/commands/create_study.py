@@ -16,7 +16,7 @@ class Command(QuorumCommand):
     example = "manage.py create_study demo/studies/triplet.toml"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """CONTRACT 1."""
+        """What the command takes (docs/commands.md)."""
         parser.add_argument("file", type=Path)
 
     def handle(self, *args: Any, **options: Any) -> None:

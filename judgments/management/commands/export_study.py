@@ -17,7 +17,7 @@ class Command(QuorumCommand):
     example = "manage.py export_study demo-triplet --output triplet.toml"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """CONTRACT 1."""
+        """What the command takes (docs/commands.md)."""
         parser.add_argument("study")
         parser.add_argument("--output", type=Path)
 

@@ -19,7 +19,7 @@ class Command(QuorumCommand):
     example = "manage.py generate_hits triplets-50 --output hits.jsonl"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """CONTRACT 1."""
+        """What the command takes (docs/commands.md)."""
         parser.add_argument("study")
         parser.add_argument("--output", type=Path, help="also write them as canonical JSON lines")
 

@@ -16,7 +16,7 @@ class Command(QuorumCommand):
     example = "manage.py import_candidates coco results.json --dataset coco --system my-model"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """CONTRACT 1."""
+        """What the command takes (docs/commands.md)."""
         parser.add_argument("format", choices=list(CANDIDATE_FORMATS))
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)

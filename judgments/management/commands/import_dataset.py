@@ -16,7 +16,7 @@ class Command(QuorumCommand):
     example = "manage.py import_dataset flickr8k ../Flickr8k --name flickr8k --images ../Flickr8k/images"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """CONTRACT 1."""
+        """What the command takes (docs/commands.md)."""
         parser.add_argument("format", choices=list(DATASET_FORMATS))
         parser.add_argument("path", type=Path)
         parser.add_argument("--name", required=True, help="letters, digits, - and _")
