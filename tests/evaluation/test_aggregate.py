@@ -277,7 +277,7 @@ def test_the_number_of_queries_does_not_grow_with_the_judgments(django_assert_ma
 
 
 def test_a_system_s_wins_are_counted_against_other_systems_alone() -> None:
-    pairs = [
+    pairs: list[dict[str, Any]] = [
         {"pair": "a", "value": 1, "tie": False},
         {"pair": "b", "value": 2, "tie": False},
         {"pair": "c", "value": None, "tie": True},
