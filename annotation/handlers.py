@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from annotation.services.importing import import_judgments as import_rows
+from annotation.services.rehearsal import Crowd
 from annotation.services.rehearsal import rehearse as let_crowd_answer
 from judgments import uploads
 from judgments.jobs import Run
@@ -31,7 +32,7 @@ def import_judgments(
     uploads.discard(upload)
 
 
-def rehearse(run: Run, *, study: str, workers: int, spammers: float, seed: int) -> dict[str, Any]:
+def rehearse(run: Run, *, study: str, **crowd: Any) -> dict[str, Any]:
     """Let a simulated crowd answer a study, its HITs generated first where it is a draft.
 
     Every step of the crowd is a transaction of its own: a rehearsal that was cut off goes on where it stopped.
@@ -40,7 +41,4 @@ def rehearse(run: Run, *, study: str, workers: int, spammers: float, seed: int) 
     if found.state == Study.State.DRAFT:
         run.progress(0.0, "generating HITs")
         generate_hits(study=found)
-    report = let_crowd_answer(
-        study=found, workers=workers, spammers=spammers, seed=seed, progress=run.progress
-    )
-    return asdict(report)
+    return asdict(let_crowd_answer(study=found, crowd=Crowd(**crowd), progress=run.progress))

@@ -11,7 +11,7 @@ from pathlib import Path
 from django.conf import settings
 
 from annotation.services.crowd import open_study
-from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsal import Crowd, rehearse
 from evaluation.models import Analysis
 from evaluation.services import aggregate_study, evaluate_study
 from judgments.design import read_toml
@@ -48,7 +48,7 @@ def load_demo(*, progress: Progress = no_progress) -> list[Study]:
     progress(0.6, "a finished study, answered by the rehearsal crowd")
     finished = _generated(FINISHED)
     if finished.state != Study.State.CLOSED:
-        rehearse(study=finished, workers=12, spammers=0.15, seed=7)
+        rehearse(study=finished, crowd=Crowd(workers=12, spammers=0.15, seed=7))
     progress(0.8, "its consensus, agreement and metrics")
     done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
     if Analysis.What.AGGREGATION not in done:

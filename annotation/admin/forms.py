@@ -19,6 +19,27 @@ class RehearsalForm(forms.Form):
         initial=0.1,
         widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
     )
+    accuracy = forms.FloatField(
+        label="Chance of the others to be right",
+        min_value=0,
+        max_value=1,
+        initial=0.85,
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+    )
+    drop_outs = forms.FloatField(
+        label="Chance that a HIT is returned",
+        min_value=0,
+        max_value=0.9,
+        initial=0.05,
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+    )
+    speed = forms.FloatField(
+        label="Times the expected speed",
+        min_value=0.01,
+        max_value=100,
+        initial=1.0,
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+    )
     seed = forms.IntegerField(
         label="Seed", min_value=0, max_value=2**53, initial=0, widget=UnfoldAdminIntegerFieldWidget
     )

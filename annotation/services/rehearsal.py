@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -31,12 +31,49 @@ from judgments.owners import new_owner, owner_lives
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
-ACCURACY = (0.75, 0.95)  # range of the careful workers' chances to be right
-DROP_OUT = 0.05  # chance that a worker returns a HIT instead of answering it
+APART = 0.1  # careful workers' chances to be right lie within so much of the crowd's accuracy
 SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 # how good a caption is on the scale of grades: a person's for the image, a machine's for it, one of another image
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
 SPAMMER_SPEED = 0.2  # a spammer's seconds as a share of a careful worker's
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Who answers in a rehearsal.
+
+    Attributes:
+        workers: how many; more are brought in where a HIT needs more different people.
+        spammers: share of them who answer at random, without looking.
+        accuracy: mean chance of the others to be right.
+        drop_outs: chance that a HIT is returned instead of answered.
+        speed: how many times as fast as the design's seconds per unit.
+        seed: of every draw.
+    """
+
+    workers: int = 20
+    spammers: float = 0.1
+    accuracy: float = 0.85
+    drop_outs: float = 0.05
+    speed: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no crowd."""
+        wrong = [
+            f"{name} is {value:g}; expected {expected}"
+            for name, value, expected, right in (
+                ("workers", self.workers, "1 to 100,000", 1 <= self.workers <= 100_000),
+                ("spammers", self.spammers, "a share from 0 to 1", 0 <= self.spammers <= 1),
+                ("accuracy", self.accuracy, "a chance from 0 to 1", 0 <= self.accuracy <= 1),
+                ("drop_outs", self.drop_outs, "a chance from 0 to 0.9", 0 <= self.drop_outs <= 0.9),
+                ("speed", self.speed, "more than 0, at most 100", 0 < self.speed <= 100),
+                ("seed", self.seed, "0 or more", self.seed >= 0),
+            )
+            if not right
+        ]
+        if wrong:
+            raise WrongState(f"The rehearsal was not begun: {'; '.join(wrong)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,44 +116,27 @@ class Person:
     seconds: float
 
 
-def rehearse(
-    *,
-    study: Study,
-    workers: int = 20,
-    spammers: float = 0.1,
-    seed: int = 0,
-    progress: Progress = no_progress,
-) -> RehearsalReport:
+def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
     """Fill every HIT of the study with simulated answers; going on where an earlier run was stopped.
-
-    Args:
-        workers: size of the crowd; more are brought in where a HIT needs more different people.
-        spammers: share of them who answer at random, from 0 to 1.
 
     Raises:
         WrongState: no HITs; people's judgments are there; or the study was or is being rehearsed by another crowd,
             whose truths these answers would be held against.
     """
-    if workers < 1 or not 0 <= spammers <= 1:
-        raise WrongState(
-            f"A rehearsal needs at least one worker and a share of spammers from 0 to 1; "
-            f"found {workers} and {spammers:g}."
-        )
-    crowd = {"workers": workers, "spammers": spammers, "seed": seed}
     _begin(study, crowd)
     try:
-        people = _crowd(study, workers, spammers, seed)
-        truth = _truths(study, seed)
-        _answer_all(study, people, truth, seed, progress)
+        people = _people(study, crowd)
+        truth = _truths(study, crowd.seed)
+        _answer_all(study, people, truth, crowd, progress)
     except BaseException:
         _end(study, crowd, state=Study.State.OPEN)  # whoever calls again goes on
         raise
     _end(study, crowd, state=Study.State.CLOSED)
-    return _report(study, people, truth, seed)
+    return _report(study, people, truth, crowd.seed)
 
 
 @transaction.atomic
-def _begin(study: Study, crowd: dict[str, Any]) -> None:
+def _begin(study: Study, crowd: Crowd) -> None:
     """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers."""
     expire_overdue(study=study)
     locked = Study.objects.select_for_update().get(pk=study.pk)
@@ -130,13 +150,13 @@ def _begin(study: Study, crowd: dict[str, Any]) -> None:
     before = locked.notes.get("rehearsal", {})
     if before.get("owner") and owner_lives(before["owner"]):
         raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.")
-    if before and {name: before[name] for name in crowd} != crowd:
-        said = ", ".join(f"{name} {before[name]:g}" for name in crowd)
+    if before and {name: before[name] for name in asdict(crowd)} != asdict(crowd):
+        said = ", ".join(f"{name} {before[name]:g}" for name in asdict(crowd))
         raise WrongState(
             f"Study {study.slug!r} was rehearsed with {said}; say the same to go on, "
             "or duplicate it and rehearse the copy."
         )
-    locked.notes = {**locked.notes, "rehearsal": {**crowd, "owner": new_owner()}}
+    locked.notes = {**locked.notes, "rehearsal": {**asdict(crowd), "owner": new_owner()}}
     locked.simulated, locked.state = True, Study.State.OPEN
     locked.opened_at = locked.opened_at or timezone.now()
     locked.save(update_fields=["notes", "simulated", "state", "opened_at"])
@@ -144,27 +164,28 @@ def _begin(study: Study, crowd: dict[str, Any]) -> None:
 
 
 @transaction.atomic
-def _end(study: Study, crowd: dict[str, Any], *, state: Study.State) -> None:
+def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
     """Let go of the study; a rehearsal that was killed leaves its owner's name, and a dead owner holds nothing."""
     locked = Study.objects.select_for_update().get(pk=study.pk)
-    locked.notes = {**locked.notes, "rehearsal": crowd}
+    locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.state = state
     locked.closed_at = timezone.now() if state == Study.State.CLOSED else None
     locked.save(update_fields=["notes", "state", "closed_at"])
     study.refresh_from_db()
 
 
-def _crowd(study: Study, count: int, spammers: float, seed: int) -> list[Person]:
+def _people(study: Study, crowd: Crowd) -> list[Person]:
     """The workers, enough of them that each HIT finds as many different ones as it needs (and a drop-out's
     replacement)."""
     most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
-    total = max(count, most + 2)
-    rng = rng_for(seed, "rehearsal crowd")
-    careless = set(rng.permutation(total)[: round(spammers * total)].tolist())
-    base = design_of(study).seconds_per_unit
+    total = max(crowd.workers, most + 2)
+    rng = rng_for(crowd.seed, "rehearsal crowd")
+    careless = set(rng.permutation(total)[: round(crowd.spammers * total)].tolist())
+    base = design_of(study).seconds_per_unit / crowd.speed
     people = []
     for number in range(total):
-        accuracy, speed = float(rng.uniform(*ACCURACY)), float(rng.lognormal(0.0, SPREAD))
+        accuracy = crowd.accuracy + float(rng.uniform(-APART, APART))
+        pace = float(rng.lognormal(0.0, SPREAD))
         spams = number in careless
         worker, _ = Worker.objects.get_or_create(
             study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
@@ -175,8 +196,8 @@ def _crowd(study: Study, count: int, spammers: float, seed: int) -> list[Person]
         people.append(
             Person(
                 worker=worker,
-                accuracy=None if spams else accuracy,
-                seconds=base * (SPAMMER_SPEED if spams else speed),
+                accuracy=None if spams else min(max(accuracy, 0.0), 1.0),
+                seconds=base * (SPAMMER_SPEED if spams else pace),
             )
         )
     return people
@@ -210,11 +231,11 @@ def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> 
 
 
 def _answer_all(
-    study: Study, people: list[Person], truth: dict[int, Any], seed: int, progress: Progress
+    study: Study, people: list[Person], truth: dict[int, Any], crowd: Crowd, progress: Progress
 ) -> None:
     """Workers take turns until nobody finds work any more."""
     total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
-    rng = rng_for(seed, "rehearsal turns")
+    rng = rng_for(crowd.seed, "rehearsal turns")
     waiting = list(people)
     done = Assignment.objects.filter(study=study).finished().count()
     while waiting:
@@ -224,10 +245,10 @@ def _answer_all(
             waiting.remove(person)
             continue
         try:
-            if rng.random() < DROP_OUT:
+            if rng.random() < crowd.drop_outs:
                 return_assignment(assignment=claim.assignment)
                 continue
-            _answer(claim.assignment, person, truth, seed)
+            _answer(claim.assignment, person, truth, crowd.seed)
         except AlreadyEnded:  # only another process can have ended what this worker holds
             raise WrongState(
                 f"Study {study.slug!r} is rehearsed by another process at the same time; rehearse a copy instead."

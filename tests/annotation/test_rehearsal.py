@@ -11,7 +11,7 @@ from annotation.models import Assignment, Judgment, Worker
 from annotation.services.claims import claim_assignment
 from annotation.services.crowd import open_study
 from annotation.services.joining import join_study
-from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsal import Crowd, RehearsalReport, rehearse
 from judgments.errors import WrongState
 from judgments.models import Study
 from judgments.services.generation import generate_hits
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
 def test_every_hit_is_filled_and_everything_is_marked(protocol: str) -> None:
     study = make_study(protocol)
-    report = rehearse(study=study, workers=6, spammers=0.0, seed=1)
+    report = rehearse(study=study, crowd=Crowd(workers=6, spammers=0.0, seed=1))
     study.refresh_from_db()
     assert (study.simulated, study.state) == (True, "closed")
     for hit in study.hits.all():
@@ -42,8 +42,10 @@ def test_careful_workers_recover_the_truth_and_spammers_spoil_it() -> None:
         "judgments_per_unit": 7,
         "sampling": {"pairs": {"HC": 12, "HI": 12, "MM": 6}, "references": 2},
     }
-    careful = rehearse(study=make_study("triplet", **size), workers=9, spammers=0.0, seed=1)
-    spoiled = rehearse(study=make_study("triplet", name="Spoiled", **size), workers=9, spammers=1.0, seed=1)
+    careful = rehearse(study=make_study("triplet", **size), crowd=Crowd(workers=9, spammers=0.0, seed=1))
+    spoiled = rehearse(
+        study=make_study("triplet", name="Spoiled", **size), crowd=Crowd(workers=9, spammers=1.0, seed=1)
+    )
     assert careful.recovered > 0.9
     assert careful.controls_careful is not None
     assert careful.controls_careful > 0.7
@@ -57,7 +59,7 @@ def test_the_same_seed_gives_the_same_answers() -> None:
     generate_hits(study=copy)
     answers = []
     for one in (study, copy):
-        rehearse(study=one, workers=5, spammers=0.2, seed=4)
+        rehearse(study=one, crowd=Crowd(workers=5, spammers=0.2, seed=4))
         rows = Judgment.objects.of_study(one).values_list("unit__key", "assignment__worker__name", "value")
         answers.append(sorted(rows))
     assert answers[0] == answers[1]
@@ -74,8 +76,8 @@ def test_a_rehearsal_that_was_stopped_goes_on() -> None:
             raise Stopped
 
     with pytest.raises(Stopped):
-        rehearse(study=study, workers=5, seed=1, progress=stop)
-    report = rehearse(study=study, workers=5, seed=1)
+        rehearse(study=study, crowd=Crowd(workers=5, seed=1), progress=stop)
+    report = rehearse(study=study, crowd=Crowd(workers=5, seed=1))
     assert report.hits == study.hits.count()
     assert Judgment.objects.of_study(study).count() == report.judgments
 
@@ -85,12 +87,14 @@ def test_two_crowds_never_mix_their_answers() -> None:
 
     def meanwhile(share: float, words: str) -> None:
         with pytest.raises(WrongState, match="is being rehearsed at this moment"):
-            rehearse(study=Study.objects.get(), workers=5, seed=1)
+            rehearse(study=Study.objects.get(), crowd=Crowd(workers=5, seed=1))
 
-    rehearse(study=study, workers=5, seed=1, progress=meanwhile)
-    with pytest.raises(WrongState, match=r"was rehearsed with workers 5, spammers 0\.1, seed 1"):
-        rehearse(study=study, workers=5, seed=2)
-    again = rehearse(study=study, workers=5, seed=1)
+    rehearse(study=study, crowd=Crowd(workers=5, seed=1), progress=meanwhile)
+    with pytest.raises(
+        WrongState, match=r"was rehearsed with workers 5, spammers 0\.1, accuracy 0\.85, .*seed 1"
+    ):
+        rehearse(study=study, crowd=Crowd(workers=5, seed=2))
+    again = rehearse(study=study, crowd=Crowd(workers=5, seed=1))
     assert again.judgments == Judgment.objects.of_study(study).count()
 
 
@@ -99,7 +103,7 @@ def test_people_who_left_long_ago_do_not_stand_in_the_way() -> None:
     worker, _ = make_worker(study)
     claim_assignment(study=study, worker=worker)
     Assignment.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
-    assert rehearse(study=study, workers=4).hits == study.hits.count()
+    assert rehearse(study=study, crowd=Crowd(workers=4)).hits == study.hits.count()
 
 
 def test_a_study_with_people_s_judgments_is_refused() -> None:
@@ -107,7 +111,7 @@ def test_a_study_with_people_s_judgments_is_refused() -> None:
     worker, _ = make_worker(study)
     claim_assignment(study=study, worker=worker)
     with pytest.raises(WrongState, match="judgments of people"):
-        rehearse(study=study)
+        rehearse(study=study, crowd=Crowd())
     assert not Assignment.objects.filter(simulated=True).exists()
     study.refresh_from_db()
     assert not study.simulated
@@ -115,12 +119,12 @@ def test_a_study_with_people_s_judgments_is_refused() -> None:
 
 def test_a_draft_is_refused() -> None:
     with pytest.raises(WrongState, match="generate them first"):
-        rehearse(study=make_study(opened=False))
+        rehearse(study=make_study(opened=False), crowd=Crowd())
 
 
 def test_people_cannot_join_a_rehearsed_study_and_it_cannot_be_opened() -> None:
     study = make_study()
-    rehearse(study=study, workers=4)
+    rehearse(study=study, crowd=Crowd(workers=4))
     with pytest.raises(JoinRefused):
         join_study(study=study, name="somebody")
     with pytest.raises(WrongState, match="open the copy to people"):
@@ -139,4 +143,34 @@ def test_a_person_who_joined_before_gets_no_work_of_a_rehearsal() -> None:
         raise Met
 
     with pytest.raises(Met):
-        rehearse(study=study, workers=5, progress=meet)
+        rehearse(study=study, crowd=Crowd(workers=5), progress=meet)
+
+
+def test_the_crowd_is_as_accurate_as_fast_and_as_faithful_as_was_asked() -> None:
+    def rehearsed(name: str, **crowd: Any) -> RehearsalReport:
+        study = make_study("triplet", name=name, judgments_per_unit=5)
+        return rehearse(study=study, crowd=Crowd(workers=9, spammers=0.0, seed=1, **crowd))
+
+    perfect = rehearsed("Perfect", accuracy=1.0, drop_outs=0.0)
+    guessing = rehearsed("Guessing", accuracy=0.5, drop_outs=0.5)
+    fast = rehearsed("Fast", speed=4.0, drop_outs=0.0)
+    assert perfect.controls_careful is not None
+    assert guessing.controls_careful is not None
+    assert perfect.controls_careful > 0.85 > guessing.controls_careful
+    assert perfect.returned == 0 < guessing.returned
+    assert fast.hours < perfect.hours / 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"workers": 0}, "workers is 0; expected 1 to 100,000"),
+        ({"spammers": 1.5}, r"spammers is 1\.5; expected a share from 0 to 1"),
+        ({"accuracy": -1.0}, "accuracy is -1; expected a chance from 0 to 1"),
+        ({"drop_outs": 1.0}, r"drop_outs is 1; expected a chance from 0 to 0\.9"),
+        ({"speed": 0.0}, "speed is 0; expected more than 0"),
+    ],
+)
+def test_what_is_no_crowd_is_refused_by_name(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(WrongState, match=sentence):
+        Crowd(**wrong)

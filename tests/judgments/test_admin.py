@@ -267,7 +267,8 @@ class TestFromDraftToOpen:
         self, designer: Client
     ) -> None:
         study = make_study()
-        designer.post(do(study, "rehearse"), {"workers": 6, "spammers": 0.2, "seed": 1})
+        crowd = {"workers": 6, "spammers": 0.2, "accuracy": 0.9, "drop_outs": 0.05, "speed": 1, "seed": 1}
+        designer.post(do(study, "rehearse"), crowd)
         run_job(Job.objects.get(kind="rehearse").pk)
         study.refresh_from_db()
         copy = Study.objects.exclude(pk=study.pk).get()

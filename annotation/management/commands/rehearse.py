@@ -1,9 +1,10 @@
 """Try a design with a simulated crowd."""
 
 from argparse import ArgumentParser
+from dataclasses import fields
 from typing import Any
 
-from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsal import Crowd, rehearse
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.services.studies import find_study
 
@@ -17,18 +18,44 @@ class Command(QuorumCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What the command takes (docs/commands.md)."""
         parser.add_argument("study")
-        parser.add_argument("--workers", type=int, default=20)
-        parser.add_argument("--spammers", type=float, default=0.1, help="share of them, 0 to 1")
-        parser.add_argument("--seed", type=int, default=0)
+        usual = Crowd()
+        parser.add_argument("--workers", type=int, default=usual.workers, help="default %(default)s")
+        parser.add_argument(
+            "--spammers",
+            type=float,
+            default=usual.spammers,
+            metavar="SHARE",
+            help="share of them who answer at random (default %(default)s)",
+        )
+        parser.add_argument(
+            "--accuracy",
+            type=float,
+            default=usual.accuracy,
+            metavar="CHANCE",
+            help="mean chance of the others to be right (default %(default)s)",
+        )
+        parser.add_argument(
+            "--drop-outs",
+            type=float,
+            default=usual.drop_outs,
+            metavar="CHANCE",
+            help="chance that a HIT is returned (default %(default)s)",
+        )
+        parser.add_argument(
+            "--speed",
+            type=float,
+            default=usual.speed,
+            metavar="TIMES",
+            help="times the speed that the design expects (default %(default)s)",
+        )
+        parser.add_argument("--seed", type=int, default=usual.seed, help="default %(default)s")  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Rehearse and say how well the known truth was recovered."""
         with progress_bar() as progress:
             report = rehearse(
                 study=find_study(options["study"]),
-                workers=options["workers"],
-                spammers=options["spammers"],
-                seed=options["seed"],
+                crowd=Crowd(**{field.name: options[field.name] for field in fields(Crowd)}),
                 progress=progress,
             )
         self.say(
