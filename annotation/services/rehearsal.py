@@ -124,14 +124,14 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
             whose truths these answers would be held against.
     """
     _begin(study, crowd)
+    reached = Study.State.OPEN  # where it is cut off, whoever calls again goes on
     try:
         people = _people(study, crowd)
         truth = _truths(study, crowd.seed)
         _answer_all(study, people, truth, crowd, progress)
-    except BaseException:
-        _end(study, crowd, state=Study.State.OPEN)  # whoever calls again goes on
-        raise
-    _end(study, crowd, state=Study.State.CLOSED)
+        reached = Study.State.CLOSED
+    finally:
+        _end(study, crowd, state=reached)
     return _report(study, people, truth, crowd.seed)
 
 
