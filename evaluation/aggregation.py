@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from annotation.quality import ControlRecord
 from evaluation.provenance import plain
-from evaluation.quality import ControlRecord
 from evaluation.records import Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments

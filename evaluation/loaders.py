@@ -16,8 +16,8 @@ import numpy as np
 from django.db.models import Count
 
 from annotation.models import Assignment, Judgment, Worker
+from annotation.quality import ControlRecord, control_records
 from evaluation.provenance import DataHash
-from evaluation.quality import ControlRecord, control_records
 from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Study, Unit

@@ -8,6 +8,7 @@ study that holds people's judgments is refused.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -21,6 +22,7 @@ from annotation.errors import AlreadyEnded
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import LIVE
 from annotation.presentation import Place, places_of
+from annotation.quality import control_records
 from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.services.submissions import submit_assignment
 from judgments.draws import rng_for
@@ -87,7 +89,8 @@ class RehearsalReport:
         returned: assignments that drop-outs gave back.
         hours: simulated working time of all workers.
         units: judged units with at least one answer.
-        recovered: share of them whose consensus (of all answers) is the truth; graded: nearest grade.
+        recovered: share of them whose consensus is the truth; of used answers alone, as in ``aggregate``. Graded: the
+            grade nearest to the mean, a half going down.
         undecided: share of them that ended in a tie.
         controls_careful, controls_spammers: share of control items got right; None where none was seen.
         seed: of the crowd.
@@ -150,8 +153,8 @@ def _begin(study: Study, crowd: Crowd) -> None:
     before = locked.notes.get("rehearsal", {})
     if before.get("owner") and owner_lives(before["owner"]):
         raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.")
-    if before and {name: before[name] for name in asdict(crowd)} != asdict(crowd):
-        said = ", ".join(f"{name} {before[name]:g}" for name in asdict(crowd))
+    if before and {name: before.get(name) for name in asdict(crowd)} != asdict(crowd):
+        said = ", ".join(f"{name} {before[name]:g}" for name in asdict(crowd) if name in before)
         raise WrongState(
             f"Study {study.slug!r} was rehearsed with {said}; say the same to go on, "
             "or duplicate it and rehearse the copy."
@@ -288,8 +291,8 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
     kind = KINDS[study.protocol]
     people = list(people)
     careless = {person.worker.pk for person in people if person.accuracy is None}
-    units: list[int] = []
-    values: list[int] = []
+    answers: list[tuple[int, int, int]] = []
+    checks: list[tuple[int, int | None, Any]] = []
     seen: Counter[bool] = Counter()
     right: Counter[bool] = Counter()
     seconds = 0.0
@@ -305,13 +308,18 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
         if control:
             seen[worker in careless] += 1
             right[worker in careless] += kind.is_right(value, truth[unit])
+            checks.append((worker, value, truth[unit]))
         else:
-            units.append(unit)
-            values.append(value)
-    found = kind.consensus(units, values) if units else {}
+            answers.append((unit, worker, value))
+    threshold = design_of(study).controls.threshold
+    records = control_records(checks, threshold=threshold, is_right=kind.is_right)
+    used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
+    found = kind.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
     recovered = sum(
-        one.value is not None and kind.is_right(round(one.value), truth[unit]) for unit, one in found.items()
+        one.value is not None and kind.is_right(math.ceil(one.value - 0.5), truth[unit])
+        for unit, one in found.items()
     )
+    judged = len({unit for unit, _, _ in answers})
     return RehearsalReport(
         workers=len(people),
         spammers=len(careless),
@@ -319,9 +327,9 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
         judgments=count,
         returned=Assignment.objects.filter(study=study, state=Assignment.State.RETURNED).count(),
         hours=seconds / 3600,
-        units=len(found),
-        recovered=recovered / len(found) if found else float("nan"),
-        undecided=sum(one.tie for one in found.values()) / len(found) if found else float("nan"),
+        units=judged,
+        recovered=recovered / judged if judged else float("nan"),
+        undecided=sum(one.tie for one in found.values()) / judged if judged else float("nan"),
         controls_careful=right[False] / seen[False] if seen[False] else None,
         controls_spammers=right[True] / seen[True] if seen[True] else None,
         seed=seed,

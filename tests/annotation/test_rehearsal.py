@@ -12,6 +12,7 @@ from annotation.services.claims import claim_assignment
 from annotation.services.crowd import open_study
 from annotation.services.joining import join_study
 from annotation.services.rehearsal import Crowd, RehearsalReport, rehearse
+from evaluation.services.aggregation import aggregate_study
 from judgments.errors import WrongState
 from judgments.models import Study
 from judgments.services.generation import generate_hits
@@ -51,6 +52,19 @@ def test_careful_workers_recover_the_truth_and_spammers_spoil_it() -> None:
     assert careful.controls_careful > 0.7
     assert spoiled.recovered < 0.75
     assert spoiled.controls_careful is None
+
+
+def test_a_rehearsal_speaks_of_the_consensus_that_aggregate_finds() -> None:
+    pairs = {"pairs": {"HC": 12, "HI": 12, "MM": 6}, "references": 2}
+    study = make_study("triplet", judgments_per_unit=5, sampling=pairs)
+    report = rehearse(study=study, crowd=Crowd(workers=12, spammers=0.5, seed=1))
+    found = aggregate_study(study=study)
+    assert not all(worker["used"] for worker in found["workers"])
+    ties = sum(unit["tie"] for unit in found["units"])
+    assert ties > 0  # five answers never tie, so some were set aside
+    assert report.units == len(found["units"])
+    assert report.undecided == pytest.approx(ties / report.units)
+    assert report.recovered <= 1 - report.undecided
 
 
 def test_the_same_seed_gives_the_same_answers() -> None:

@@ -65,7 +65,7 @@ class Command(QuorumCommand):
         )
         self.say(
             f"The known truth was recovered on {report.recovered:.1%} of {report.units:,} units "
-            f"({report.undecided:.1%} ended in a tie)."
+            f"({report.undecided:.1%} ended in a tie), without workers who failed their control items."
         )
         if report.controls_careful is not None:
             spammed = "none seen" if report.controls_spammers is None else f"{report.controls_spammers:.0%}"
