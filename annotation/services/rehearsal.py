@@ -188,7 +188,7 @@ def _people(study: Study, crowd: Crowd) -> list[Person]:
     people = []
     for number in range(total):
         accuracy = crowd.accuracy + float(rng.uniform(-APART, APART))
-        pace = float(rng.lognormal(0.0, SPREAD))
+        pace = _pace(rng)
         spams = number in careless
         worker, _ = Worker.objects.get_or_create(
             study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
@@ -260,6 +260,11 @@ def _answer_all(
         progress(done / total, f"{done:,} of {total:,} pages of work")
 
 
+def _pace(rng: np.random.Generator) -> float:
+    """A factor on seconds: lognormal, and 1 on average, so that a careful crowd takes the hours that the plan says."""
+    return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))
+
+
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
     """Submit one HIT, with the time it would have taken."""
     hit = assignment.hit
@@ -268,7 +273,7 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     answers = []
     for place in places_of(assignment):
         value = _value(kind, place, person, truth[place.unit.pk], rng)
-        seconds = max(0.3, float(rng.lognormal(np.log(person.seconds), SPREAD)))
+        seconds = max(0.3, person.seconds * _pace(rng))
         answers.append({"position": place.position, "value": value, "seconds": round(seconds, 1)})
     submit_assignment(assignment=assignment, answers=answers)
 

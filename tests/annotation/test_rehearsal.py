@@ -15,8 +15,8 @@ from annotation.services.rehearsal import Crowd, RehearsalReport, rehearse
 from evaluation.services.aggregation import aggregate_study
 from judgments.errors import WrongState
 from judgments.models import Study
-from judgments.services.generation import generate_hits
-from judgments.services.studies import duplicate_study
+from judgments.services.generation import generate_hits, plan_study
+from judgments.services.studies import design_of, duplicate_study
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -188,3 +188,12 @@ def test_the_crowd_is_as_accurate_as_fast_and_as_faithful_as_was_asked() -> None
 def test_what_is_no_crowd_is_refused_by_name(wrong: dict[str, Any], sentence: str) -> None:
     with pytest.raises(WrongState, match=sentence):
         Crowd(**wrong)
+
+
+def test_a_careful_crowd_takes_about_the_hours_that_the_plan_says() -> None:
+    study = make_study("pairwise", units_per_hit=2, sampling={"pairs": {"HC": 30, "HI": 20, "MM": 6}})
+    crowd = Crowd(workers=100, spammers=0.0, drop_outs=0.0, seed=2)
+    plan = plan_study(design_of(study), study.dataset)
+    report = rehearse(study=study, crowd=crowd)
+    assert report.judgments == plan.judgments
+    assert report.hours == pytest.approx(plan.hours, rel=0.1)
