@@ -51,7 +51,8 @@ def control_dealer(
     deck = ControlDeck(usable, rng)
 
     def deal(number: int, page: Sequence[Group]) -> list[Group]:
-        return [make(f"{number}.{index}", deck.deal(), usable) for index in range(per_hit)]
+        dealt = deck.deal(per_hit)
+        return [make(f"{number}.{index}", image, usable) for index, image in enumerate(dealt)]
 
     return deal
 
@@ -92,11 +93,16 @@ class ControlDeck:
         self._rng = rng
         self._left: list[Image] = []
 
-    def deal(self) -> Image:
-        """The next control image."""
-        if not self._left:
-            self._left = shuffled(self._images, self._rng)
-        return self._left.pop()
+    def deal(self, count: int) -> list[Image]:
+        """The control images of a page: the next ``count``, none of them twice while there are others."""
+        page: list[Image] = []
+        for _ in range(count):
+            names = {image.name for image in page}
+            if all(image.name in names for image in self._left):
+                self._left = shuffled(self._images, self._rng) + self._left  # dealt from the end
+            fresh = [place for place, image in enumerate(self._left) if image.name not in names]
+            page.append(self._left.pop(fresh[-1] if fresh else -1))
+        return page
 
 
 def right_caption_count(image: Image, group_size: int, rng: np.random.Generator) -> int:
