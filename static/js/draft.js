@@ -150,8 +150,8 @@ function start() {
   early.forEach((step) => notice(step, false));
   if (early.length) changed();
   window.addEventListener("online", () => soon(0));
-  // on the way out nothing waits for its turn
-  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") soon(0); });
+  // on the way out nothing waits for its turn, and a timer would not go off any more
+  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden" && !form.dataset.sent) send(); });
 
   const words = document.querySelector("[data-left-words]");
   const end = performance.now() + Number(form.dataset.left) * 1000;

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.installations import Installation
+from tests.installations import Installation, until
 
 KINDS = ("triplet", "pairwise", "relevance", "graded")
 
@@ -196,6 +196,22 @@ def test_answers_outlast_a_lost_connection_and_a_reload(page: Page, site: Instal
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     page.get_by_role("button", name="Back").click()
     expect(page.locator("[data-step]:visible input").nth(1)).to_be_checked()
+
+
+def test_answers_given_just_before_leaving_the_page_are_saved(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "leaver")
+    page.keyboard.press("1")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.keyboard.press("Enter")
+    page.keyboard.press("2")  # so soon after the first that it waits for its turn
+    page.goto(site.url)
+    page.evaluate("localStorage.clear()")
+    query = "len(Assignment.objects.get(worker__name='leaver').answers)"
+    until(
+        lambda: site.python(f"from annotation.models import Assignment; print({query})") == "2",
+        seconds=10,
+        what="the second answer on the server",
+    )
 
 
 def test_a_picture_that_cannot_be_loaded_says_so_and_can_be_reported(page: Page, site: Installation) -> None:
