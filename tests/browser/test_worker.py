@@ -214,6 +214,33 @@ def test_answers_given_just_before_leaving_the_page_are_saved(page: Page, site: 
     )
 
 
+def test_submitting_without_a_connection_keeps_the_page(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "submits-offline")
+    page.context.set_offline(True)
+    for number in range(4):
+        page.locator("[data-step]:visible .choice").nth(number % 2).click()
+        page.keyboard.press("Enter")
+    expect(page.locator("[data-state]")).to_contain_text("No connection")
+    page.context.set_offline(False)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    assert len(stored(site, "submits-offline")) == 4
+
+
+def test_a_stopped_submission_can_be_tried_again(page: Page, site: Installation) -> None:
+    page.clock.install()
+    join(page, site, "triplet", "stopped")
+    page.route("**/submit/", lambda route: route.fulfill(status=204))  # the browser stays where it is
+    for _ in range(4):
+        page.keyboard.press("1")
+        page.keyboard.press("Enter")
+    expect(page.locator("[data-state]")).to_have_text("Submitting")
+    page.unroute("**/submit/")
+    page.clock.run_for(11_000)
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+
+
 def test_a_picture_that_cannot_be_loaded_says_so_and_can_be_reported(page: Page, site: Installation) -> None:
     page.route("**/pictures/**", lambda route: route.fulfill(status=404))
     join(page, site, "pairwise", "no-picture")
