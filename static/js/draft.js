@@ -158,11 +158,13 @@ function start() {
   function tell() {
     const minutes = Math.floor((end - performance.now()) / 60000);
     const hours = Math.floor(minutes / 60);
+    words.toggleAttribute("data-soon", minutes < 5);  // small screens show the time only then
     if (end <= performance.now()) words.textContent = "The time is over";
     else if (minutes < 1) words.textContent = "less than a minute left";
     else if (minutes >= 2880) words.textContent = `${Math.floor(minutes / 1440)} days left`;
     else words.textContent = `${hours ? `${hours} h ` : ""}${hours && !(minutes % 60) ? "" : `${minutes % 60} min `}left`;
   }
+  tell();
   setInterval(tell, 15000);
 }
 

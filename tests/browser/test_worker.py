@@ -241,6 +241,24 @@ def test_a_stopped_submission_can_be_tried_again(page: Page, site: Installation)
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
 
 
+def test_a_phone_shows_the_time_once_little_is_left(browser: Browser, site: Installation) -> None:
+    context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    join(page, site, "triplet", "hurry")
+    left = page.locator("[data-left-words]")
+    expect(left).to_be_hidden()
+    site.python(
+        "from datetime import timedelta; from django.utils import timezone; "
+        "from annotation.models import Assignment; Assignment.objects.filter(worker__name='hurry')"
+        ".update(expires_at=timezone.now() + timedelta(seconds=50))"
+    )
+    page.reload()
+    expect(left).to_have_text("less than a minute left")
+    expect(left).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
+
+
 def test_a_picture_that_cannot_be_loaded_says_so_and_can_be_reported(page: Page, site: Installation) -> None:
     page.route("**/pictures/**", lambda route: route.fulfill(status=404))
     join(page, site, "pairwise", "no-picture")
