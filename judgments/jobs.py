@@ -19,7 +19,7 @@ from typing import Any, Protocol
 from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import OperationalError, connection, transaction
+from django.db import InterfaceError, OperationalError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 from django.utils.module_loading import import_string
@@ -193,8 +193,9 @@ class _Heart(threading.Thread):
     def _write(self, share: float, words: str) -> bool:
         try:
             self.run_._mine().update(progress=share, words=words, heartbeat=timezone.now())
-        except OperationalError as error:
+        except (OperationalError, InterfaceError) as error:
             log.debug("No progress written for job %s: %s", self.run_.job_id, error)
+            connection.close()  # a connection that was cut never comes back by itself
             return False
         return True
 
@@ -209,22 +210,28 @@ def run_job(job_id: int) -> bool:
 
     Raises what the handler raises, unless it is one of Quorum's own named errors (they go to the row).
     """
-    run = _claim(job_id)
-    if run is None:
-        return False
-    with run:
-        if run.kind not in _handlers:
-            raise UnknownJobKind(f"This worker knows no job kind {run.kind!r}: it may be of another version.")
-        handler: Callable[..., dict[str, Any] | None] = import_string(_handlers[run.kind])
-        result = handler(run, **run.args)
-        if not run.finished:
-            with run.commit() as stored:
-                stored.update(result or {})
+    owner = owners.new_owner()
+    try:
+        run = _claim(job_id, owner)
+        if run is None:
+            return False
+        with run:
+            if run.kind not in _handlers:
+                raise UnknownJobKind(
+                    f"This worker knows no job kind {run.kind!r}: it may be of another version."
+                )
+            handler: Callable[..., dict[str, Any] | None] = import_string(_handlers[run.kind])
+            result = handler(run, **run.args)
+            if not run.finished:
+                with run.commit() as stored:
+                    stored.update(result or {})
+    finally:
+        owners.let_go(owner)  # a database that is away could not be told; the sweep finds the row
     return run.finished
 
 
-def _claim(job_id: int) -> Run | None:
-    owner, now = owners.new_owner(), timezone.now()
+def _claim(job_id: int, owner: str) -> Run | None:
+    now = timezone.now()
     changed = Job.objects.filter(pk=job_id, state=Job.State.QUEUED).update(
         state=Job.State.RUNNING, owner=owner, attempts=F("attempts") + 1, heartbeat=now, started_at=now
     )

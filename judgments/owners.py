@@ -6,20 +6,39 @@ import socket
 from pathlib import Path
 
 _PROC = Path("/proc")
+_held: set[str] = (
+    set()
+)  # names this process works under: it may live on after it lost the database, and a hold
 
 
 def new_owner() -> str:
     """A name for this process's hold, unlike any other: host, process room, id, start, and a random word."""
-    pid = os.getpid()
-    return f"{_place()}|{pid}|{_started(pid) or ''}|{secrets.token_hex(4)}"
+    owner = f"{_this_process()}|{secrets.token_hex(4)}"
+    _held.add(owner)
+    return owner
+
+
+def let_go(owner: str) -> None:
+    """This process no longer works under `owner`, whether or not it could write that down."""
+    _held.discard(owner)
 
 
 def owner_lives(owner: str) -> bool | None:
-    """Whether the process that took `owner` lives; None when it ran where this process cannot look."""
+    """Whether the process that took `owner` lives; None when it ran where this process cannot look.
+
+    Of its own names a process knows more: those it let go are dead.
+    """
+    if owner.rpartition("|")[0] == _this_process():
+        return owner in _held
     place, pid, started, _ = owner.rsplit("|", 3)
     if place != _place():
         return None
     return _started(int(pid)) == (started or None) if _PROC.exists() else _exists(int(pid))
+
+
+def _this_process() -> str:
+    pid = os.getpid()
+    return f"{_place()}|{pid}|{_started(pid) or ''}"
 
 
 def _place() -> str:

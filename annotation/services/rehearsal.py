@@ -29,7 +29,7 @@ from judgments.draws import rng_for
 from judgments.errors import WrongState
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Caption, Output, Study, System, Unit
-from judgments.owners import new_owner, owner_lives
+from judgments.owners import let_go, new_owner, owner_lives
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
@@ -126,7 +126,7 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
         WrongState: no HITs; people's judgments are there; or the study was or is being rehearsed by another crowd,
             whose truths these answers would be held against.
     """
-    _begin(study, crowd)
+    owner = _begin(study, crowd)
     reached = Study.State.OPEN  # where it is cut off, whoever calls again goes on
     try:
         people = _people(study, crowd)
@@ -134,13 +134,15 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
         _answer_all(study, people, truth, crowd, progress)
         reached = Study.State.CLOSED
     finally:
+        let_go(owner)
         _end(study, crowd, state=reached)
     return _report(study, people, truth, crowd.seed)
 
 
 @transaction.atomic
-def _begin(study: Study, crowd: Crowd) -> None:
-    """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers."""
+def _begin(study: Study, crowd: Crowd) -> str:
+    """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers; the
+    name it is held under."""
     expire_overdue(study=study)
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
@@ -159,11 +161,13 @@ def _begin(study: Study, crowd: Crowd) -> None:
             f"Study {study.slug!r} was rehearsed with {said}; say the same to go on, "
             "or duplicate it and rehearse the copy."
         )
-    locked.notes = {**locked.notes, "rehearsal": {**asdict(crowd), "owner": new_owner()}}
+    owner = new_owner()
+    locked.notes = {**locked.notes, "rehearsal": {**asdict(crowd), "owner": owner}}
     locked.simulated, locked.state = True, Study.State.OPEN
     locked.opened_at = locked.opened_at or timezone.now()
     locked.save(update_fields=["notes", "simulated", "state", "opened_at"])
     study.refresh_from_db()
+    return owner
 
 
 @transaction.atomic

@@ -150,19 +150,21 @@ function start() {
   early.forEach((step) => notice(step, false));
   if (early.length) changed();
   window.addEventListener("online", () => soon(0));
-  // on the way out nothing waits for its turn
-  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") soon(0); });
+  // on the way out nothing waits for its turn, and a timer would not go off any more
+  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden" && !form.dataset.sent) send(); });
 
   const words = document.querySelector("[data-left-words]");
   const end = performance.now() + Number(form.dataset.left) * 1000;
   function tell() {
     const minutes = Math.floor((end - performance.now()) / 60000);
     const hours = Math.floor(minutes / 60);
+    words.toggleAttribute("data-soon", minutes < 5);  // small screens show the time only then
     if (end <= performance.now()) words.textContent = "The time is over";
     else if (minutes < 1) words.textContent = "less than a minute left";
     else if (minutes >= 2880) words.textContent = `${Math.floor(minutes / 1440)} days left`;
     else words.textContent = `${hours ? `${hours} h ` : ""}${hours && !(minutes % 60) ? "" : `${minutes % 60} min `}left`;
   }
+  tell();
   setInterval(tell, 15000);
 }
 

@@ -96,8 +96,13 @@ function start() {
       const open = steps.findIndex((step) => !answered(step));
       if (open >= 0) { event.preventDefault(); show(open); settled(); return; }
     }
-    if (form.dataset.sent) { event.preventDefault(); return; }
+    if (form.dataset.sent || !navigator.onLine) {
+      event.preventDefault();
+      if (!form.dataset.sent) say("No connection: your answers stay here. Try again once it is back.");
+      return;
+    }
     form.dataset.sent = "yes";  // a double click sends once; the server takes a repeat calmly anyway
+    setTimeout(() => { delete form.dataset.sent; }, 10000);  // whoever stopped a slow reply tries again
     if (!report) { state.dataset.tone = ""; state.textContent = "Submitting"; }
   });
   window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.installations import Installation
+from tests.installations import Installation, until
 
 KINDS = ("triplet", "pairwise", "relevance", "graded")
 
@@ -196,6 +196,67 @@ def test_answers_outlast_a_lost_connection_and_a_reload(page: Page, site: Instal
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     page.get_by_role("button", name="Back").click()
     expect(page.locator("[data-step]:visible input").nth(1)).to_be_checked()
+
+
+def test_answers_given_just_before_leaving_the_page_are_saved(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "leaver")
+    page.keyboard.press("1")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.keyboard.press("Enter")
+    page.keyboard.press("2")  # so soon after the first that it waits for its turn
+    page.goto(site.url)
+    page.evaluate("localStorage.clear()")
+    query = "len(Assignment.objects.get(worker__name='leaver').answers)"
+    until(
+        lambda: site.python(f"from annotation.models import Assignment; print({query})") == "2",
+        seconds=10,
+        what="the second answer on the server",
+    )
+
+
+def test_submitting_without_a_connection_keeps_the_page(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "submits-offline")
+    page.context.set_offline(True)
+    for number in range(4):
+        page.locator("[data-step]:visible .choice").nth(number % 2).click()
+        page.keyboard.press("Enter")
+    expect(page.locator("[data-state]")).to_contain_text("No connection")
+    page.context.set_offline(False)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    assert len(stored(site, "submits-offline")) == 4
+
+
+def test_a_stopped_submission_can_be_tried_again(page: Page, site: Installation) -> None:
+    page.clock.install()
+    join(page, site, "triplet", "stopped")
+    page.route("**/submit/", lambda route: route.fulfill(status=204))  # the browser stays where it is
+    for _ in range(4):
+        page.keyboard.press("1")
+        page.keyboard.press("Enter")
+    expect(page.locator("[data-state]")).to_have_text("Submitting")
+    page.unroute("**/submit/")
+    page.clock.run_for(11_000)
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+
+
+def test_a_phone_shows_the_time_once_little_is_left(browser: Browser, site: Installation) -> None:
+    context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    join(page, site, "triplet", "hurry")
+    left = page.locator("[data-left-words]")
+    expect(left).to_be_hidden()
+    site.python(
+        "from datetime import timedelta; from django.utils import timezone; "
+        "from annotation.models import Assignment; Assignment.objects.filter(worker__name='hurry')"
+        ".update(expires_at=timezone.now() + timedelta(seconds=50))"
+    )
+    page.reload()
+    expect(left).to_have_text("less than a minute left")
+    expect(left).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    context.close()
 
 
 def test_a_picture_that_cannot_be_loaded_says_so_and_can_be_reported(page: Page, site: Installation) -> None:

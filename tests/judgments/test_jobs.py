@@ -9,13 +9,16 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.module_loading import import_string
+from psycopg import sql
 
 from judgments import jobs, owners
 from judgments.models import Job
@@ -157,6 +160,17 @@ def test_the_sweep_takes_up_what_a_dead_process_held_and_leaves_a_living_ones_al
 
 
 @pytest.mark.django_db
+def test_the_sweep_takes_up_what_its_own_process_had_to_let_go() -> None:
+    owner = owners.new_owner()
+    job = Job.objects.create(
+        kind="make-groups", state="running", attempts=1, owner=owner, heartbeat=timezone.now()
+    )
+    assert jobs.sweep_jobs().requeued == ()
+    owners.let_go(owner)
+    assert jobs.sweep_jobs().requeued == (job.pk,)
+
+
+@pytest.mark.django_db
 def test_a_worker_on_another_machine_is_judged_by_its_signs_of_life() -> None:
     held = {"kind": "make-groups", "args": {"count": 1}, "state": "running", "owner": "far/1|7|9|ab"}
     silence = timedelta(seconds=settings.JOB_STALE_SECONDS + 1)
@@ -212,6 +226,29 @@ def test_work_cut_off_by_a_kill_is_done_exactly_once_after_the_restart(installat
     until(lambda: row(installation, job)["state"] == "done", seconds=30, what="the second run's end")
     found = row(installation, job)
     assert (found["groups"], found["attempts"], found["result"]) == (10, 2, {"groups": 10})
+
+
+def test_a_database_that_was_away_for_a_while_loses_no_work(
+    installation_on: Callable[[str], Installation], postgres_url: str
+) -> None:
+    installation = installation_on("postgresql")
+    installation.env["JOB_SWEEP_SECONDS"] = "1"
+    gate = installation.folder / "gate"
+    gate.touch()
+    job = enqueue(installation, count=4, gate=str(gate))
+    installation.start_worker(include=KINDS)
+    until(lambda: row(installation, job)["words"] == "thinking", seconds=30, what="the middle of the work")
+    name = urlsplit(installation.env["DATABASE_URL"]).path.lstrip("/")
+    door = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
+    log = installation.folder / "worker.log"
+    with psycopg.connect(postgres_url, autocommit=True) as server:
+        server.execute(door.format(sql.Identifier(name), sql.SQL("false")))
+        server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
+        gate.unlink()
+        until(lambda: "not currently accepting" in log.read_text(), seconds=30, what="the worker's complaint")
+        server.execute(door.format(sql.Identifier(name), sql.SQL("true")))
+    until(lambda: row(installation, job)["state"] == "done", seconds=30, what="the end")
+    assert row(installation, job)["groups"] == 4
 
 
 def test_progress_is_seen_while_the_work_goes_on(installation: Installation) -> None:
