@@ -48,6 +48,12 @@ def control_dealer(
             f"{least_references} or more references; at least two are needed (or set controls.per_hit = 0).",
             field="controls.split",
         )
+    if per_hit > len(usable):
+        raise DesignError(
+            f"controls.per_hit is {per_hit}, but the control split {split!r} has {len(usable)} images for it, and a "
+            "HIT shows none of them twice.",
+            field="controls.per_hit",
+        )
     deck = ControlDeck(usable, rng)
 
     def deal(number: int, page: Sequence[Group]) -> list[Group]:

@@ -69,23 +69,24 @@ class Material:
         return any(image.split for image in self.images)
 
     def divided(self, *, judged: str, controls: str, seed: int, control_needed: bool) -> Division:
-        """The images that are judged and those that control items come from.
+        """The images that are judged and those that control items come from; never the same image.
 
-        Where the dataset has no splits at all, a tenth of its images (at least two), drawn with the seed, is set
-        aside for control items if the design has any, and the rest is judged.
+        Where both are one split, or the dataset has no splits at all, a tenth of those images (at least two), drawn
+        with the seed, is set aside for control items if the design has any, and the rest is judged.
         """
-        if self.has_splits:
+        if self.has_splits and judged != controls:
             return Division(
                 judged=tuple(image for image in self.images if image.split == judged),
                 controls=tuple(image for image in self.images if image.split == controls),
             )
+        images = tuple(image for image in self.images if image.split == judged or not self.has_splits)
         if not control_needed:
-            return Division(judged=self.images, controls=())
-        count = max(2, len(self.images) // 10)
-        drawn = {image.name for image in shuffled(self.images, rng_for(seed, "control split"))[:count]}
+            return Division(judged=images, controls=())
+        count = max(2, len(images) // 10)
+        drawn = {image.name for image in shuffled(images, rng_for(seed, "control split"))[:count]}
         return Division(
-            judged=tuple(image for image in self.images if image.name not in drawn),
-            controls=tuple(image for image in self.images if image.name in drawn),
+            judged=tuple(image for image in images if image.name not in drawn),
+            controls=tuple(image for image in images if image.name in drawn),
         )
 
 

@@ -181,7 +181,7 @@ def _next_pair(
         if option is None:
             del options[machines]
             continue
-        texts = frozenset((option.first.text, option.second.text))
+        texts = frozenset((option.first.text.strip(), option.second.text.strip()))
         if len(texts) < 2 or (image.name, texts) in seen:
             continue
         pair = _as_pair(image, kind, option, rng)
@@ -230,8 +230,10 @@ def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator)
     systems = (
         (option.second_system, option.first_system) if flip else (option.first_system, option.second_system)
     )
-    human = [text.text for text, system in zip((first, second), systems, strict=True) if system is None]
-    references = tuple(text.key for text in image.references if text.text not in human)
+    human = [
+        text.text.strip() for text, system in zip((first, second), systems, strict=True) if system is None
+    ]
+    references = tuple(text.key for text in image.references if text.text.strip() not in human)
     return Pair(
         key=content_key("pair", kind, image.name, first.key, second.key),
         kind=kind,

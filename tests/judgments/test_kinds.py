@@ -178,6 +178,25 @@ def test_a_dataset_without_splits_sets_a_tenth_aside_for_controls() -> None:
 
 
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+def test_one_split_for_both_sets_a_tenth_of_it_aside(protocol: str) -> None:
+    batch = batch_of(
+        made_up(40), protocol, controls={"per_hit": 1, "split": "test"}, units_per_hit=10, images_per_hit=6
+    )
+    control = {unit.image for unit in units_of(batch) if unit.control}
+    judged = {unit.image for unit in units_of(batch) if not unit.control}
+    assert 2 <= len(control) <= 3
+    assert not control & judged
+    assert control | judged <= {image.name for image in made_up(40).images if image.split == "test"}
+
+
+def test_more_control_images_a_page_than_there_are_is_refused() -> None:
+    with pytest.raises(
+        DesignError, match=r"controls\.per_hit is 3, but the control split 'dev' has 2 images"
+    ):
+        batch_of(made_up(dev=2), "graded", controls={"per_hit": 3}, units_per_hit=10)
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
 def test_controls_without_a_control_split_are_refused(protocol: str) -> None:
     with pytest.raises(DesignError, match="control split 'dev' has 0 images"):
         batch_of(made_up(dev=0), protocol, controls={"per_hit": 1})
