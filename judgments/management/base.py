@@ -54,9 +54,9 @@ class QuorumCommand(BaseCommand):
             raise CommandError(str(error)) from error
         except (OperationalError, ProgrammingError) as error:
             said = str(error).splitlines()[0]
-            raise CommandError(
-                f"The database cannot be used ({said}). `manage.py prepare` (or the first `make run`) sets it up."
-            ) from error
+            empty = "no such table" in said or "does not exist" in said
+            advice = " `manage.py prepare` (or the first `make run`) sets it up." if empty else ""
+            raise CommandError(f"The database cannot be used ({said}).{advice}") from error
         except BrokenPipeError:
             # the reader (`| head`) has had enough; Python would complain once more while it flushes at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
