@@ -44,6 +44,20 @@ def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[
     return count
 
 
+def refresh_statistics(*tables: type[models.Model]) -> None:
+    """Tell PostgreSQL how large these tables are by now, within the caller's transaction.
+
+    It looks by itself about once a minute; until then it plans for a study of 10,000 HITs as if there were none, and
+    taking a HIT costs half as much again. SQLite plans by its indexes alone.
+    """
+    connection = connections[router.db_for_write(tables[0])]
+    if connection.vendor != "postgresql":
+        return
+    with connection.cursor() as cursor:
+        for table in tables:
+            cursor.execute(f"ANALYZE {connection.ops.quote_name(table._meta.db_table)}")
+
+
 def _preparation(field: Any, connection: Any) -> Callable[[Any], Any]:
     """What makes a Python value one of this column; most values are so already."""
     target = field.target_field if field.is_relation else field

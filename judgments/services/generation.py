@@ -10,7 +10,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
-from judgments.bulk import insert_rows
+from judgments.bulk import insert_rows, refresh_statistics
 from judgments.design import StudyDesign
 from judgments.errors import WrongState
 from judgments.kinds import KINDS
@@ -253,6 +253,7 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
             for number, unit in enumerate(hit.units, start=1)
         ),
     )
+    refresh_statistics(CandidatePair, Unit, HIT, HITUnit)
     progress(1.0, f"{len(batch.hits)} HITs")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
+from judgments.bulk import refresh_statistics
 from judgments.draws import candidate_key
 from judgments.errors import DataConflict
 from judgments.importers import open_candidates, open_dataset
@@ -100,6 +101,7 @@ def import_dataset(
             dataset.save(update_fields=["fingerprint", "notes"])
             if images:
                 _attach_pictures(dataset, images, files, copy)
+            refresh_statistics(Item, Caption)
     except IntegrityError as error:
         raise DataConflict(
             f"Dataset {name!r} was not imported: another import stored it at the same time; look at what is there."
