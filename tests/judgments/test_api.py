@@ -386,8 +386,7 @@ def test_the_docs_page_runs_no_inline_script() -> None:
     page = Client().get("/api/docs/")
     assert page.status_code == 200
     assert b"<script>" not in page.content
-    policy = page["Content-Security-Policy"]
-    assert "script-src 'self';" in policy
+    assert "script-src 'self'" in page["Content-Security-Policy"].split("; ")  # the directives have no order
     assert b"SwaggerUIBundle" in Client().get("/api/docs/?script=").content
 
 
