@@ -1,0 +1,113 @@
+"""Every result says how it was made: the decorator that writes signatures, and the way back to the call.
+
+`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0` names the statistic, what
+kind of data it takes where there are several, and every option.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from evaluation.signatures import BadSignature, Signature, Value, parse
+
+VERSION = "1.0"
+
+# Stands in a signature for what only the caller has: a running random stream, a function.
+GIVEN = "given"
+
+Options = ParamSpec("Options")
+Result = TypeVar("Result")
+
+
+def signed(
+    name: str, *, data: tuple[str, ...] = (), **fixed: str
+) -> Callable[[Callable[Options, Result]], Callable[Options, Result]]:
+    """Have a function sign its result: a dataclass with a field `signature`, or a mapping of such.
+
+    Parameters with a default are options and stand in the signature; those without one, and those named in
+    `data`, are data and do not. `fixed` fields tell functions of one name apart (`input="rows"`).
+    """
+
+    def decorate(function: Callable[Options, Result]) -> Callable[Options, Result]:
+        parameters = inspect.signature(function)
+        options = [
+            key
+            for key, parameter in parameters.parameters.items()
+            if parameter.default is not parameter.empty and key not in data
+        ]
+
+        @functools.wraps(function)
+        def wrapper(*args: Options.args, **kwargs: Options.kwargs) -> Result:
+            result = function(*args, **kwargs)
+            bound = parameters.bind(*args, **kwargs)
+            bound.apply_defaults()
+            values = {key: _value(bound.arguments[key]) for key in options}
+            return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)))
+
+        wrapper.statistic = (name, fixed)  # type: ignore[attr-defined]
+        return wrapper
+
+    return decorate
+
+
+def _with_signature(result: Any, signature: str) -> Any:
+    if isinstance(result, Mapping):
+        return {key: replace(one, signature=signature) for key, one in result.items()}
+    return replace(result, signature=signature)
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(_value(item) for item in value)
+    return GIVEN
+
+
+@dataclass(frozen=True)
+class StatisticCall:
+    """A statistic with its options, waiting for data: `call(*data)` gives the result again.
+
+    `missing` names the options that only their first caller had (a random stream, a function); they are to
+    be handed in by name.
+    """
+
+    function: Callable[..., Any]
+    options: Mapping[str, Value]
+    missing: tuple[str, ...]
+
+    def __call__(self, *data: Any, **options: Any) -> Any:
+        left_out = [name for name in self.missing if name not in options]
+        if left_out:
+            raise BadSignature(
+                f"the signature leaves {', '.join(left_out)} to its caller, expected it by name"
+            )
+        return self.function(*data, **{**self.options, **options})
+
+
+def call_among(functions: tuple[Callable[..., Any], ...], signature: str) -> StatisticCall:
+    """The call that one of the signed functions was made with. Raises BadSignature."""
+    given = parse(signature)
+    if given.version != VERSION:
+        raise BadSignature(f"{signature!r} was made by version {given.version}, expected version {VERSION}")
+    for function in functions:
+        name, fixed = function.statistic  # type: ignore[attr-defined]
+        if name == given.name and all(given.fields.get(key) == value for key, value in fixed.items()):
+            options = {key: value for key, value in given.fields.items() if key not in fixed}
+            known = set(inspect.signature(function).parameters)
+            unknown = [key for key in options if key not in known]
+            if unknown:
+                raise BadSignature(f"{signature!r} has a field {unknown[0]!r} that {name} does not know")
+            missing = tuple(key for key, value in options.items() if value == GIVEN)
+            kept = {key: value for key, value in options.items() if key not in missing}
+            return StatisticCall(function, kept, missing)
+    names = sorted({function.statistic[0] for function in functions})  # type: ignore[attr-defined]
+    raise BadSignature(f"{signature!r} is of no statistic known here, expected one of {', '.join(names)}")
