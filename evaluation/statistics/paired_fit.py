@@ -1,0 +1,209 @@
+"""The likelihood of paired comparisons with ties and an order effect, and its peak by Newton's method.
+
+Tables are (K, K) counts of comparisons with the row's item shown first: `first` of its wins, `second` of the
+column's, `tied`. With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances of the three
+outcomes are exp(d), exp(-d) and nu over their sum (Davidson 1970, equation 2.4; the order effect as
+Davidson, Beaver 1977, for whom it multiplies the strength of what is shown first). nu = 0 is Bradley, Terry 1952.
+The likelihood is concave in theta, log(nu) and order.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from evaluation.statistics.tables import Floats
+
+# Part of the log-likelihood that is rounding.
+_ROUNDING = 1e-12
+# A direction in which the likelihood rises for ever rises by one at least, but for the solver's tolerance.
+_RISES = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """Counts of comparisons by outcome, the row's item shown first; all float64 and finite."""
+
+    first: Floats
+    second: Floats
+    tied: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """theta: (K,) with mean zero. log_nu: -inf without ties. order: 0 without an order effect."""
+
+    theta: Floats
+    log_nu: float
+    order: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """The peak, the covariance of (theta, log_nu if free, order if free), and how it was found."""
+
+    peak: Parameters
+    covariance: Floats
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    gradient: float
+
+
+def chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
+    """(K, K) probabilities that the first shown wins, the second wins, and of a tie."""
+    difference, level = _levels(at)
+    return np.exp(difference - level), np.exp(-difference - level), np.exp(at.log_nu - level)
+
+
+def log_likelihood(tables: Tables, at: Parameters) -> float:
+    """Sum of the logarithms of the chances of what happened."""
+    difference, level = _levels(at)
+    games = tables.first + tables.second + tables.tied
+    total = float(((tables.first - tables.second) * difference - games * level).sum())
+    ties = float(tables.tied.sum())
+    return total + at.log_nu * ties if ties else total
+
+
+def groups_of(tables: Tables) -> tuple[int, NDArray[np.int64]]:
+    """Strongly connected groups of items, where an edge is a win and a tie an edge each way (Ford 1957)."""
+    beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
+    count, groups = connected_components(beats, directed=True, connection="strong")
+    return int(count), groups.astype(np.int64)
+
+
+def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
+    """Whether the likelihood of connected items has no peak all the same: ties or order run off with them.
+
+    It rises for ever in a direction in which every outcome that was seen becomes no less likely beside the
+    other outcomes of its pair, and one of them more: a linear program, rarely needed.
+    """
+    won = (tables.first + tables.second.T) > 0
+    both = (tables.first > 0) & (tables.second > 0)
+    # Wins both ways hold a pair in place, and with it the ties; in both orders, the order effect too.
+    held = (both & both.T).any() if order else (won & won.T).any()
+    if held or not (ties or order):
+        return False
+    items = len(tables.first)
+    rows, columns, gains = [], [], []
+    count = 0
+    # An outcome seen against another one of its pair: the change of theta, and of 2 log(nu).
+    for seen, signs in (
+        (tables.first, ((2, 0), (1, -1))),
+        (tables.second, ((-2, 0), (-1, -1))),
+        (tables.tied, ((-1, 1), (1, 1))),
+    ):
+        shown, beside = np.nonzero(seen)
+        for step, tie in signs:
+            if tie and not ties:
+                continue
+            place = np.arange(count, count + len(shown))
+            count += len(shown)
+            rows += [place] * 4
+            columns += [shown, beside, np.full_like(shown, items), np.full_like(shown, items + 1)]
+            gains += [np.full(len(shown), gain) for gain in (step, -step, tie, step * order)]
+    shape = (count, items + 2)
+    gain = coo_array(
+        (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
+    )
+    found = linprog(-gain.sum(axis=0), A_ub=-gain, b_ub=np.zeros(count), bounds=(-1, 1))
+    return bool(-found.fun > _RISES)
+
+
+def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> Fit:
+    """Newton's method from half the log-odds of winning at all, which is exact for two items.
+
+    Half steps keep it from overshooting on lopsided tables. Converged when the last step moved no parameter
+    by more than `tolerance`; the error is then about its square. There must be a peak.
+    """
+    at = _start(tables, ties)
+    items = len(at.theta)
+    free = np.r_[np.ones(items, dtype=bool), ties, order]
+    value = log_likelihood(tables, at)
+    converged = False
+    iterations = 0
+    while not converged and iterations < max_iterations:
+        iterations += 1
+        slope, information = _derivatives(tables, at)
+        step = np.zeros(items + 2)
+        step[free] = np.linalg.solve(_held(information[np.ix_(free, free)], items), slope[free])
+        size = 1.0
+        candidate = _moved(at, step)
+        reached = log_likelihood(tables, candidate)
+        while reached < value - _ROUNDING * abs(value) and size > _ROUNDING:
+            size /= 2
+            candidate = _moved(at, size * step)
+            reached = log_likelihood(tables, candidate)
+        at, value = candidate, reached
+        converged = bool(np.abs(step).max() <= tolerance)
+    slope, information = _derivatives(tables, at)
+    held = _held(information[np.ix_(free, free)], items)
+    covariance = np.linalg.inv(held)
+    covariance[:items, :items] -= 1 / (_weight(information) * items)
+    return Fit(at, covariance, value, iterations, converged, float(np.abs(slope[free]).max()))
+
+
+def _levels(at: Parameters) -> tuple[Floats, Floats]:
+    """(K, K) d, and the logarithm of exp(d) + exp(-d) + nu."""
+    difference = (at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order) / 2
+    decided = np.abs(difference) + np.log1p(np.exp(-2 * np.abs(difference)))
+    return difference, np.logaddexp(decided, at.log_nu)
+
+
+def _start(tables: Tables, ties: bool) -> Parameters:
+    won = tables.first + tables.second.T + (tables.tied + tables.tied.T) / 2
+    theta = np.log(won.sum(axis=1) / won.sum(axis=0)) / 2
+    tied, decided = tables.tied.sum(), (tables.first + tables.second).sum()
+    # Among equals, nu / 2 is the odds of a tie.
+    return Parameters(theta - theta.mean(), math.log(2 * tied / decided) if ties else -math.inf, 0.0)
+
+
+def _moved(at: Parameters, step: Floats) -> Parameters:
+    theta = at.theta + step[:-2]
+    return Parameters(theta - theta.mean(), at.log_nu + float(step[-2]), at.order + float(step[-1]))
+
+
+def _derivatives(tables: Tables, at: Parameters) -> tuple[Floats, Floats]:
+    """(K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order.
+
+    Written without differences of nearly equal numbers, so that one win in a million million counts.
+    """
+    first, second, tie = chances(at)
+    games = tables.first + tables.second + tables.tied
+    decided = first + second
+    by_pair = (
+        tables.first * (2 * second + tie) - tables.second * (2 * first + tie) - tables.tied * (first - second)
+    ) / 2
+    spread = games * (decided * tie + 4 * first * second) / 4
+    pull = -games * (first - second) * tie / 2
+    items = len(at.theta)
+    slope = np.empty(items + 2)
+    slope[:items] = by_pair.sum(axis=1) - by_pair.sum(axis=0)
+    slope[items] = (tables.tied * decided).sum() - ((tables.first + tables.second) * tie).sum()
+    slope[items + 1] = by_pair.sum()
+    information = np.empty((items + 2, items + 2))
+    information[:items, :items] = -(spread + spread.T)
+    information[np.arange(items), np.arange(items)] += spread.sum(axis=1) + spread.sum(axis=0)
+    information[:items, items] = pull.sum(axis=1) - pull.sum(axis=0)
+    information[:items, items + 1] = spread.sum(axis=1) - spread.sum(axis=0)
+    information[items, items] = (games * decided * tie).sum()
+    information[items, items + 1] = pull.sum()
+    information[items + 1, items + 1] = spread.sum()
+    information[items:, :items] = information[:items, items:].T
+    information[items + 1, items] = information[items, items + 1]
+    return slope, information
+
+
+def _weight(information: Floats) -> float:
+    return float(information[:-2, :-2].max())
+
+
+def _held(information: Floats, items: int) -> Floats:
+    """Adding a constant to all log-strengths changes nothing; a constant matrix fixes that direction."""
+    held = information.copy()
+    held[:items, :items] += held[:items, :items].max() / items
+    return held
