@@ -3,7 +3,7 @@
 Bradley, Terry 1952: i beats j with probability s_i / (s_i + s_j). Ties count half a win each way, or have a
 parameter of their own (Davidson 1970, equation 2.4): i and j tie with probability nu sqrt(s_i s_j) over
 s_i + s_j + nu sqrt(s_i s_j). Where the order of showing is known, an advantage of what is shown first can
-be fitted as well (Davidson, Beaver 1977). Maximum likelihood by Newton's method, which is exact in a few steps
+be fitted as well (after Davidson, Beaver 1977). Maximum likelihood by Newton's method, which is exact in a few steps
 however lopsided the table; intervals from the inverse of the information matrix (Wald).
 """
 
@@ -22,7 +22,7 @@ from evaluation.statistics.pairs import outcomes_of
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
 from evaluation.statistics.scales import CELLS
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, encode, one_of, positive, same_length
+from evaluation.statistics.tables import Codes, Floats, encode, one_of, positive, same_length
 
 TIE_MODELS = ("half", "davidson")
 
@@ -178,9 +178,10 @@ def wins_and_ties(
     return items, tables.first + tables.second.T, tables.tied + tables.tied.T
 
 
-def _ordered_tables(
+def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
-) -> tuple[NDArray[Any], Tables]:
+) -> tuple[NDArray[Any], Codes, Codes, Codes]:
+    """(K,) items ascending, and (N,) their codes and the outcomes 1, 2 or 0. Raises BadShape, BadValue."""
     items, one, two = _encode_both(first, second, "first", "second")
     outcome = outcomes_of(winners)
     same_length(first=one, winners=outcome)
@@ -188,15 +189,22 @@ def _ordered_tables(
     if itself.size:
         name = items.tolist()[one[itself[0]]]
         raise BadValue(f"row {itself[0]} sets {name!r} against itself, expected two different items")
+    return items, one, two, outcome
+
+
+def _ordered_tables(
+    first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
+) -> tuple[NDArray[Any], Tables]:
+    items, one, two, outcome = encode_comparisons(first, second, winners)
     count = len(items)
     places = (outcome * count + one) * count + two
-    tied, won, lost = np.bincount(places, minlength=3 * count**2).reshape(3, count, count).astype(np.float64)
-    return items, Tables(won, lost, tied)
+    tied, won, lost = np.bincount(places, minlength=3 * count**2).reshape(3, count, count)
+    return items, Tables(won.astype(np.float64), lost.astype(np.float64), tied.astype(np.float64))
 
 
 def _encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[Any], Codes, Codes]:
     one = first if isinstance(first, np.ndarray) else list(first)
     two = second if isinstance(second, np.ndarray) else list(second)
     games = same_length(**{name: one, other: two})
@@ -204,10 +212,9 @@ def _encode_both(
         items, codes = encode(np.concatenate([one, two]), f"{name} and {other}")
     else:
         items, codes = encode([*one, *two], f"{name} and {other}")
-    if len(items) ** 2 > CELLS:
-        raise BadValue(
-            f"{name} and {other} hold {len(items):,} different items, expected {math.isqrt(CELLS):,} at most"
-        )
+    if 3 * len(items) ** 2 > CELLS:
+        most = math.isqrt(CELLS // 3)
+        raise BadValue(f"{name} and {other} hold {len(items):,} different items, expected {most:,} at most")
     return items, codes[:games], codes[games:]
 
 

@@ -2,8 +2,9 @@
 
 Tables are (K, K) counts of comparisons with the row's item shown first: `first` of its wins, `second` of the
 column's, `tied`. With log-strengths theta and d = (theta_i - theta_j + order) / 2 the chances of the three
-outcomes are exp(d), exp(-d) and nu over their sum (Davidson 1970, equation 2.4; the order effect as
-Davidson, Beaver 1977, for whom it multiplies the strength of what is shown first). nu = 0 is Bradley, Terry 1952.
+outcomes are exp(d), exp(-d) and nu over their sum (Davidson 1970, equation 2.4). The order effect multiplies
+the strength of what is shown first, as in Davidson, Beaver 1977; ties here follow the strengths so multiplied.
+nu = 0 is Bradley, Terry 1952.
 The likelihood is concave in theta, log(nu) and order.
 """
 
