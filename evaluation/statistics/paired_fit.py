@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
@@ -89,6 +88,8 @@ def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
     held = (both & both.T).any() if order else (won & won.T).any()
     if held or not (ties or order):
         return False
+    from scipy.optimize import linprog  # takes a while to load and is hardly ever needed
+
     items = len(tables.first)
     rows, columns, gains = [], [], []
     count = 0
@@ -111,7 +112,10 @@ def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
     gain = coo_array(
         (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
     )
-    found = linprog(-gain.sum(axis=0), A_ub=-gain, b_ub=np.zeros(count), bounds=(-1, 1))
+    # The stubs do not know that sparse tables are welcome.
+    found = linprog(  # type: ignore[call-overload]
+        -gain.sum(axis=0), A_ub=-gain, b_ub=np.zeros(count), bounds=(-1, 1)
+    )
     return bool(-found.fun > _RISES)
 
 
@@ -143,7 +147,7 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
         converged = bool(np.abs(step).max() <= tolerance)
     slope, information = _derivatives(tables, at)
     held = _held(information[np.ix_(free, free)], items)
-    covariance = np.linalg.inv(held)
+    covariance: Floats = np.linalg.inv(held).astype(np.float64, copy=False)
     covariance[:items, :items] -= 1 / (_weight(information) * items)
     return Fit(at, covariance, value, iterations, converged, float(np.abs(slope[free]).max()))
 

@@ -274,11 +274,14 @@ def mean_grade(
     grades = finite_vector(_list(values), "values")
     same_length(units=unit_codes, values=grades)
     n = np.bincount(unit_codes, minlength=len(names))
-    weight, weighted = n.astype(np.float64), np.ones(len(grades))
+    weight: Floats = n.astype(np.float64)
+    weighted: Floats = np.ones(len(grades))
     if weights is not None:
         weighted = _weights(weights)
         same_length(units=unit_codes, weights=weighted)
-        weight = np.bincount(unit_codes, weights=weighted, minlength=len(names))
+        weight = np.bincount(unit_codes, weights=weighted, minlength=len(names)).astype(
+            np.float64, copy=False
+        )
     # Grades of any size, without overflow: a power of two changes no digit.
     size = int(np.frexp(np.abs(grades).max(initial=0.0))[1])
     scaled = np.ldexp(grades, -size)
