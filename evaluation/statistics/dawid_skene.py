@@ -2,8 +2,8 @@
 
 Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*,
 equations 2.3 to 2.5. Starts from the shares of votes; every step is an M step, then an E step. The one-coin
-variant gives a worker a single accuracy (Zhang, Chen, Zhou, Jordan 2016, *Spectral Methods Meet EM*,
-section 2): right with probability p, else each of the other labels equally likely.
+variant gives a worker a single accuracy (Zhang, Chen, Zhou, Jordan 2016, *Spectral Methods Meet EM*): right
+with probability p, else each of the other labels equally likely.
 """
 
 import math
@@ -24,8 +24,8 @@ MODELS = ("full", "one-coin")
 ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
 ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
-# A probability of zero would rule a label out for ever on the word of one worker.
-_FLOOR = 1e-10
+# What is impossible keeps a finite logarithm, far below all that a posterior can show.
+_FLOOR = 1e-300
 # Labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
 
