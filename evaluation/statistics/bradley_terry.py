@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
 
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.paired_fit import Fit, Tables, fit, groups_of, rises_for_ever
+from evaluation.statistics.paired_fit import Fit, Tables, fit, groups_of, order_is_strength, rises_for_ever
 from evaluation.statistics.pairs import outcomes_of
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
 from evaluation.statistics.scales import CELLS
@@ -34,6 +34,10 @@ UNBOUNDED = (
 RISING = (
     "the likelihood rises for ever as strengths and {} grow together, so the best-fitting ones are infinite; "
     "a prior above zero makes them finite"
+)
+CONFOUNDED = (
+    "no items were shown in both orders, directly or by way of others, so the order effect cannot be told from "
+    "their strengths"
 )
 NO_TIES = "no comparison was tied, so nu is zero and has no interval"
 
@@ -120,7 +124,8 @@ def bradley_terry(
     `ties` (K, K, symmetric) count as `tie_model` says: "half" a win each way, or by "davidson"'s model.
     `items` names the rows (default: their positions). `prior` adds that many wins each way to every
     pair of items. The diagonal must be zero. Converged when the last step moved no parameter by more
-    than `tolerance`; Newton's error is then about its square. Raises BadShape, BadValue, BadOption.
+    than `tolerance`, or by more than that part of its standard error; Newton's error is then about its
+    square. Raises BadShape, BadValue, BadOption.
     """
     table = _square(wins, "wins")
     drawn = np.zeros_like(table)
@@ -264,6 +269,8 @@ def _fitted(
         reason = NO_GAMES
     elif count > 1:
         reason = UNBOUNDED.format(count, _named(groups, items))
+    elif order_effect and order_is_strength(tables):
+        reason = CONFOUNDED
     elif rises_for_ever(tables, ties, order_effect):
         free = [name for name, is_free in (("ties", ties), ("the order effect", order_effect)) if is_free]
         reason = RISING.format(" and ".join(free))

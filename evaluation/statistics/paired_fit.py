@@ -20,6 +20,10 @@ from evaluation.statistics.tables import Floats
 
 # Part of the log-likelihood that is rounding.
 _ROUNDING = 1e-12
+# A step moves no parameter farther: beyond, chances are so near 0 and 1 that the next step would find no slope.
+_FARTHEST = 4.0
+# Part of a sum of squares that is rounding.
+_NONE_LEFT = 1e-9
 # A direction in which the likelihood rises for ever rises by one at least, but for the solver's tolerance.
 _RISES = 1e-6
 
@@ -54,19 +58,23 @@ class Fit:
     gradient: float
 
 
-def chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
-    """(K, K) probabilities that the first shown wins, the second wins, and of a tie."""
-    difference, level = _levels(at)
-    return np.exp(difference - level), np.exp(-difference - level), np.exp(at.log_nu - level)
+def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
+    """(K, K) logarithms of the probabilities that the first shown wins, the second wins, and of a tie.
+
+    Each has its full precision, also where it is next to nothing.
+    """
+    difference = (at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order) / 2
+    first = -np.logaddexp(0, np.logaddexp(-2 * difference, at.log_nu - difference))
+    second = -np.logaddexp(0, np.logaddexp(2 * difference, at.log_nu + difference))
+    tie = at.log_nu - np.logaddexp(np.logaddexp(difference, -difference), at.log_nu)
+    return first, second, tie
 
 
 def log_likelihood(tables: Tables, at: Parameters) -> float:
     """Sum of the logarithms of the chances of what happened."""
-    difference, level = _levels(at)
-    games = tables.first + tables.second + tables.tied
-    total = float(((tables.first - tables.second) * difference - games * level).sum())
-    ties = float(tables.tied.sum())
-    return total + at.log_nu * ties if ties else total
+    first, second, tie = log_chances(at)
+    total = float((tables.first * first + tables.second * second).sum())
+    return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
 
 
 def groups_of(tables: Tables) -> tuple[int, NDArray[np.int64]]:
@@ -74,6 +82,19 @@ def groups_of(tables: Tables) -> tuple[int, NDArray[np.int64]]:
     beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
     count, groups = connected_components(beats, directed=True, connection="strong")
     return int(count), groups.astype(np.int64)
+
+
+def order_is_strength(tables: Tables) -> bool:
+    """Whether strengths alone can stand for an order effect: theta_i - theta_j is one for all i shown before j.
+
+    The least sum of squares by which they fail to is zero. The items must be connected.
+    """
+    shown = (tables.first + tables.second + tables.tied) > 0
+    pairs = shown.astype(np.float64)
+    met = pairs + pairs.T
+    balance = pairs.sum(axis=1) - pairs.sum(axis=0)
+    theta = np.linalg.solve(np.diag(met.sum(axis=1)) - met + 1 / len(met), balance)
+    return bool(pairs.sum() - balance @ theta < _NONE_LEFT * pairs.sum())
 
 
 def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
@@ -120,10 +141,10 @@ def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
 
 
 def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> Fit:
-    """Newton's method from half the log-odds of winning at all, which is exact for two items.
+    """Newton's method from equal strengths. Half steps, and none too far, keep it from overshooting.
 
-    Half steps keep it from overshooting on lopsided tables. Converged when the last step moved no parameter
-    by more than `tolerance`; the error is then about its square. There must be a peak.
+    Converged when the last step moved no parameter by more than `tolerance`, or none by more than that part of
+    its standard error; the error is then about its square. There must be a peak.
     """
     at = _start(tables, ties)
     items = len(at.theta)
@@ -136,15 +157,17 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
         slope, information = _derivatives(tables, at)
         step = np.zeros(items + 2)
         step[free] = np.linalg.solve(_held(information[np.ix_(free, free)], items), slope[free])
-        size = 1.0
-        candidate = _moved(at, step)
+        size = min(1.0, _FARTHEST / max(np.abs(step).max(), _ROUNDING))
+        candidate = _moved(at, size * step)
         reached = log_likelihood(tables, candidate)
         while reached < value - _ROUNDING * abs(value) and size > _ROUNDING:
             size /= 2
             candidate = _moved(at, size * step)
             reached = log_likelihood(tables, candidate)
         at, value = candidate, reached
-        converged = bool(np.abs(step).max() <= tolerance)
+        # The root of slope times step is at least any parameter's step in units of its standard error.
+        away = math.sqrt(max(float(slope @ step), 0.0))
+        converged = min(np.abs(step).max(), away) <= tolerance
     slope, information = _derivatives(tables, at)
     held = _held(information[np.ix_(free, free)], items)
     covariance: Floats = np.linalg.inv(held).astype(np.float64, copy=False)
@@ -152,19 +175,11 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
     return Fit(at, covariance, value, iterations, converged, float(np.abs(slope[free]).max()))
 
 
-def _levels(at: Parameters) -> tuple[Floats, Floats]:
-    """(K, K) d, and the logarithm of exp(d) + exp(-d) + nu."""
-    difference = (at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order) / 2
-    decided = np.abs(difference) + np.log1p(np.exp(-2 * np.abs(difference)))
-    return difference, np.logaddexp(decided, at.log_nu)
-
-
 def _start(tables: Tables, ties: bool) -> Parameters:
-    won = tables.first + tables.second.T + (tables.tied + tables.tied.T) / 2
-    theta = np.log(won.sum(axis=1) / won.sum(axis=0)) / 2
     tied, decided = tables.tied.sum(), (tables.first + tables.second).sum()
     # Among equals, nu / 2 is the odds of a tie.
-    return Parameters(theta - theta.mean(), math.log(2 * tied / decided) if ties else -math.inf, 0.0)
+    log_nu = math.log(2 * tied / decided) if ties else -math.inf
+    return Parameters(np.zeros(len(tables.first)), log_nu, 0.0)
 
 
 def _moved(at: Parameters, step: Floats) -> Parameters:
@@ -177,7 +192,7 @@ def _derivatives(tables: Tables, at: Parameters) -> tuple[Floats, Floats]:
 
     Written without differences of nearly equal numbers, so that one win in a million million counts.
     """
-    first, second, tie = chances(at)
+    first, second, tie = (np.exp(chance) for chance in log_chances(at))
     games = tables.first + tables.second + tables.tied
     decided = first + second
     by_pair = (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import brentq
 
 from evaluation.statistics.aggregation import (
     bradley_terry,
@@ -256,14 +257,77 @@ def test_an_order_effect_that_runs_off_is_found_out() -> None:
     assert bradley_terry_of_comparisons(*first_always_wins, order_effect=True, prior=1).converged
 
 
-def test_a_lopsided_chain_is_climbed_without_overshooting() -> None:
-    wins = np.zeros((6, 6))
-    for place in range(5):
-        wins[place, place + 1], wins[place + 1, place] = 10**6, 1
-    wins[5, 0] = 10**6
+def test_items_never_shown_in_both_orders_cannot_show_an_order_effect() -> None:
+    columns = (list("aab" * 3), list("bcc" * 3), [1, 1, 1, 2, 2, 2, 1, 2, 1])
+    assert (
+        "no items were shown in both orders"
+        in bradley_terry_of_comparisons(
+            *(column[:2] + column[3:5] for column in columns), order_effect=True
+        ).reason
+    )
+    # a before b, b before c and a before c: the effect would have to count once and twice.
+    assert bradley_terry_of_comparisons(*columns, order_effect=True).converged
+    assert bradley_terry_of_comparisons(*columns).converged
+
+
+@pytest.mark.parametrize(
+    "wins",
+    [
+        [1, 1, 1e6],
+        [1e4, 1e3, 10, 100, 1, 1],
+        [1e6, 1e4, 1e5, 1, 1, 1e6],
+        [1e5, 10, 1e5, 1e6],
+        [7, 7, 7, 7, 7],
+    ],
+)
+def test_a_ring_of_one_sided_pairs_has_the_root_of_one_equation(wins: list[float]) -> None:
+    """Everyone beats the next only: w / rate - 1 are the odds of winning, and all odds multiply to one."""
+    table = np.diag(wins[:-1], 1)
+    table[-1, 0] = wins[-1]
+    rate = brentq(
+        lambda one: np.log(np.array(wins) / one - 1).sum(),
+        1e-9,
+        min(wins) * (1 - 1e-15),
+        xtol=1e-15,
+        rtol=1e-14,
+    )
+    result = bradley_terry(table)
+    assert result.converged
+    gaps = result.log_strength - np.roll(result.log_strength, -1)
+    # Where a pair says next to nothing its gap is known through the others alone.
+    assert gaps[:-1].sum() == pytest.approx(-gaps[-1])
+    chance = 1 / (1 + np.exp(gaps))
+    assert chance == pytest.approx(rate / np.array(wins), rel=1e-6)
+
+
+def test_steps_that_would_overshoot_are_halved() -> None:
+    wins = [[0, 1e6 + 10, 0, 0], [0, 0, 100, 0], [1000, 1, 0, 100], [100, 1e6, 1e6, 0]]
     result = bradley_terry(wins)
     assert result.converged
-    assert result.gradient < 1e-3
+    assert result.gradient < 1e-6
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.integers(0, 6), min_size=4, max_size=4),
+    st.lists(st.sampled_from([0, 0, 1, 10, 10**3, 10**6]), min_size=32, max_size=32),
+    st.sampled_from(["half", "davidson"]),
+)
+def test_the_most_lopsided_tables_converge_to_a_flat_likelihood(
+    ring: list[int], counts: list[int], tie_model: str
+) -> None:
+    wins, ties = (
+        np.array(counts[:16], dtype=float).reshape(4, 4),
+        np.array(counts[16:], dtype=float).reshape(4, 4),
+    )
+    for place, power in enumerate(ring):
+        wins[place, (place + 1) % 4] += 10.0**power
+    np.fill_diagonal(wins, 0)
+    ties = np.triu(ties, 1) + np.triu(ties, 1).T
+    result = bradley_terry(wins, ties=ties, tie_model=tie_model)
+    assert result.converged
+    assert result.gradient <= 1e-9 * (wins.sum() + ties.sum())
+    assert np.isfinite(result.standard_error).all()
 
 
 def test_comparisons_and_their_table_give_the_same_strengths() -> None:

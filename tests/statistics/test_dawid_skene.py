@@ -85,17 +85,17 @@ def _crowd(prior: list[float], confusions: list[Any], size: int) -> tuple[list[i
 
 def test_three_workers_of_two_labels_give_back_the_confusions_that_made_their_answers() -> None:
     # Three binary workers have as many parameters as answer patterns have frequencies: the best fit is exact.
-    confusions = [[[0.9, 0.1], [0.2, 0.8]], [[0.8, 0.2], [0.4, 0.6]], [[0.3, 0.7], [0.9, 0.1]]]
-    result = dawid_skene(*_crowd([0.8, 0.2], confusions, 10_000))
+    confusions = [[[0.8, 0.2], [0.2, 0.8]], [[0.8, 0.2], [0.4, 0.6]], [[0.2, 0.8], [0.8, 0.2]]]
+    result = dawid_skene(*_crowd([0.6, 0.4], confusions, 625))
     assert result.converged
-    assert result.prior == pytest.approx([0.8, 0.2], abs=1e-7)
+    assert result.prior == pytest.approx([0.6, 0.4], abs=1e-7)
     assert result.confusion == pytest.approx(np.array(confusions), abs=1e-7)
-    assert result.accuracy == pytest.approx([0.88, 0.76, 0.26], abs=1e-7)
+    assert result.accuracy == pytest.approx([0.8, 0.72, 0.2], abs=1e-7)
 
 
 @pytest.mark.parametrize(
     ("prior", "accuracies", "size"),
-    [([0.9, 0.1], [0.9, 0.8, 0.6], 10_000), ([0.7, 0.2, 0.1], [0.9, 0.8, 0.6], 20_000)],
+    [([0.8, 0.2], [0.8, 0.6, 0.8], 625), ([0.6, 0.2, 0.2], [0.8, 0.6, 0.6], 1250)],
     ids=IDS,
 )
 def test_one_coins_are_given_back_as_they_were(
@@ -180,7 +180,7 @@ def test_the_likelihood_never_falls_from_step_to_step(crowd: dict[str, Any], mod
     units, workers, values = np.array(crowd["judgments"]).T
     path = [
         dawid_skene(units, workers, values, model=model, max_iterations=n).log_likelihood
-        for n in range(1, 60)
+        for n in range(1, 30)
     ]
     assert (np.diff(path) > -1e-9).all()
 

@@ -242,6 +242,7 @@ def test_the_winner_of_a_pair_wins_most_of_its_triplets() -> None:
         [0, 0, 1],
     )
     assert result.margin.tolist() == pytest.approx([1 / 3, 0, 2 / 3])
+    assert pair_winners(["p", "p"], [2.0, 2.0]).winner.tolist() == [2]
 
 
 def test_tied_triplets_are_set_aside_or_count_as_asked() -> None:
