@@ -52,10 +52,11 @@ def generator_of(seed: Seed, what: str) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def check_count(value: object, what: str) -> None:
-    """InvalidInput names `what` unless the value is a whole number from 1 on."""
+def whole_count(value: object, what: str) -> int:
+    """The number, which InvalidInput names unless it is a whole number from 1 on."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInput(f"{what} is {value!r}, expected a whole number from 1 on")
+    return int(value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.metrics.annotation_signatures import Seed, check_count, generator_of, seed_field, signature
+from evaluation.metrics.annotation_signatures import (
+    Seed,
+    generator_of,
+    seed_field,
+    signature,
+    whole_count,
+)
 from evaluation.metrics.content_kernels import walk_greedily
 from evaluation.metrics.errors import InvalidInput
 
@@ -66,7 +72,7 @@ class BoxRanks:
 
         An image with fewer boxes gives those it has. Raises InvalidInput unless k is at least 1.
         """
-        check_count(k, "k")
+        k = whole_count(k, "k")
         begin = np.repeat(self.starts[:-1], self.counts)
         ordered = np.argsort(begin + self.places)
         ordered = ordered[(self.selects & (self.places < k))[ordered]]
@@ -240,7 +246,7 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
 def _ranked(keys: Floats, starts: Ints, ties: Seed, made: str) -> BoxRanks:
     """Every box selected, the smallest key first."""
     places = _places(keys, starts, ties)
-    return BoxRanks(places + 1.0, np.ones(keys.size, dtype=np.bool_), places, starts, made)
+    return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, made)
 
 
 def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.annotation_signatures import check_count, given_words, signature
+from evaluation.metrics.annotation_signatures import given_words, signature, whole_count
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.signatures import Value
 
@@ -114,7 +114,7 @@ def keyword_best(
     """
     task = _task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(own) for own in task.guesses], 1)
-    made = signature("keyword-best", **_evaluation(vocabulary), duplicates=duplicates)
+    made = signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
     return _scored(task, credit, task.sizes > 0, NO_TAGS, made)
 
 
@@ -133,7 +133,9 @@ def keyword_best_mode(
     task = _task(annotations, gold, vocabulary)
     wanted = _modes(task, modes)
     hits = [bool(own) and own[0] == mode for own, mode in zip(task.guesses, wanted, strict=True)]
-    return _mode_score(task, hits, wanted, signature("keyword-best-mode", **_evaluation(vocabulary, modes)))
+    return _mode_score(
+        task, hits, wanted, signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
+    )
 
 
 def keyword_oot(
@@ -149,8 +151,9 @@ def keyword_oot(
     Arguments as in `keyword_best`; `guesses` is the number that is read. An image that repeats a guess may
     be credited more than 1, as by the task's own program.
     """
+    guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, duplicates, guesses)
-    made = signature("keyword-oot", guesses=guesses, **_evaluation(vocabulary), duplicates=duplicates)
+    made = signature("keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates)
     return _scored(task, task.credits(), task.sizes > 0, NO_TAGS, made)
 
 
@@ -166,10 +169,11 @@ def keyword_oot_mode(
 
     Arguments as in `keyword_best_mode`; `guesses` is the number that is read.
     """
+    guesses = whole_count(guesses, "guesses")
     task = _task(annotations, gold, vocabulary, guesses=guesses)
     wanted = _modes(task, modes)
     hits = [mode in own for own, mode in zip(task.guesses, wanted, strict=True)]
-    made = signature("keyword-oot-mode", guesses=guesses, **_evaluation(vocabulary, modes))
+    made = signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
     return _mode_score(task, hits, wanted, made)
 
 
@@ -186,6 +190,7 @@ def keyword_f1(
     matter), `guesses` is the number that is read. A system that gives fewer is held against those it
     gives. Raises InvalidInput.
     """
+    guesses = whole_count(guesses, "guesses")
     counts = [own if isinstance(own, Mapping) else _tally(own, image) for image, own in enumerate(gold)]
     task = _task(annotations, counts, vocabulary, ONCE, guesses)
     given = np.array([len(own) for own in task.guesses], dtype=np.int64)
@@ -217,7 +222,7 @@ def keyword_f1(
         undefined=int((~is_defined).sum()),
         repeated=int((task.is_repeated & is_attempted).sum()),
         reason=_reason({"images without gold keywords": ~is_defined, NO_GUESS: is_defined & ~is_attempted}),
-        signature=signature("keyword-f1", guesses=guesses, **_evaluation(vocabulary)),
+        signature=signature("keyword-f1", guesses=guesses, **evaluation_fields(vocabulary)),
     )
 
 
@@ -245,10 +250,8 @@ def _task(
 ) -> _Task:
     if duplicates not in DUPLICATES:
         raise UnknownName("duplicates", duplicates, DUPLICATES)
-    if guesses is not None:
-        check_count(guesses, "guesses")
     _check_annotations(annotations)
-    _check_gold(gold)
+    check_gold(gold)
     if len(annotations) != len(gold):
         raise InvalidInput(f"annotations has {len(annotations)} images, expected {len(gold)} as in gold")
     if vocabulary is not None:
@@ -316,7 +319,7 @@ def _reason(marks: Mapping[str, NDArray[np.bool_]]) -> str:
     return "; ".join(f"{why}: {int(mark.sum())}" for why, mark in marks.items() if mark.any())
 
 
-def _evaluation(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
+def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
     """The fields that say which evaluation it is, and what only the caller has."""
     fields: dict[str, Value] = {"eval": "include-infrequent" if vocabulary is None else "standard"}
     if vocabulary is not None:
@@ -336,31 +339,31 @@ def _check_annotations(annotations: Sequence[Any]) -> None:
     for image, own in enumerate(annotations):
         if not isinstance(own, list | tuple):
             raise InvalidInput(f"annotations[{image}] is a {type(own).__name__}, expected a list of keywords")
-    if not _are_texts(chain.from_iterable(annotations)):
-        image = next(image for image, own in enumerate(annotations) if not _are_texts(own))
+    if not are_texts(chain.from_iterable(annotations)):
+        image = next(image for image, own in enumerate(annotations) if not are_texts(own))
         raise InvalidInput(f"annotations[{image}] holds something that is no text, expected keywords")
 
 
-def _check_gold(gold: Sequence[Any]) -> None:
+def check_gold(gold: Sequence[Any]) -> None:
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):
             raise InvalidInput(f"gold[{image}] is a {type(tags).__name__}, expected the count of each tag")
-    tags_are_texts = _are_texts(chain.from_iterable(gold))
-    if not tags_are_texts or not _are_counts(chain.from_iterable(tags.values() for tags in gold)):
+    tagsare_texts = are_texts(chain.from_iterable(gold))
+    if not tagsare_texts or not _are_counts(chain.from_iterable(tags.values() for tags in gold)):
         image = next(
-            image for image, tags in enumerate(gold) if not (_are_texts(tags) and _are_counts(tags.values()))
+            image for image, tags in enumerate(gold) if not (are_texts(tags) and _are_counts(tags.values()))
         )
         raise InvalidInput(f"gold[{image}] is {gold[image]!r}, expected texts with whole counts from 1 on")
 
 
-def _are_texts(values: Any) -> bool:
+def are_texts(values: Any) -> bool:
     # A look at the kinds of all values at once is cheaper than one at each value.
     return all(issubclass(kind, str) for kind in set(map(type, values)))
 
 
 def _are_counts(values: Any) -> bool:
     distinct = set(values)
-    return all(isinstance(value, Integral) and value >= 1 for value in distinct)
+    return all(isinstance(value, Integral) and int(value) >= 1 for value in distinct)
 
 
 CALLS: dict[str, Callable[..., KeywordScore | KeywordOverlap]] = {
