@@ -268,4 +268,7 @@ def _is_box(value: Any) -> bool:
     return _are_whole([value]) and 0 <= value < _LIMIT
 
 
-CALLS = {"content-selection": content_selection, "content-upper-bound": content_upper_bound}
+CALLS: dict[str, Callable[..., ContentScore]] = {
+    "content-selection": content_selection,
+    "content-upper-bound": content_upper_bound,
+}

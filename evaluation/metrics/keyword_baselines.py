@@ -7,8 +7,8 @@
     sentence   the terms of the sentence closest to the document                              (4.5)
 
 Documents are lists of terms: function words are gone and forms are one already (`keyword_forms.keyword_terms`). A
-`vocabulary` leaves other words out of the candidates, as the standard evaluation does. Terms of equal weight come in the
-order of the document; of the corpus, in the order of the alphabet (the paper does not say).
+`vocabulary` leaves other words out of the candidates, as the standard evaluation does. Terms of equal weight come in
+the order of the document; of the corpus, in the order of the alphabet (the paper does not say).
 
 What the paper leaves open. n_i = 0 has no idf: such a term is taken as if one document held it, log N, so that it
 stays a candidate, as in the paper's remark that idf favours very infrequent words. The closest sentence is that of
@@ -43,6 +43,7 @@ from evaluation.signatures import Value
 Floats = NDArray[np.float64]
 Terms = Sequence[str]
 SMOOTHING = 0.01
+MOST_SMOOTHING = 1000.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +96,7 @@ def tf_idf(
     pick = _Pick.of(keywords, vocabulary)
     counted = _counted(documents, "documents")
     if training is None:
-        others, own, corpus = counted, 1, "others"
+        others, own, corpus = counted, 1, None
     else:
         training = list(training)
         others, own, corpus = _counted(training, "training"), 0, _given(training)
@@ -151,7 +152,7 @@ def corpus_frequency(
         left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
         left = sorted((entry for entry in left if entry[1] > 0), key=_by_count_and_name)
         found.append([(tag, float(count)) for tag, count in left[: pick.keywords]])
-    return _list(found, signature("keyword-corpus", **pick.fields, training="others"))
+    return _list(found, signature("keyword-corpus", **pick.fields, training=None))
 
 
 def document_title(
@@ -180,8 +181,8 @@ def sentence_extraction(
     Raises InvalidInput.
     """
     pick = _Pick.of(keywords, vocabulary)
-    if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing < math.inf:
-        raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0")
+    if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:
+        raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MOST_SMOOTHING:g}")
     found, chosen = [], []
     for position, document in enumerate(documents):
         _check_terms(document, f"documents[{position}]")
@@ -241,7 +242,8 @@ def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
         if not sentence:
             continue
         held = math.fsum(
-            document[term] / size * math.log1p(count / smoothing) for term, count in Counter(sentence).items()
+            document[term] / size * (math.log(count + smoothing) - math.log(smoothing))
+            for term, count in Counter(sentence).items()
         )
         likelihood = held - math.log(len(sentence) + smoothing * different)
         if likelihood > most:
