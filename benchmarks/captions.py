@@ -137,13 +137,13 @@ def _content_words(given: Captions) -> Any:
     return lambda text: [stems[word] for word in text.split() if word not in stop]
 
 
-PEER = {"peer": "pycocoevalcap 1.2", "package": "pycocoevalcap"}
+PEER, PACKAGE = "pycocoevalcap 1.2", "pycocoevalcap"
 UNIT = f" x {REFERENCES}"
 JOBS = (
-    Job("bleu-1..4", SIZES, made_up, bleu, peer_bleu, unit=UNIT, **PEER),
-    Job("rouge-l", SIZES, made_up, rouge_l, peer_rouge_l, unit=UNIT, **PEER),
-    Job("cider-d", SIZES, made_up, cider_d, peer_cider_d, unit=UNIT, **PEER),
-    Job("raw text", SIZES[:2], made_up, raw_text, peer_raw_text, unit=UNIT, **PEER),
+    Job("bleu-1..4", SIZES, made_up, bleu, peer_bleu, PEER, PACKAGE, unit=UNIT),
+    Job("rouge-l", SIZES, made_up, rouge_l, peer_rouge_l, PEER, PACKAGE, unit=UNIT),
+    Job("cider-d", SIZES, made_up, cider_d, peer_cider_d, PEER, PACKAGE, unit=UNIT),
+    Job("raw text", SIZES[:2], made_up, raw_text, peer_raw_text, PEER, PACKAGE, unit=UNIT),
     Job("bleu-pre", (250, 500, 1_000), made_up, bleu_pre, plain_bleu_pre, "a Counter loop", unit=" squared"),
     Job("a million", (1_000_000,), made_up, raw_text, repeats=1, unit=UNIT),
 )
