@@ -185,42 +185,47 @@ def wins_and_ties(
 
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
-) -> tuple[NDArray[Any], Codes, Codes, Codes]:
-    """(K,) items ascending, and (N,) their codes and the outcomes 1, 2 or 0. Raises BadShape, BadValue."""
+) -> tuple[NDArray[Any], Codes, Codes, Codes, NDArray[np.int64]]:
+    """(K,) items ascending, (N,) their codes and the outcomes 1, 2 or 0, and (3, K, K) counts of outcomes.
+
+    Raises BadShape, BadValue.
+    """
+    from evaluation.statistics.comparison_kernels import tally
+
     items, one, two = _encode_both(first, second, "first", "second")
     outcome = outcomes_of(winners)
     same_length(first=one, winners=outcome)
-    itself = np.flatnonzero(one == two)
-    if itself.size:
-        name = items.tolist()[one[itself[0]]]
-        raise BadValue(f"row {itself[0]} sets {name!r} against itself, expected two different items")
-    return items, one, two, outcome
+    counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
+    itself = tally(one, two, outcome, counts)
+    if itself >= 0:
+        name = items.tolist()[one[itself]]
+        raise BadValue(f"row {itself} sets {name!r} against itself, expected two different items")
+    return items, one, two, outcome, counts
 
 
 def _ordered_tables(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Tables]:
-    items, one, two, outcome = encode_comparisons(first, second, winners)
-    count = len(items)
-    places = (outcome * count + one) * count + two
-    tied, won, lost = np.bincount(places, minlength=3 * count**2).reshape(3, count, count)
-    return items, Tables(won.astype(np.float64), lost.astype(np.float64), tied.astype(np.float64))
+    items, _, _, _, counts = encode_comparisons(first, second, winners)
+    tied, won, lost = counts.astype(np.float64)
+    return items, Tables(won, lost, tied)
 
 
 def _encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Codes, Codes]:
-    one = first if isinstance(first, np.ndarray) else list(first)
-    two = second if isinstance(second, np.ndarray) else list(second)
-    games = same_length(**{name: one, other: two})
-    if isinstance(one, np.ndarray) and isinstance(two, np.ndarray):
-        items, codes = encode(np.concatenate([one, two]), f"{name} and {other}")
+    """Each column by itself, which copies neither, and then the names of both."""
+    names, one = encode(first, name)
+    others, two = encode(second, other)
+    same_length(**{name: one, other: two})
+    if names.dtype == others.dtype and names.dtype.kind != "O":
+        items, places = encode(np.concatenate([names, others]), name)
     else:
-        items, codes = encode([*one, *two], f"{name} and {other}")
+        items, places = encode([*names.tolist(), *others.tolist()], name)
     if 3 * len(items) ** 2 > CELLS:
         most = math.isqrt(CELLS // 3)
         raise BadValue(f"{name} and {other} hold {len(items):,} different items, expected {most:,} at most")
-    return items, codes[:games], codes[games:]
+    return items, places[: len(names)][one], places[len(names) :][two]
 
 
 def _square(counts: ArrayLike, name: str) -> Floats:

@@ -86,10 +86,9 @@ def tournament(
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
-    systems, one, two, outcome = encode_comparisons(first, second, winners)
+    systems, one, two, outcome, cells = encode_comparisons(first, second, winners)
     count, games = len(systems), len(one)
-    cells = np.bincount((outcome * count + one) * count + two, minlength=3 * count**2)
-    drawn, won, lost = cells.reshape(3, count, count)
+    drawn, won, lost = cells
     beaten, tied = won + lost.T, drawn + drawn.T
     gained, met = _counted(beaten, tied, ties)
     fraction = _divided(gained.sum(axis=1), met.sum(axis=1))
@@ -109,10 +108,9 @@ def tournament(
     elif resamples:
         if clusters is None:
             # Rows alike in systems and outcome are one pattern.
-            seen = np.flatnonzero(cells)
-            frequency = cells[seen]
-            alike, one, two = np.unravel_index(seen, (3, count, count))
-            scores = _scores(np.arange(len(seen)), one, two, alike, (len(seen), count), ties)
+            alike, one, two = np.nonzero(cells)
+            frequency = cells[alike, one, two]
+            scores = _scores(np.arange(len(alike)), one, two, alike, (len(alike), count), ties)
         else:
             frequency = np.ones(units, dtype=np.int64)
             scores = _scores(cluster, one, two, outcome, (units, count), ties)
