@@ -129,7 +129,9 @@ def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> Figure
 
 def _rouge_grams(window: int, spared: int = -1) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
-        return _rouge(comparison, rouge155.gram_overlap(comparison, view, window=window, spared=spared), settings)
+        return _rouge(
+            comparison, rouge155.gram_overlap(comparison, view, window=window, spared=spared), settings
+        )
 
     return compute
 
@@ -144,9 +146,9 @@ def _rouge_w(comparison: Comparison, view: View, settings: Settings) -> Figures:
 
 
 def _rouge(comparison: Comparison, overlap: rouge155.Overlap, settings: Settings) -> Figures:
-    chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife")}
+    chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
     alpha = float(settings["alpha"])
-    return _mean(rouge155.rouge155_scores(comparison, overlap, alpha=alpha, **chosen))
+    return Figures(*rouge155.rouge155_scores(comparison, overlap, alpha=alpha, **chosen))
 
 
 _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
@@ -163,6 +165,7 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> 
             "alpha": Option(0.5, low=0.0, high=1.0),
             "multi": Option("average", choices=rouge155.MULTI),
             "jackknife": Option("no", choices=rouge155.JACKKNIFE),
+            "corpus": Option("mean", choices=rouge155.CORPUS),
             "stop": Option("keep", choices=rouge155.STOPS),
             "stem": Option("none", choices=rouge155.STEMS),
         }
@@ -211,7 +214,9 @@ METRICS = {
             _rouge_w,
             weight=Option(1.2, low=1.0, high=10.0),
         ),
-        _rouge155_metric("rouge-s4", "overlap of pairs of words with at most four between them", _rouge_grams(5)),
+        _rouge155_metric(
+            "rouge-s4", "overlap of pairs of words with at most four between them", _rouge_grams(5)
+        ),
         _rouge155_metric("rouge-su4", "overlap of such pairs and of words", _rouge_grams(5, spared=1)),
         Metric(
             "cider-d",

@@ -17,6 +17,9 @@ Several references: with `multi="average"` (the script's -f A) hits and totals a
 "best" (-f B) the reference of the highest recall counts alone, the first of equals. The jackknife (Lin 2004 §2.1; the
 script does it through its configuration file since version 1.4) leaves out each reference in turn and takes
 the mean of the scores; a single reference is never left out. A caption without words scores 0.
+
+All candidates together: with `corpus="mean"` (the script's -t 0) the mean of their scores, with "pooled" (-t 1)
+the ratios of their summed hits and totals.
 """
 
 from dataclasses import dataclass
@@ -25,11 +28,12 @@ import numpy as np
 
 from evaluation.metrics import rouge155_kernels as kernels
 from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.corpus import Ints, Words
+from evaluation.metrics.corpus import Ints, Numbers, Words
 
 MEASURES = ("recall", "precision", "f")  # in the order of the kernel's columns
 MULTI = ("average", "best")
 JACKKNIFE = ("no", "yes")
+CORPUS = ("mean", "pooled")
 STEMS = ("none", "porter", "wordnet")
 STOPS = ("keep", "drop")
 
@@ -100,14 +104,16 @@ def rouge155_scores(
     measure: str = "f",
     multi: str = "average",
     jackknife: str = "no",
+    corpus: str = "mean",
     alpha: float = 0.5,
-) -> Floats:
-    """(n,) float64: the `measure` (of MEASURES) of every candidate, from 0 to 1.
+) -> tuple[float, Floats]:
+    """The `measure` (of MEASURES) of all candidates together, and (n,) float64 of each, from 0 to 1.
 
-    `multi` (of MULTI) and `jackknife` (of JACKKNIFE) say what several references do; `alpha` from 0 to 1 weighs
-    recall against precision in F, 1 gives precision alone (the script's -p).
+    `multi` (of MULTI) and `jackknife` (of JACKKNIFE) say what several references do, `corpus` (of CORPUS) what
+    all candidates together are; `alpha` from 0 to 1 weighs recall against precision in F, 1 gives precision
+    alone (the script's -p).
     """
-    scores = np.empty((comparison.size, len(MEASURES)))
+    scores = np.empty((comparison.size, 6))
     kernels.combine(
         overlap.hits,
         overlap.of_reference,
@@ -121,10 +127,18 @@ def rouge155_scores(
         alpha,
         scores,
     )
-    return scores[:, MEASURES.index(measure)].copy()
+    images = scores[:, MEASURES.index(measure)].copy()
+    if corpus == "mean":
+        return float(np.mean(images)), images
+    hits, expected, given = scores[:, 3:].sum(axis=0).tolist()
+    # The script takes no root of ROUGE-W's pooled ratios.
+    recall, precision = hits / max(expected, 1.0), hits / max(given, 1.0)
+    below = (1 - alpha) * precision + alpha * recall
+    f = precision * recall / below if below > 0 else 0.0
+    return (recall, precision, f)[MEASURES.index(measure)], images
 
 
-def _texts(words: Words) -> tuple[Ints, Ints]:
+def _texts(words: Words) -> tuple[Numbers, Ints]:
     return words.words, words.starts
 
 

@@ -22,9 +22,7 @@ BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carr
 
 
 @compiled
-def _list_grams(
-    words: Ints, begin: int, end: int, window: int, spared: int, other: int, grams: Ints
-) -> int:
+def _list_grams(words: Ints, begin: int, end: int, window: int, spared: int, other: int, grams: Ints) -> int:
     """Write the numbers of a text's n-grams into `grams`; how many there are.
 
     Counted are the pairs of words up to `window` places apart, and single words but for the last `spared` ones
@@ -246,7 +244,9 @@ def combine(
     alpha: float,
     scores: Floats,
 ) -> None:
-    """Recall, precision and F of every candidate into `scores` (n, 3), from what its pairs have in common.
+    """Recall, precision and F of every candidate into `scores` (n, 6), from what its pairs have in common.
+
+    Behind them stand what was matched, the total of the references and that of the candidate.
 
     `hits` (pairs,): what was matched. `of_reference`, `of_candidate`, `base` (texts,): what recall, precision and the
     figure that chooses the best reference divide it by. Ratios are raised to `power`; with `rounded` the choice
@@ -256,7 +256,7 @@ def combine(
         begin, end = pair_starts[candidate], pair_starts[candidate + 1]
         own = of_candidate[candidates[candidate]]
         samples = end - begin if jackknife else 1
-        recalls = precisions = fs = 0.0
+        recalls = precisions = fs = hit = all_expected = all_given = 0.0
         for sample in range(samples):
             left_out = begin + sample if samples > 1 else end
             matched = expected = given = 0.0
@@ -282,6 +282,12 @@ def combine(
             recalls += recall
             precisions += precision
             fs += precision * recall / below if below > 0 else 0.0
+            hit += matched
+            all_expected += expected
+            all_given += given
         scores[candidate, 0] = recalls / samples
         scores[candidate, 1] = precisions / samples
         scores[candidate, 2] = fs / samples
+        scores[candidate, 3] = hit
+        scores[candidate, 4] = all_expected
+        scores[candidate, 5] = all_given
