@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import InvalidInput, score
+from evaluation.metrics import InvalidInput, call_of, score
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 from tests.metrics.rouge155_plainly import rouge155
 
@@ -278,12 +278,30 @@ def test_what_the_irregular_forms_give_is_not_stemmed_any_more() -> None:
     assert found.corpus == 0.0
 
 
-def test_the_signature_names_every_option() -> None:
-    found = score(["a"], [["a", "b"]], ["rouge-w"], stem="wordnet", stop="drop", measure="recall").scores
-    assert found["rouge-w"].signature == (
-        "rouge-w|measure:recall|alpha:0.5|multi:average|jackknife:no|corpus:mean|stop:drop|stem:wordnet"
-        "|weight:1.2|tok:rouge|refs:2|v:1.0"
+def test_the_signature_tells_how_to_compute_the_score_again() -> None:
+    usual = score(["a"], [["a", "b"]], ["rouge-w"]).scores["rouge-w"]
+    assert usual.signature == (
+        "rouge-w|measure:f|multi:average|stop:keep|stem:none|weight:1.2|tok:rouge|refs:2|v:1.0"
     )
+    captions, references = ["a child eats leaves", "geese"], [["children ate", "a leaf"], ["the goose"]]
+    unusual = score(
+        captions,
+        references,
+        ["rouge-su4"],
+        measure="recall",
+        multi="best",
+        jackknife="yes",
+        corpus="pooled",
+        stop="drop",
+        stem="wordnet",
+        alpha=0.3,
+    ).scores["rouge-su4"]
+    assert unusual.signature == (
+        "rouge-su4|measure:recall|alpha:0.3|multi:best|jackknife:yes|corpus:pooled|stop:drop|stem:wordnet"
+        "|tok:rouge|refs:1-2|v:1.0"
+    )
+    again = call_of(unusual.signature)(captions, references)
+    assert (again.corpus, again.images.tolist()) == (unusual.corpus, unusual.images.tolist())
 
 
 @pytest.mark.parametrize(
