@@ -18,7 +18,6 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from evaluation.statistics.aggregation import bradley_terry, dawid_skene, majority_vote, wins_table
 from evaluation.statistics.agreement import (
     alpha_interval,
     alpha_of_judgments,
@@ -40,7 +39,6 @@ def main() -> None:
     generator = np.random.default_rng(SEED)
     alphas(generator)
     kappas(generator)
-    models(generator)
     differences(generator)
     correlations(generator)
 
@@ -79,39 +77,6 @@ def kappas(generator: np.random.Generator) -> None:
         "kappa at thresholds with 2,000 resamples, 1,000,000",
         lambda: threshold_kappa(first, second, 4, 4).kappa.value,
     )
-
-
-def models(generator: np.random.Generator) -> None:
-    """Majority, Dawid-Skene and Bradley-Terry at size."""
-    units = np.repeat(np.arange(100_000), 3)
-    workers = generator.integers(0, 500, 300_000)
-    truth = generator.integers(0, 2, 100_000)
-    answers = np.where(generator.random(300_000) < 0.75, truth[units], 1 - truth[units])
-    _alone("majority of 100,000 units x 3", lambda: float(majority_vote(units, answers).share.mean()))
-    _alone(
-        "Dawid-Skene, 20 steps, 100,000 x 3",
-        lambda: dawid_skene(units, workers, answers, max_iterations=20).log_likelihood,
-    )
-    strengths = generator.random(50) + 0.1
-    one, two = generator.integers(0, 50, (2, 1_000_000))
-    one, two = one[one != two], two[one != two]
-    won = generator.random(len(one)) < strengths[one] / (strengths[one] + strengths[two])
-    winners, losers = np.where(won, one, two), np.where(won, two, one)
-    peer = _peer("evalica")
-    theirs = None
-    if peer is not None:
-        outcomes = [peer.Winner.X] * len(winners)
-        left, right = winners.tolist(), losers.tolist()
-
-        def theirs() -> float:
-            scores = peer.bradley_terry(left, right, outcomes, tolerance=1e-9).scores
-            return float(scores[0] / scores[1])
-
-    def ours() -> float:
-        strength = bradley_terry(wins_table(winners, losers)[1]).strength
-        return float(strength[0] / strength[1])
-
-    _compare("Bradley-Terry with intervals, 1,000,000 games of 50", ours, theirs, 1e-4)
 
 
 def differences(generator: np.random.Generator) -> None:
