@@ -3,7 +3,9 @@
 Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*,
 equations 2.3 to 2.5. Starts from the shares of votes; every step is an M step, then an E step. The one-coin
 variant gives a worker a single accuracy (Zhang, Chen, Zhou, Jordan 2016, *Spectral Methods Meet EM*): right
-with probability p, else each of the other labels equally likely.
+with probability p, else each of the other labels equally likely. Where plain steps have become slow, leaps along their
+path shorten it (Varadhan, Roland 2008, *Simple and Globally Convergent Methods for Accelerating the Convergence of Any
+EM Algorithm*, scheme SqS3); a leap that does not climb is taken back.
 """
 
 import math
@@ -26,6 +28,14 @@ ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
 # What is impossible keeps a finite logarithm, far below all that a posterior can show.
 _FLOOR = 1e-300
+# So many steps are the plain ones of the equations before any leap.
+_PLAIN = 50
+# A leap takes no probability below this part of what it was: zero would be for ever.
+_SHRINK = 0.1
+# Changes of probabilities this small are rounding.
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+# Part of a log-likelihood that is rounding: near its peak it is flat, and its last digits tell nothing.
+_FLAT = 1e-12
 # Labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
 
@@ -113,21 +123,41 @@ def dawid_skene(
     prior, counts = np.zeros(width), np.zeros((len(worker_names) * width, width))
     share_votes(starts, answers, posterior, prior, counts)
 
-    converged = False
-    iterations = 0
-    change, log_likelihood = math.inf, math.nan
-    while not converged and iterations < max_iterations:
-        iterations += 1
-        shares = prior / len(unit_names)
+    def maximised() -> _Parameters:
         errors = _maximise(counts.reshape(-1, width, width), model, smoothing)
-        log_errors = np.log(np.maximum(errors, _FLOOR)).reshape(-1, width)
+        return _Parameters(prior / len(unit_names), errors)
+
+    def expected(at: _Parameters) -> tuple[float, float]:
         prior.fill(0.0)
         counts.fill(0.0)
+        log_prior, log_errors = (np.log(np.maximum(part, _FLOOR)) for part in (at.prior, at.errors))
+        return expect(starts, answers, log_prior, log_errors.reshape(-1, width), posterior, prior, counts)
+
+    converged = False
+    iterations = 0
+    # The change of the step before; 0 where there was none that could be compared.
+    before, change, log_likelihood = 0.0, math.inf, math.nan
+    path: list[_Parameters] = []
+    while not converged and iterations < max_iterations:
+        path = [*path[-3:], maximised()]
+        if len(path) == 4 and _PLAIN <= iterations < max_iterations - 2:
+            height = log_likelihood + _prior_height(path[2], model, smoothing)
+            leap = _leap(*path[1:])
+            iterations += 1
+            _, log_likelihood = expected(leap)
+            before = 0.0
+            if log_likelihood + _prior_height(leap, model, smoothing) >= height - _FLAT * abs(height):
+                path = [leap]
+            else:
+                path = path[3:]
+                iterations += 1
+                _, log_likelihood = expected(path[0])
+            continue
+        iterations += 1
+        change, log_likelihood = expected(path[-1])
+        converged = bool(_at_rest(change, before, tolerance))
         before = change
-        change, log_likelihood = expect(
-            starts, answers, np.log(np.maximum(shares, _FLOOR)), log_errors, posterior, prior, counts
-        )
-        converged = _at_rest(change, before, tolerance)
+    shares, errors = path[-1].prior, path[-1].errors
     best = posterior.max(axis=1, keepdims=True)
     alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
     confusion = errors.transpose(0, 2, 1)
@@ -152,6 +182,36 @@ def dawid_skene(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """prior: (L,). errors: (W, given label, true label)."""
+
+    prior: Floats
+    errors: Floats
+
+
+def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
+    """Where three steps in a row lead to (Varadhan, Roland 2008, equation 8 with step length SqS3)."""
+    step = [second.prior - first.prior, second.errors - first.errors]
+    bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
+    length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
+    # At least as far as the steps themselves went; without a bend there is no telling how much farther.
+    far = max(length / turn, 1.0) if turn > 0 else 1.0
+    prior = first.prior + 2 * far * step[0] + far**2 * bend[0]
+    errors = first.errors + 2 * far * step[1] + far**2 * bend[1]
+    prior = np.maximum(prior, _SHRINK * third.prior)
+    errors = np.maximum(errors, _SHRINK * third.errors)
+    return _Parameters(prior / prior.sum(), errors / errors.sum(axis=1, keepdims=True))
+
+
+def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
+    """What imagined answers add to the log-likelihood, which EM with smoothing climbs together with it."""
+    if not smoothing:
+        return 0.0
+    imagined = smoothing if model == "full" else smoothing / len(at.prior)
+    return imagined * float(np.log(np.maximum(at.errors, _FLOOR)).sum())
+
+
 def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
     """The M step: (W, given label, true label) error rates from the expected answers of the same shape."""
     width = counts.shape[-1]
@@ -174,11 +234,11 @@ def _at_rest(change: float, before: float, tolerance: float) -> bool:
     """Whether neither the last step nor the sum of all that may follow exceeds the tolerance.
 
     Near its limit EM shrinks its steps by a constant rate, so what follows is a geometric series. Steps that
-    grow leave a saddle, however small they are.
+    grow leave a saddle, however small they are. Without a step before, only one that moves nothing tells.
     """
-    if change == 0.0:
+    if change <= _ROUNDING:
         return True
-    rate = change / before
+    rate = change / before if before else math.inf
     return change <= tolerance and rate < 1 and change * rate / (1 - rate) <= tolerance
 
 

@@ -14,13 +14,14 @@ def em(
     *,
     one_coin: bool = False,
     smoothing: float = 0.0,
+    start: dict[int, list[float]] | None = None,
 ) -> tuple[dict[int, list[float]], float]:
     """Dawid-Skene by dictionaries: the posterior of each unit after that many steps, and the log-likelihood."""
     units, workers = sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
-    posterior = {}
+    posterior = dict(start or {})
     for unit in units:
         votes = [value for one, _, value in rows if one == unit]
-        posterior[unit] = [votes.count(label) / len(votes) for label in range(labels)]
+        posterior.setdefault(unit, [votes.count(label) / len(votes) for label in range(labels)])
     likelihood = math.nan
     for _ in range(steps):
         prior = [sum(posterior[unit][label] for unit in units) / len(units) for label in range(labels)]

@@ -301,7 +301,7 @@ def test_a_ring_of_one_sided_pairs_has_the_root_of_one_equation(wins: list[float
 
 
 def test_steps_that_would_overshoot_are_halved() -> None:
-    wins = [[0, 1e6 + 10, 0, 0], [0, 0, 100, 0], [1000, 1, 0, 100], [100, 1e6, 1e6, 0]]
+    wins = np.array([[0, 1e6 + 10, 0, 0], [0, 0, 100, 0], [1000, 1, 0, 100], [100, 1e6, 1e6, 0]])
     result = bradley_terry(wins)
     assert result.converged
     assert result.gradient < 1e-6
@@ -362,7 +362,7 @@ def test_the_signature_leads_back_to_the_same_strengths() -> None:
         (lambda: bradley_terry([[0, 1]]), BadShape, r"wins is of shape \(1, 2\), expected a square table"),
         (lambda: bradley_terry([[0, -1], [1, 0]]), BadValue, "negative or infinite"),
         (lambda: bradley_terry([[1, 1], [1, 0]]), BadValue, r"wins\[0, 0\] is above zero"),
-        (lambda: bradley_terry([["a"]]), BadValue, "wins holds something that is no number"),
+        (lambda: bradley_terry(np.array([["a"]])), BadValue, "wins holds something that is no number"),
         (lambda: bradley_terry([[0, 1], [1, 0]], ties=[[0, 1], [2, 0]]), BadValue, "ties is not symmetric"),
         (lambda: bradley_terry([[0, 1], [1, 0]], ties=[[0]]), BadShape, "expected the same shape"),
         (lambda: bradley_terry([[0, 1], [1, 0]], prior=-1), BadOption, "prior is -1"),

@@ -34,6 +34,7 @@ def _rankings() -> list[list[str]]:
 
 
 RANKINGS = _rankings()
+NO_SINGLE_VALUE: Any = ["a"]
 
 
 def _expected(name: str) -> list[float]:
@@ -220,7 +221,7 @@ def test_the_signature_leads_back_to_the_same_figure() -> None:
         (lambda: recall_at_k([["a"]], [], 1), BadShape, "there are 1 rankings and 0 sets of relevant items"),
         (lambda: recall_at_k([["a", "a"]], [{"a"}], 1), BadValue, "ranking 0 has an item twice"),
         (lambda: recall_at_k([["a"]], [{"a": None}], 1), BadValue, "the grades of relevant.*is nan"),
-        (lambda: recall_at_k([[["a"]]], [{"a"}], 1), BadValue, "an item is no single value"),
+        (lambda: recall_at_k([[NO_SINGLE_VALUE]], [{"a"}], 1), BadValue, "an item is no single value"),
         (lambda: recall_at_k([["a"]], None, 1), BadOption, "relevant is missing"),
         (
             lambda: recall_at_k(judge_rankings([["a"]], [{"a"}]), [{"a"}], 1),

@@ -300,7 +300,7 @@ def test_abstract_50s_has_its_twelve_drawn_pairs(shared: Any) -> None:
         (lambda: mean_grade(["u"], [math.nan]), BadValue, r"values\[0\] is nan, expected a finite number"),
         (lambda: pair_winners(["p"], [3]), BadValue, r"winners\[0\] is 3, expected 1, 2, or 0 for a tie"),
         (lambda: pair_winners(["p"], [1.5]), BadValue, r"winners\[0\] is 1.5, expected 1, 2, or 0"),
-        (lambda: pair_winners(["p"], [None]), BadValue, r"winners\[0\] is nan, expected a finite number"),
+        (lambda: pair_winners(["p"], [math.nan]), BadValue, r"winners\[0\] is nan, expected a finite number"),
         (lambda: pair_winners(["p"], [[1]]), BadShape, "winners has 2 dimensions, expected one"),
         (lambda: pair_winners(["p"], [1], triplet_ties="x"), BadOption, "triplet_ties is 'x'"),
     ],
