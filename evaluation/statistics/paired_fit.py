@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
+from scipy.special import log_expit
 
 from evaluation.statistics.tables import Floats
 
@@ -63,18 +64,13 @@ def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
 
     Each has its full precision, also where it is next to nothing.
     """
-    difference = (at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order) / 2
-    first = -np.logaddexp(0, np.logaddexp(-2 * difference, at.log_nu - difference))
-    second = -np.logaddexp(0, np.logaddexp(2 * difference, at.log_nu + difference))
-    tie = at.log_nu - np.logaddexp(np.logaddexp(difference, -difference), at.log_nu)
-    return first, second, tie
-
-
-def log_likelihood(tables: Tables, at: Parameters) -> float:
-    """Sum of the logarithms of the chances of what happened."""
-    first, second, tie = log_chances(at)
-    total = float((tables.first * first + tables.second * second).sum())
-    return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
+    difference = at.theta[:, np.newaxis] - at.theta[np.newaxis, :] + at.order
+    if at.log_nu == -math.inf:
+        return log_expit(difference), log_expit(-difference), np.full_like(difference, -math.inf)
+    half = difference / 2
+    first = -np.logaddexp(0, np.logaddexp(-difference, at.log_nu - half))
+    second = -np.logaddexp(0, np.logaddexp(difference, at.log_nu + half))
+    return first, second, at.log_nu - np.logaddexp(np.logaddexp(half, -half), at.log_nu)
 
 
 def groups_of(tables: Tables) -> tuple[int, NDArray[np.int64]]:
@@ -149,30 +145,42 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
     at = _start(tables, ties)
     items = len(at.theta)
     free = np.r_[np.ones(items, dtype=bool), ties, order]
-    value = log_likelihood(tables, at)
+    chances = log_chances(at)
+    value = _log_likelihood(tables, chances)
+    slope, information = _derivatives(tables, chances)
     converged = False
     iterations = 0
     while not converged and iterations < max_iterations:
         iterations += 1
-        slope, information = _derivatives(tables, at)
         step = np.zeros(items + 2)
         step[free] = np.linalg.solve(_held(information[np.ix_(free, free)], items), slope[free])
         size = min(1.0, _FARTHEST / max(np.abs(step).max(), _ROUNDING))
         candidate = _moved(at, size * step)
-        reached = log_likelihood(tables, candidate)
+        chances = log_chances(candidate)
+        reached = _log_likelihood(tables, chances)
         while reached < value - _ROUNDING * abs(value) and size > _ROUNDING:
             size /= 2
             candidate = _moved(at, size * step)
-            reached = log_likelihood(tables, candidate)
-        at, value = candidate, reached
+            chances = log_chances(candidate)
+            reached = _log_likelihood(tables, chances)
         # The root of slope times step is at least any parameter's step in units of its standard error.
         away = math.sqrt(max(float(slope @ step), 0.0))
-        converged = min(np.abs(step).max(), away) <= tolerance
-    slope, information = _derivatives(tables, at)
-    held = _held(information[np.ix_(free, free)], items)
-    covariance: Floats = np.linalg.inv(held).astype(np.float64, copy=False)
-    covariance[:items, :items] -= 1 / (_weight(information) * items)
+        converged = bool(min(np.abs(step).max(), away) <= tolerance)
+        at, value = candidate, reached
+        slope, information = _derivatives(tables, chances)
+    covariance: Floats = np.linalg.inv(_held(information[np.ix_(free, free)], items)).astype(
+        np.float64, copy=False
+    )
+    # The constant matrix that held the strengths in place is no part of it.
+    covariance[:items, :items] -= 1 / (float(information[:items, :items].max()) * items)
     return Fit(at, covariance, value, iterations, converged, float(np.abs(slope[free]).max()))
+
+
+def _log_likelihood(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> float:
+    """Sum of the logarithms of the chances of what happened."""
+    first, second, tie = chances
+    total = float((tables.first * first + tables.second * second).sum())
+    return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
 
 
 def _start(tables: Tables, ties: bool) -> Parameters:
@@ -187,12 +195,12 @@ def _moved(at: Parameters, step: Floats) -> Parameters:
     return Parameters(theta - theta.mean(), at.log_nu + float(step[-2]), at.order + float(step[-1]))
 
 
-def _derivatives(tables: Tables, at: Parameters) -> tuple[Floats, Floats]:
+def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
     """(K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order.
 
     Written without differences of nearly equal numbers, so that one win in a million million counts.
     """
-    first, second, tie = (np.exp(chance) for chance in log_chances(at))
+    first, second, tie = (np.exp(chance) for chance in chances)
     games = tables.first + tables.second + tables.tied
     decided = first + second
     by_pair = (
@@ -200,7 +208,7 @@ def _derivatives(tables: Tables, at: Parameters) -> tuple[Floats, Floats]:
     ) / 2
     spread = games * (decided * tie + 4 * first * second) / 4
     pull = -games * (first - second) * tie / 2
-    items = len(at.theta)
+    items = len(games)
     slope = np.empty(items + 2)
     slope[:items] = by_pair.sum(axis=1) - by_pair.sum(axis=0)
     slope[items] = (tables.tied * decided).sum() - ((tables.first + tables.second) * tie).sum()
@@ -216,10 +224,6 @@ def _derivatives(tables: Tables, at: Parameters) -> tuple[Floats, Floats]:
     information[items:, :items] = information[:items, items:].T
     information[items + 1, items] = information[items, items + 1]
     return slope, information
-
-
-def _weight(information: Floats) -> float:
-    return float(information[:-2, :-2].max())
 
 
 def _held(information: Floats, items: int) -> Floats:

@@ -24,7 +24,7 @@ from evaluation.statistics.resampling import (
     percentile_interval,
 )
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, encode, one_of, same_length
+from evaluation.statistics.tables import Codes, Floats, encode, one_of, positive, same_length
 
 TIE_RULES = ("half", "no-win", "set-aside")
 
@@ -106,20 +106,11 @@ def tournament(
     if units < 2:
         reason = "; ".join(filter(None, (reason, TOO_FEW.format(resampled))))
     elif resamples:
+        positive(resamples, "resamples")
         if clusters is None:
-            # Rows alike in systems and outcome are one pattern.
-            alike, one, two = np.nonzero(cells)
-            frequency = cells[alike, one, two]
-            scores = _scores(np.arange(len(alike)), one, two, alike, (len(alike), count), ties)
+            draws = _redrawn_rows(beaten, tied, ties, resamples, generator)
         else:
-            frequency = np.ones(units, dtype=np.int64)
-            scores = _scores(cluster, one, two, outcome, (units, count), ties)
-
-        def fractions(weights: Floats) -> Floats:
-            sums = weights @ scores
-            return _divided(sums[:, :count], sums[:, count:])
-
-        draws = bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * count)
+            draws = _redrawn_clusters(one, two, outcome, cluster, (units, count), ties, resamples, generator)
         undefined = np.isnan(draws).sum(axis=0)
         for place in range(count):
             low[place], high[place], _ = percentile_interval(draws[:, place], confidence)
@@ -156,23 +147,52 @@ def _counted(
     return (beaten + tied / 2 if ties == "half" else beaten), met + tied
 
 
-def _scores(
-    pattern: NDArray[np.int64],
-    one: NDArray[np.int64],
-    two: NDArray[np.int64],
+def _redrawn_rows(
+    beaten: NDArray[np.int64],
+    tied: NDArray[np.int64],
+    ties: str,
+    resamples: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """(resamples, K) fractions. A system's own wins, losses and ties in a redraw are one multinomial draw."""
+    counts = np.stack([beaten.sum(axis=1), beaten.sum(axis=0), tied.sum(axis=1)], axis=1)
+    games = int(counts.sum()) // 2
+    draws = np.empty((resamples, len(counts)))
+    for place, own in enumerate(counts):
+        shares = np.append(own, games - own.sum()) / games
+        won, lost, drawn, _ = generator.multinomial(games, shares, size=resamples).T
+        gained = won + drawn / 2 if ties == "half" else won
+        draws[:, place] = _divided(gained, won + lost if ties == "set-aside" else won + lost + drawn)
+    return draws
+
+
+def _redrawn_clusters(
+    one: Codes,
+    two: Codes,
     outcome: NDArray[np.int64],
+    cluster: Codes,
     shape: tuple[int, int],
     ties: str,
-) -> csr_array:
-    """(P, 2K) what each pattern adds to the systems' wins and to their comparisons."""
-    patterns, systems = shape
+    resamples: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """(resamples, K) fractions, all rows of a cluster being drawn together."""
+    clusters, systems = shape
     half = 0.5 if ties == "half" else 0.0
     counts = np.where((outcome == 0) & (ties == "set-aside"), 0.0, 1.0)
     for_one = np.where(outcome == 1, 1.0, np.where(outcome == 0, half, 0.0))
     for_two = np.where(outcome == 2, 1.0, np.where(outcome == 0, half, 0.0))
     values = np.concatenate([for_one, for_two, counts, counts])
     columns = np.concatenate([one, two, systems + one, systems + two])
-    return csr_array(coo_array((values, (np.tile(pattern, 4), columns)), (patterns, 2 * systems)))
+    # What each cluster adds to the systems' wins, and to their comparisons.
+    scores = csr_array(coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems)))
+
+    def fractions(weights: Floats) -> Floats:
+        sums = weights @ scores
+        return _divided(sums[:, :systems], sums[:, systems:])
+
+    frequency = np.ones(clusters, dtype=np.int64)
+    return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
 
 
 def _divided(part: NDArray[Any], whole: NDArray[Any]) -> Floats:

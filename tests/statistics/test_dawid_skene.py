@@ -96,7 +96,7 @@ def test_three_workers_of_two_labels_give_back_the_confusions_that_made_their_an
 def test_a_worker_who_never_errs_on_one_label_is_approached_and_not_claimed_to_be_reached() -> None:
     # The peak lies exactly on the edge of what is possible, where each step is shorter than the one before.
     confusions = [[[0.8, 0.2], [0.2, 0.8]], [[1.0, 0.0], [0.4, 0.6]], [[0.2, 0.8], [0.8, 0.2]]]
-    result = dawid_skene(*_crowd([0.6, 0.4], confusions, 625), tolerance=1e-5, max_iterations=300)
+    result = dawid_skene(*_crowd([0.6, 0.4], confusions, 625), max_iterations=300)
     assert result.change < 1e-5
     assert not result.converged
     assert result.confusion == pytest.approx(np.array(confusions), abs=1e-4)
