@@ -251,7 +251,7 @@ def test_columns_of_different_length_are_refused() -> None:
 
 
 def test_text_has_no_distance() -> None:
-    with pytest.raises(BadValue, match="expected numbers at the interval level"):
+    with pytest.raises(BadValue, match="expected numbers at the ordinal, interval and ratio level"):
         alpha_of_judgments(["u", "u"], ["a", "b"], ["yes", "no"], "interval")
 
 
