@@ -246,7 +246,10 @@ def _moved(codes: Codes, positions: Codes) -> Codes:
 
 
 def _fleiss_table(counts: ArrayLike) -> tuple[Floats, NDArray[np.int64], int]:
-    table = np.asarray(counts)
+    try:
+        table = np.asarray(counts)
+    except ValueError as error:
+        raise BadShape("counts has rows of unequal length, expected units by categories") from error
     if table.ndim != 2:
         raise BadShape(f"counts has {table.ndim} dimensions, expected two: units by categories")
     if table.dtype.kind not in "biuf":

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from evaluation.statistics.errors import BadValue
-from evaluation.statistics.ratings import Data, Ratings, check_numeric, is_given, table_of
+from evaluation.statistics.ratings import INFINITE, Data, Ratings, check_numeric, is_given, table_of
 from evaluation.statistics.tables import Codes, Floats, encode
 
 # The counts of a unit's answers are bits of one number as long as they fit in so many.
@@ -107,7 +107,7 @@ def _of_numbers(matrix: Floats) -> Patterns:
     if low > high:  # nothing was given
         return _of_keys(np.empty(0, dtype=np.int64), 1, np.empty(0), 0)
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise BadValue("reliability_data holds an infinite number, expected finite numbers or nan")
+        raise BadValue(INFINITE)
     bits = len(matrix).bit_length()
     most = _BITS // bits  # values whose counts fit into one number
     if low.is_integer() and high - low < most and abs(low) + most < 2.0**53:

@@ -11,6 +11,8 @@ from scipy.sparse import csr_array
 from evaluation.statistics.errors import BadShape, BadValue, DuplicateJudgment
 from evaluation.statistics.tables import Codes, Floats, encode, same_length
 
+INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
+
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
@@ -73,6 +75,8 @@ def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
         return check_numeric(data) if numeric else data
     matrix = table_of(data, numeric=numeric)
     given = is_given(matrix)
+    if matrix.dtype.kind == "f" and np.isinf(matrix).any():
+        raise BadValue(INFINITE)
     rater, unit = np.nonzero(given)
     labels, codes = encode(matrix[given], "reliability_data")
     return Ratings(np.arange(matrix.shape[1]), np.arange(matrix.shape[0]), labels, unit, rater, codes)
@@ -92,7 +96,10 @@ def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
 
     Raises BadShape, BadValue.
     """
-    matrix = np.asarray(reliability)
+    try:
+        matrix = np.asarray(reliability)
+    except ValueError as error:
+        raise BadShape("reliability_data has rows of unequal length, expected raters by units") from error
     if matrix.ndim != 2:
         raise BadShape(f"reliability_data has {matrix.ndim} dimensions, expected two: raters by units")
     if matrix.dtype.kind in "biuf":
