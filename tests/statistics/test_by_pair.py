@@ -19,7 +19,7 @@ from evaluation.statistics.agreement import (
 from evaluation.statistics.errors import BadOption, DuplicateJudgment
 from tests.statistics.golden import golden, with_nan
 
-NAN = math.nan
+NAN: Any = math.nan
 SCALE = [0.0, 1.0, 2.5, 4.0]
 
 answers = arrays(

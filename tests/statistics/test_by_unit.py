@@ -18,7 +18,7 @@ from evaluation.statistics.agreement import (
 )
 from evaluation.statistics.errors import BadOption, BadValue
 
-NAN = math.nan
+NAN: Any = math.nan
 
 answers = arrays(
     np.float64,

@@ -24,7 +24,7 @@ from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 
 GWET = golden("agreement.json")["gwet"]
-NAN = math.nan
+NAN: Any = math.nan
 SCALE = [0, 1, 2, 4]
 
 answers = arrays(

@@ -162,11 +162,11 @@ def test_bad_counts_are_refused_in_one_sentence(counts: Any, error: type[Excepti
         fleiss_kappa(counts)
 
 
-def test_fleiss_kappa_of_forty_categories_is_that_of_the_formula() -> None:
+def test_fleiss_kappa_of_eighty_categories_is_that_of_the_formula() -> None:
     # Twice the same units, so that alike ones are met.
-    answers = np.tile(np.random.default_rng(3).integers(0, 40, (30, 4)), (2, 1))
+    answers = np.tile(np.random.default_rng(3).integers(0, 80, (90, 4)), (2, 1))
     answers[:, 1] = answers[:, 0]
-    counts = np.array([np.bincount(row, minlength=40) for row in answers])
+    counts = np.array([np.bincount(row, minlength=80) for row in answers])
     shares = counts.sum(axis=0) / counts.sum()
     observed = np.mean([(row * (row - 1)).sum() / (4 * 3) for row in counts])
     expected = (shares**2).sum()

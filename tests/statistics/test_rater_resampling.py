@@ -20,7 +20,7 @@ from evaluation.statistics.agreement import (
 from evaluation.statistics.errors import BadOption
 from tests.statistics import agreeing_plainly as plainly
 
-NAN = math.nan
+NAN: Any = math.nan
 SCALE = [1, 2, 3, 5]
 TABLE = np.array(
     [
