@@ -19,14 +19,6 @@ import numpy as np
 from scipy import stats
 
 from evaluation.statistics.aggregation import bradley_terry, dawid_skene, majority_vote, wins_table
-from evaluation.statistics.agreement import (
-    alpha_interval,
-    alpha_of_judgments,
-    cohen_kappa,
-    kappa_interval,
-    krippendorff_alpha,
-    threshold_kappa,
-)
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
@@ -38,47 +30,9 @@ def main() -> None:
     """Print one line a job."""
     print(f"{'job':58} {'ours ms':>9} {'peer ms':>9} {'ratio':>6}")
     generator = np.random.default_rng(SEED)
-    alphas(generator)
-    kappas(generator)
     models(generator)
     differences(generator)
     correlations(generator)
-
-
-def alphas(generator: np.random.Generator) -> None:
-    """Alpha of a table beside krippendorff, its interval, and a million rows of many workers."""
-    peer = _peer("krippendorff")
-    for units in (10_000, 1_000_000):
-        table = generator.integers(1, 5, (5, units)).astype(float)
-        table[generator.random(table.shape) < 0.2] = np.nan
-        for level in ("nominal", "ordinal"):
-            job = f"alpha, {level}, 5 x {units:,}"
-            _compare(job, _alpha(table, level), _peer_alpha(peer, table, level))
-        _alone(f"alpha with 2,000 resamples, interval, 5 x {units:,}", _interval(table))
-    names = [f"unit-{row // 3}" for row in range(1_000_000)]
-    raters = [f"w-{(row // 3 * 7 + row % 3) % 9999}" for row in range(1_000_000)]
-    grades = generator.integers(1, 5, 1_000_000)
-    _alone(
-        "alpha with 2,000 resamples, 1,000,000 rows of text ids",
-        lambda: alpha_of_judgments(names, raters, grades, "ordinal").value,
-    )
-
-
-def kappas(generator: np.random.Generator) -> None:
-    """Cohen's kappa beside scikit-learn, and the kappa between two sources with its interval."""
-    peer = _peer("sklearn.metrics")
-    first = generator.integers(1, 6, 1_000_000)
-    second = np.where(generator.random(1_000_000) < 0.6, first, generator.integers(1, 6, 1_000_000))
-    for weights in (None, "quadratic"):
-        theirs = None
-        if peer is not None:
-            theirs = _bound(peer.cohen_kappa_score, first, second, weights=weights)
-        _compare(f"kappa, weights {weights}, 1,000,000", _bound(cohen_kappa, first, second, weights), theirs)
-    _alone("kappa with 2,000 resamples, 1,000,000", lambda: kappa_interval(first, second).value)
-    _alone(
-        "kappa at thresholds with 2,000 resamples, 1,000,000",
-        lambda: threshold_kappa(first, second, 4, 4).kappa.value,
-    )
 
 
 def models(generator: np.random.Generator) -> None:
@@ -161,24 +115,8 @@ def correlations(generator: np.random.Generator) -> None:
         _alone(job, _correlation(scores, shares, coefficient))
 
 
-def _alpha(table: Any, level: str) -> Callable[[], float]:
-    return lambda: krippendorff_alpha(table, level)
-
-
 def _correlation(first: Any, second: Any, coefficient: str) -> Callable[[], float]:
     return lambda: correlation(first, second, coefficient, resamples=200).value
-
-
-def _interval(table: Any) -> Callable[[], float]:
-    return lambda: alpha_interval(table, "interval").value
-
-
-def _peer_alpha(peer: ModuleType | None, table: Any, level: str) -> Callable[[], float] | None:
-    return None if peer is None else _bound(peer.alpha, table, level_of_measurement=level)
-
-
-def _bound(function: Callable[..., Any], *arguments: Any, **options: Any) -> Callable[[], float]:
-    return lambda: float(function(*arguments, **options))
 
 
 def _peer(name: str) -> ModuleType | None:

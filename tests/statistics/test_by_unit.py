@@ -100,4 +100,4 @@ def test_bad_input_is_refused_in_one_sentence() -> None:
     with pytest.raises(BadValue, match="values hold 'no', expected numbers at the ordinal"):
         agreement_by_unit(ratings_of_judgments(["u", "u"], ["a", "b"], ["yes", "no"]), "interval")
     with pytest.raises(BadValue, match="holds an infinite number, expected finite numbers or nan"):
-        agreement_by_unit([[1, math.inf], [1, 2]])
+        agreement_by_unit([[1.0, math.inf], [1.0, 2.0]])

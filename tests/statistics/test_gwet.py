@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from evaluation.statistics.agreement import (
     WEIGHTS,
     cohen_kappa,
+    fleiss_kappa,
     gwet_ac,
     gwet_interval,
     krippendorff_alpha,
@@ -45,6 +46,16 @@ def test_gwets_coefficient_is_that_of_irrcac(case: dict[str, Any], weights: str)
     low, high = expected["gwet_ci95"]
     assert result.low == pytest.approx(low, abs=0.05)
     assert result.high == pytest.approx(high, abs=0.05)
+
+
+def test_the_other_figures_that_irrcac_prints_beside_gwets_are_met_too() -> None:
+    complete, missing = (with_nan(case["data"]) for case in GWET)
+    counts = [[int((unit == value).sum()) for value in (1, 2, 3, 4)] for unit in complete.T]
+    assert fleiss_kappa(counts) == pytest.approx(GWET[0]["identity"]["fleiss"], abs=1e-11)
+    for case, table in zip(GWET, (complete, missing), strict=True):
+        for weights, level in (("identity", "nominal"), ("quadratic", "interval")):
+            expected = case[weights]["krippendorff"]
+            assert krippendorff_alpha(table, level) == pytest.approx(expected, abs=1e-11)
 
 
 def test_lopsided_answers_keep_gwets_coefficient_high_where_kappa_falls_below_zero() -> None:
@@ -166,8 +177,7 @@ def test_rows_give_the_figures_of_the_table() -> None:
     rows = ratings_of_judgments(unit, [f"w{one}" for one in rater], table[rater, unit])
     assert gwet_ac(rows, "ordinal") == gwet_ac(table, "ordinal")
     assert percent_agreement(rows) == percent_agreement(table)
-    # What several packages agree on: nominal alpha differs from percent by its chance alone.
-    assert krippendorff_alpha(rows) == pytest.approx(GWET[1]["identity"]["krippendorff"], abs=1e-11)
+    assert krippendorff_alpha(rows) == krippendorff_alpha(table)
 
 
 def test_a_million_judgments_are_compared() -> None:
