@@ -3,7 +3,8 @@
     p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
 
 with r_ik the judges who put unit i into category k, r_i all its judges, and n' the units with r_i >= 2
-(Gwet 2014, equation 2.19 with weights; `scales` lists them). No chance is taken off: see `gwet` for that.
+(Gwet 2014, *Handbook of Inter-Rater Reliability*; `scales` lists the weights w). No chance is taken off: see
+`gwet` for that.
 """
 
 import math

@@ -50,12 +50,10 @@ class Ratings:
 Data = ArrayLike | Ratings
 
 
-def ratings_of_judgments(
-    units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any], *, numeric: bool = False
-) -> Ratings:
+def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any]) -> Ratings:
     """Ratings of three (N,) columns; units and workers are any hashable names, values anything countable.
 
-    Raises DuplicateJudgment where a worker judged a unit twice, BadShape, BadValue (text where `numeric`).
+    Raises DuplicateJudgment where a worker judged a unit twice, BadShape, BadValue.
     """
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
@@ -63,7 +61,7 @@ def ratings_of_judgments(
     same_length(units=unit_codes, workers=worker_codes, values=codes)
     made = Ratings(unit_names, worker_names, labels, unit_codes, worker_codes, codes)
     _refuse_duplicates(made)
-    return check_numeric(made) if numeric else made
+    return made
 
 
 def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:

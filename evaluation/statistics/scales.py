@@ -1,5 +1,5 @@
-"""Partial agreement: how much two different answers still agree (Gwet 2014, *Handbook of Inter-Rater
-Reliability*, chapter 4).
+"""Partial agreement: how much two different answers still agree (Cohen 1968; Gwet 2014, *Handbook of
+Inter-Rater Reliability*).
 
 With d(k, l) the distance of two categories and D that of the lowest and the highest, the weight is
 w(k, l) = 1 - d(k, l) / D, from 1 for equal answers to 0 for the two ends of the scale.
