@@ -138,6 +138,8 @@ def finite_vector(values: ArrayLike, name: str) -> Floats:
 
 def float_vector(values: ArrayLike, name: str) -> Floats:
     """(N,) float64 where nan means missing. Raises BadShape, BadValue."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        raise BadValue(f"{name} holds complex numbers, expected real ones")
     try:
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

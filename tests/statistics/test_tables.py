@@ -103,6 +103,8 @@ def test_columns_and_options_are_checked_in_one_sentence() -> None:
         finite_vector([1, math.inf], "scores")
     with pytest.raises(BadValue, match="scores holds something that is no number"):
         finite_vector(["x"], "scores")
+    with pytest.raises(BadValue, match="scores holds complex numbers, expected real ones"):
+        finite_vector(np.ones(2, dtype=complex), "scores")
     with pytest.raises(BadShape, match="scores has 2 dimensions, expected one"):
         finite_vector([[1.0]], "scores")
     assert finite_vector([1, 2], "scores").tolist() == [1.0, 2.0]
