@@ -14,7 +14,6 @@ import importlib.util
 import io
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
@@ -64,16 +63,16 @@ def main(jobs: Iterable[Job]) -> None:
     if given.one:
         print(json.dumps(_figures(chosen[0], given.one, given.sizes[0])))
         return
+    print_table(chosen, given.sizes)
+
+
+def print_table(jobs: Iterable[Job], sizes: Sequence[int] | None = None) -> None:
+    """A Markdown table with a row for each job and size."""
     print("| what | size | peer | ours s | peer s | ratio | ours MB | peer MB | results differ by |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for job in chosen:
-        for size in given.sizes or job.sizes:
+    for job in jobs:
+        for size in sizes or job.sizes:
             print(_row(job, size), flush=True)
-
-
-def machine() -> str:
-    """What the figures were measured on, in a line."""
-    return f"{os.cpu_count()} cores, {platform.machine()}, {platform.system()}, Python {platform.python_version()}"
 
 
 def _row(job: Job, size: int) -> str:
@@ -96,7 +95,9 @@ def _row(job: Job, size: int) -> str:
 
 
 def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
-    module = sys.modules["__main__"].__spec__.name  # type: ignore[union-attr]
+    module = job.ours.__module__
+    if module == "__main__":
+        module = sys.modules["__main__"].__spec__.name  # type: ignore[union-attr]
     command = [sys.executable, "-m", module, job.name, "--one", side, "--sizes", str(size)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

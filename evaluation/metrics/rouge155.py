@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluation.metrics import rouge155_kernels as kernels
+from evaluation.metrics import rouge_kernels as kernels
 from evaluation.metrics.comparison import Comparison, Floats, View
 from evaluation.metrics.corpus import Ints, Numbers, Words
 

@@ -1,4 +1,6 @@
-"""The counting loops of ROUGE-1.5.5 (Lin 2004), over all pairs of a candidate and a reference of its own.
+"""The counting loops of ROUGE (Lin 2004), over all pairs of a candidate and a reference of its own.
+
+The MS COCO evaluation's ROUGE-L and the script ROUGE-1.5.5 share them.
 
 Texts are word numbers one after the other: `words` (tokens,) int, `starts` (texts + 1,) int. `candidates` (n,)
 int are text numbers; candidate c has the pairs `pair_starts[c]` .. `pair_starts[c + 1] - 1`, whose references are
