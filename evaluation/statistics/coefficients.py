@@ -16,17 +16,25 @@ def group_coefficients(x: Floats, y: Floats, starts: Codes, coefficient: str) ->
     """(G,) coefficients, one of COEFFICIENTS, between (N,) vectors whose groups lie together."""
     if coefficient == "pearson":
         return pearson_groups(x, y, starts)
-    groups = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    rows, _ = group_levels(x, groups)
-    columns, bounds = group_levels(y, groups)
     if coefficient == "spearman":
-        return pearson_groups(mid_ranks(rows), mid_ranks(columns), starts)
-    local = columns - bounds[groups]
-    levels = np.diff(bounds)
-    # Sorting keys is cheaper than sorting places; equal observations need no order among themselves.
-    width = int(levels.max(initial=1))
-    rows, local = np.divmod(np.sort(rows * width + local), width)
-    return taus(kendall_groups(rows, local, np.ones(len(rows)), starts, levels), coefficient)
+        groups = owners(starts)
+        ranks = [mid_ranks(group_levels(values, groups)[0]) for values in (x, y)]
+        return pearson_groups(ranks[0], ranks[1], starts)
+    rows, columns, levels = kendall_codes(x, y, starts)
+    return taus(kendall_groups(rows, columns, np.ones(len(rows)), starts, levels), coefficient)
+
+
+def owners(starts: Codes) -> Codes:
+    """(N,) the group of each observation, where groups lie together."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def kendall_codes(x: Floats, y: Floats, starts: Codes) -> tuple[Codes, Codes, Codes]:
+    """Rows in ascending order within each group, columns from 0 on in each, and the groups' (G,) levels."""
+    groups = owners(starts)
+    rows, _, order = group_levels(x, groups)
+    columns, bounds, _ = group_levels(y, groups)
+    return rows[order], (columns - bounds[groups])[order], np.diff(bounds)
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Codes) -> Floats:
@@ -53,19 +61,20 @@ def pearson_groups(x: Floats, y: Floats, starts: Codes) -> Floats:
     return np.clip(result, -1, 1)
 
 
-def group_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes]:
-    """(N,) codes of the distinct values of each group, numbered on through the groups, and (G + 1,) bounds.
+def group_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes, Codes]:
+    """(N,) codes of the distinct values of each group, (G + 1,) bounds, and the (N,) order of the values.
 
-    Group g has the codes bounds[g] to bounds[g + 1], in the order of its values. `groups` ascends.
+    Codes are numbered on through the groups: group g has bounds[g] to bounds[g + 1], in the order of its
+    values. `groups` ascends.
     """
     order = np.lexsort((values, groups)) if groups[-1] else np.argsort(values)
-    ordered, owners = values[order], groups[order]
+    ordered, owner = values[order], groups[order]
     new = np.ones(len(values), dtype=np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]) | (owners[1:] != owners[:-1])
+    new[1:] = (ordered[1:] != ordered[:-1]) | (owner[1:] != owner[:-1])
     codes = np.empty(len(values), dtype=np.int64)
     codes[order] = np.cumsum(new) - 1
-    bounds = np.searchsorted(owners[new], np.arange(groups[-1] + 2))
-    return codes, bounds.astype(np.int64)
+    bounds = np.searchsorted(owner[new], np.arange(groups[-1] + 2))
+    return codes, bounds.astype(np.int64), order
 
 
 def mid_ranks(codes: Codes) -> Floats:

@@ -13,7 +13,13 @@ import scipy  # its parts load when they are first used; scipy.stats alone takes
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, ndtr
 
-from evaluation.statistics.coefficients import COEFFICIENTS, group_coefficients, taus
+from evaluation.statistics.coefficients import (
+    COEFFICIENTS,
+    group_coefficients,
+    kendall_codes,
+    kendall_groups,
+    taus,
+)
 from evaluation.statistics.correlation_patterns import Patterns
 from evaluation.statistics.errors import BadValue
 from evaluation.statistics.resampling import (
@@ -84,14 +90,13 @@ def correlation(
     undefined = 0
     reason = _undefined(x, y)
     if not reason:
-        patterns = Patterns(x, y, coefficient)
         if coefficient.startswith("kendall"):
-            sums = patterns.kendall(patterns.frequency.astype(np.float64))
-            value, p = float(taus(sums, coefficient)[0]), _kendall_p(x, y, float(sums[0, 0]))
+            value, p = _kendall(x, y, coefficient)
         else:
             value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
             p = _linear_p(value, len(x))
         if resamples:
+            patterns = Patterns(x, y, coefficient)
             draws = bootstrap(
                 patterns,
                 patterns.frequency,
@@ -174,13 +179,17 @@ def _linear_p(r: float, n: int) -> float:
     return float(2 * betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 
-def _kendall_p(x: Floats, y: Floats, balance: float) -> float:
-    """Two-sided p of concordant less discordant pairs, the numerator of tau-b and tau-c."""
+def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
+    """Tau and its two-sided p, which tau-b and tau-c share: p is about their common numerator."""
     n = len(x)
-    x_sizes, y_sizes = (np.unique(values, return_counts=True)[1].astype(np.float64) for values in (x, y))
+    ends = np.array([0, n])
+    rows, columns, levels = kendall_codes(x, y, ends)
+    sums = kendall_groups(rows, columns, np.ones(n), ends, levels)
+    value, balance = float(taus(sums, coefficient)[0]), float(sums[0, 0])
+    x_sizes, y_sizes = (np.bincount(codes).astype(np.float64) for codes in (rows, columns))
     pairs = n * (n - 1) / 2
     if len(x_sizes) == n == len(y_sizes) and (n <= _EXACT or pairs - abs(balance) <= 2):
-        return float(scipy.stats.kendalltau(x, y, method="exact").pvalue)
+        return value, float(scipy.stats.kendalltau(x, y, method="exact").pvalue)
     tied, once, twice = [], [], []
     for sizes in (x_sizes, y_sizes):
         tied.append(float((sizes * (sizes - 1)).sum()))
@@ -190,4 +199,4 @@ def _kendall_p(x: Floats, y: Floats, balance: float) -> float:
     variance = (ordered * (2 * n + 5) - sum(once)) / 18 + tied[0] * tied[1] / (2 * ordered)
     if n > 2:
         variance += twice[0] * twice[1] / (9 * ordered * (n - 2))
-    return float(2 * ndtr(-abs(balance) / math.sqrt(variance)))
+    return value, float(2 * ndtr(-abs(balance) / math.sqrt(variance)))

@@ -69,3 +69,45 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
             if totals[column] > 0.0:
                 sums[group, 5] += 1.0
     return sums
+
+
+@compiled
+def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
+    """Pairs of each group whose scores differ by more than epsilon: (G, 3) by how people order them.
+
+    Group g holds observations starts[g] to starts[g + 1], in ascending order of `scores`; `columns` are
+    codes of people's scores below levels[g]. Counted: pairs in the same order, in the opposite one, and
+    tied by people. An observation enters the tree of `kendall_sums` as soon as it lies far enough below.
+    """
+    groups = starts.shape[0] - 1
+    sums = np.zeros((groups, 3))
+    most = 1
+    for group in range(groups):
+        most = max(most, levels[group])
+    tree = np.empty(most + 1)
+    totals = np.empty(most)
+    for group in range(groups):
+        size = levels[group]
+        tree[: size + 1] = 0.0
+        totals[:size] = 0.0
+        entering = starts[group]
+        seen = 0.0
+        for observation in range(starts[group], starts[group + 1]):
+            while scores[observation] - scores[entering] > epsilon:
+                totals[columns[entering]] += 1.0
+                place = columns[entering] + 1
+                while place <= size:
+                    tree[place] += 1.0
+                    place += place & -place
+                seen += 1.0
+                entering += 1
+            below = 0.0
+            place = columns[observation]
+            while place > 0:
+                below += tree[place]
+                place -= place & -place
+            same = totals[columns[observation]]
+            sums[group, 0] += below
+            sums[group, 1] += seen - below - same
+            sums[group, 2] += same
+    return sums

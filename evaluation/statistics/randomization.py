@@ -70,19 +70,19 @@ def randomization_test(
     scale = max(float(np.abs(one).max()), float(np.abs(two).max()), abs(difference))
     as_extreme = 0
     for drawn in _differences(one, two, name, function, reassignments, generator):
-        as_extreme += int((_extremeness(drawn, alternative) >= _bound(difference, scale, alternative)).sum())
+        as_extreme += count_extreme(drawn, difference, scale, alternative)
     p = (as_extreme + 1) / (reassignments + 1)
     return RandomizationResult(name, difference, p, as_extreme, reassignments, n, reported, alternative)
 
 
-def _extremeness(drawn: Floats, alternative: str) -> Floats:
+def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
+    """How many drawn differences are as extreme as the observed one, of scores of size `scale`."""
+    slack = ROUNDING * scale
     if alternative == "two-sided":
-        return np.abs(drawn)
-    return drawn if alternative == "greater" else -drawn
-
-
-def _bound(difference: float, scale: float, alternative: str) -> float:
-    return float(_extremeness(np.array([difference]), alternative)[0]) - ROUNDING * scale
+        return int((np.abs(drawn) >= abs(difference) - slack).sum())
+    if alternative == "greater":
+        return int((drawn >= difference - slack).sum())
+    return int((drawn <= difference + slack).sum())
 
 
 _Draw = Callable[[np.random.Generator, int], Floats]
@@ -123,7 +123,7 @@ def _mean_draw(differences: Floats) -> _Draw:
         step = max(1, CELLS // size)
         for start in range(0, groups, step):
             some = turning[8 * start : 8 * (start + step)]
-            sums += signed_sums(some, _coins(generator, len(some) // 8, size))
+            sums += signed_sums(some, coins(generator, len(some) // 8, size))
         return sums / n
 
     return draw
@@ -138,7 +138,7 @@ def _median_draw(one: Floats, two: Floats) -> _Draw:
     values, items, sides = both[order], order % n, (order >= n).astype(np.uint8)
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
-        return median_differences(values, items, sides, _coins(generator, size, (n + 7) // 8))
+        return median_differences(values, items, sides, coins(generator, size, (n + 7) // 8))
 
     return draw
 
@@ -147,14 +147,13 @@ def _swap_draw(one: Floats, two: Floats, function: RowStatistic) -> _Draw:
     n = len(one)
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
-        coins = _coins(generator, size, (n + 7) // 8)
-        swapped = np.unpackbits(coins, axis=1, count=n).astype(bool)
+        swapped = np.unpackbits(coins(generator, size, (n + 7) // 8), axis=1, count=n).astype(bool)
         return function(np.where(swapped, two, one)) - function(np.where(swapped, one, two))
 
     return draw
 
 
-def _coins(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
+def coins(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
     """(rows, columns) bytes of eight tosses each; whole words are drawn, which is fastest."""
     size = rows * columns
     words = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
