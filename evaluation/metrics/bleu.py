@@ -3,18 +3,25 @@
 The evaluation multiplies (correct + 1e-15) / (guessed + 1e-9) over the orders. Without the two constants
 a third of the candidate pairs of PASCAL-50S tie at 0, so they belong to the definition. The brevity
 penalty takes the reference length closest to the candidate's, the shorter of two equally close ones.
+
+With `smoothing="nist"` it is WG16's: the k-th precision without a match becomes 1 / (2^k guessed), as NIST's
+mteval-v13a does it (Chen and Cherry 2014, technique 3), and an order of which the candidate has no n-gram
+counts as one guess.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.corpus import Ints
+from evaluation.compiled import compiled
+from evaluation.metrics.comparison import Comparison, Floats, Ints, Task, View
+from evaluation.metrics.tries import child, empty_trie, trie_bits
 
 TINY = 1e-15
 SMALL = 1e-9
 ORDERS = 4
+SMOOTHINGS = ("coco", "nist")
 
 
 @dataclass(frozen=True)
@@ -37,31 +44,117 @@ def bleu_statistics(comparison: Comparison, view: View) -> BleuStatistics:
 
 
 def _count(comparison: Comparison, view: View) -> BleuStatistics:
-    words = comparison.words(view)
-    length = words.lengths[comparison.candidates]
+    task = comparison.task(view)
+    length = comparison.words(view).lengths[: comparison.size]
     guessed = np.maximum(length[:, None] - np.arange(ORDERS), 0)
-    correct = np.empty((comparison.size, ORDERS), dtype=np.int64)
-    for order in range(1, ORDERS + 1):
-        correct[:, order - 1] = comparison.clipped_matches(comparison.entries(view, order))
-    return BleuStatistics(correct, guessed, length, _closest_lengths(comparison, words.lengths, length))
+    closest = _closest_lengths(task.starts, task.references, task.candidates, task.candidate_starts)
+    return BleuStatistics(clipped_matches(task, ORDERS), guessed, length, closest)
 
 
-def _closest_lengths(comparison: Comparison, lengths: Ints, length: Ints) -> Ints:
+def clipped_matches(task: Task, orders: int) -> Ints:
+    """(n, orders) int64: n-grams of each candidate, each counted up to the most that one reference holds."""
+    return _clipped_matches(
+        task.words, task.starts, task.references, task.candidates, task.candidate_starts, orders
+    )
+
+
+@compiled
+def _clipped_matches(
+    words: NDArray[np.int32],
+    starts: Ints,
+    references: Ints,
+    candidates: Ints,
+    candidate_starts: Ints,
+    orders: int,
+) -> Ints:
+    """A trie of each group's n-grams; its nodes hold the most that a reference has and a running count."""
+    correct = np.zeros((candidates.size, orders), dtype=np.int64)
+    longest = 0
+    for group in range(references.size - 1):
+        longest = max(longest, starts[references[group + 1]] - starts[references[group]])
+    trie = empty_trie(longest * orders)
+    most = np.zeros(longest * orders + 1, dtype=np.int64)
+    count = np.zeros(longest * orders + 1, dtype=np.int64)
+    counted_for = np.zeros(longest * orders + 1, dtype=np.int64)
+    for group in range(references.size - 1):
+        if candidate_starts[group] == candidate_starts[group + 1]:
+            continue
+        first, last = references[group], references[group + 1]
+        bits = trie_bits((starts[last] - starts[first]) * orders)
+        nodes = 1
+        for text in range(first, last):
+            end = starts[text + 1]
+            for at in range(starts[text], end):
+                node = 0
+                for place in range(at, min(at + orders, end)):
+                    node = child(trie, bits, group, node, words[place], nodes)
+                    if node == nodes:
+                        nodes += 1
+                        most[node] = 0
+                        counted_for[node] = -1
+                    if counted_for[node] != text:
+                        counted_for[node] = text
+                        count[node] = 0
+                    count[node] += 1
+                    most[node] = max(most[node], count[node])
+        for index in range(candidate_starts[group], candidate_starts[group + 1]):
+            text = candidates[index]
+            end = starts[text + 1]
+            for at in range(starts[text], end):
+                node = 0
+                for order in range(min(orders, end - at)):
+                    node = child(trie, bits, group, node, words[at + order], -1)
+                    if node < 0:
+                        break
+                    if counted_for[node] != text:
+                        counted_for[node] = text
+                        count[node] = 0
+                    count[node] += 1
+                    if count[node] <= most[node]:
+                        correct[text, order] += 1
+    return correct
+
+
+@compiled
+def _closest_lengths(starts: Ints, references: Ints, candidates: Ints, candidate_starts: Ints) -> Ints:
     """(n,) int64: the reference length closest to each candidate's, the shorter one of two."""
-    theirs = lengths[comparison.pair_references]
-    # One number orders by distance first and then by length.
-    span = int(lengths.max(initial=0)) + 1
-    rank = np.abs(theirs - np.repeat(length, comparison.reference_counts)) * span + theirs
-    return np.minimum.reduceat(rank, comparison.pair_starts) % span
+    closest = np.zeros(candidates.size, dtype=np.int64)
+    for group in range(references.size - 1):
+        for index in range(candidate_starts[group], candidate_starts[group + 1]):
+            candidate = candidates[index]
+            length = starts[candidate + 1] - starts[candidate]
+            best = np.int64(-1)
+            for text in range(references[group], references[group + 1]):
+                other = starts[text + 1] - starts[text]
+                nearer = abs(other - length) - abs(best - length)
+                if best < 0 or nearer < 0 or (nearer == 0 and other < best):
+                    best = other
+            closest[candidate] = best
+    return closest
 
 
-def bleu_scores(statistics: BleuStatistics) -> Floats:
+def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
     """(n, 4) float64: BLEU-1..4 of every candidate."""
-    ratios = (statistics.correct + TINY) / (statistics.guessed + SMALL)
+    if smoothing == "nist":
+        ratios = _nist_precisions(statistics)
+        length, reference = statistics.length.astype(np.float64), statistics.reference_length
+        brevity = np.divide(length, reference, out=np.ones(length.size), where=reference > length)
+        penalty = np.exp(1 - 1 / np.where(brevity > 0, brevity, 1.0))
+    else:
+        ratios = (statistics.correct + TINY) / (statistics.guessed + SMALL)
+        brevity = (statistics.length + TINY) / (statistics.reference_length + SMALL)
+        penalty = np.where(brevity < 1, np.exp(1 - 1 / np.minimum(brevity, 1)), 1.0)
     means = np.cumprod(ratios, axis=1) ** (1.0 / np.arange(1, ORDERS + 1))
-    brevity = (statistics.length + TINY) / (statistics.reference_length + SMALL)
-    penalty = np.where(brevity < 1, np.exp(1 - 1 / np.minimum(brevity, 1)), 1.0)
     return np.asarray(means * penalty[:, None])
+
+
+def _nist_precisions(statistics: BleuStatistics) -> Floats:
+    """(n, 4) float64; all 0 where not one word matches, as then nothing is left to smooth."""
+    guessed = np.maximum(statistics.guessed, 1)
+    empty = statistics.correct == 0
+    halvings = np.exp2(np.cumsum(empty, axis=1))
+    ratios = np.where(empty, 1 / halvings, statistics.correct) / guessed
+    return np.where(empty[:, :1], 0.0, ratios)
 
 
 def pooled(statistics: BleuStatistics) -> BleuStatistics:

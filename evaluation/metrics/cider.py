@@ -1,88 +1,23 @@
-"""CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII)."""
+"""CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
 
+The n-grams of one order are numbered over all texts, order after order, in one array. An n-gram whose first or
+last n - 1 words stand nowhere else cannot stand anywhere else either: it is marked and never looked up, which
+leaves little to number among the long n-grams.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.corpus import Entries
+from evaluation.compiled import compiled
+from evaluation.metrics.comparison import Comparison, Floats, Ints, View
 
+Grams = NDArray[np.int32]
 
-@dataclass(frozen=True)
-class Weighted:
-    """The tf-idf vectors of one n-gram order.
-
-    `value` (entries,) float64: the weight of each entry; `norm` (members,) float64: the vectors' lengths.
-    """
-
-    entries: Entries
-    value: Floats
-    norm: Floats
-
-
-def _idf(comparison: Comparison, view: View, order: int, *, unseen: str, idf: bool) -> Floats:
-    """(distinct n-grams,) float64: log(documents / document frequency), or 1 without `idf`.
-
-    An n-gram of no document: `dropped` gives it no weight, as equation 1 leaves it undefined; `logn` gives
-    it log(documents), as the code of the MS COCO evaluation does.
-    """
-    frequencies = comparison.document_frequencies(view, order)
-    seen = frequencies > 0
-    weight = np.ones(frequencies.size)
-    if idf:
-        weight = np.log(comparison.documents) - np.log(np.maximum(frequencies, 1))
-    return np.where(seen, weight, 0.0) if unseen == "dropped" else weight
-
-
-def _weighted(comparison: Comparison, view: View, order: int, *, unseen: str, idf: bool) -> Weighted:
-    entries = comparison.entries(view, order)
-    weight = _idf(comparison, view, order, unseen=unseen, idf=idf)
-    value = entries.count * weight[entries.gram]
-    members = comparison.candidate_of.size
-    norm = np.sqrt(np.bincount(entries.member, weights=value * value, minlength=members))
-    return Weighted(entries, value, norm)
-
-
-def _unit(weighted: Weighted) -> Floats:
-    """(entries,) float64: the vectors divided by their lengths; a vector of length 0 stays 0."""
-    norm = weighted.norm[weighted.entries.member]
-    return np.divide(weighted.value, norm, out=np.zeros_like(weighted.value), where=norm > 0)
-
-
-def _mean_of_cosines(comparison: Comparison, weighted: Weighted) -> Floats:
-    """(n,) float64: equation 2. The cosine is linear in the reference, so references are summed first."""
-    entries = weighted.entries
-    unit = _unit(weighted)
-    candidate = comparison.candidate_of[entries.member]
-    is_candidate = candidate >= 0
-    if unit.size == 0:
-        return np.zeros(comparison.size)
-    consensus = np.add.reduceat(np.where(is_candidate, 0.0, unit), entries.segments)
-    shared = unit[is_candidate] * consensus[entries.segment[is_candidate]]
-    sums = np.bincount(candidate[is_candidate], weights=shared, minlength=comparison.size)
-    return np.asarray(sums / comparison.reference_counts)
-
-
-def _pair_sums(comparison: Comparison, weighted: Weighted, *, clipped: bool) -> Floats:
-    """(pairs,) float64: for every candidate and each of its references in turn, their product over lengths.
-
-    With `clipped` a candidate's weight counts only up to the reference's (the minimum of equation 4).
-    """
-    member = weighted.entries.member
-    norm = np.where(weighted.norm > 0, weighted.norm, 1.0)
-    sums = np.zeros(comparison.pair_references.size)
-    for ours, theirs, pair in comparison.shared(weighted.entries):
-        mine, other = weighted.value[ours], weighted.value[theirs]
-        product = (np.minimum(mine, other) if clipped else mine) * other
-        product /= norm[member[ours]] * norm[member[theirs]]
-        sums += np.bincount(pair, weights=product, minlength=sums.size)
-    return sums
-
-
-def _max_of_cosines(comparison: Comparison, weighted: Weighted) -> Floats:
-    """(n,) float64: App. VIII's variant of equation 2, the best reference instead of the mean."""
-    sums = _pair_sums(comparison, weighted, clipped=False)
-    return np.maximum.reduceat(sums, comparison.pair_starts)
+ALONE = -1  # an n-gram that stands in one place only
+MEAN, MAX, CLIPPED = 0, 1, 2
 
 
 @dataclass(frozen=True)
@@ -100,35 +35,269 @@ class Variant:
     idf: bool = True
 
 
-def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats:
-    """(candidates,) float64: CIDEr (V15 eq. 1-3), between 0 and 1."""
-    combine = {"mean": _mean_of_cosines, "max": _max_of_cosines}[variant.over]
-    total = np.zeros(comparison.size)
-    for order, share in enumerate(order_weights(variant.n, variant.weights), start=1):
-        weighted = _weighted(comparison, view, order, unseen=variant.unseen, idf=variant.idf)
-        total += share * combine(comparison, weighted)
-    return total
-
-
 def order_weights(n: int, weights: str) -> Floats:
     """(n,) float64, sum 1: how much each n-gram order counts."""
     raw = np.exp(np.arange(n, dtype=np.float64)) if weights == "exp" else np.ones(n)
     return np.asarray(raw / raw.sum())
 
 
-def cider_d_scores(comparison: Comparison, view: View, *, n: int = 4, sigma: float = 6.0) -> Floats:
-    """(candidates,) float64: CIDEr-D (V15 eq. 4-5), between 0 and 10, as the MS COCO evaluation computes it.
+def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats:
+    """(n,) float64: CIDEr (V15 eq. 1-3), between 0 and 1."""
+    combine = {"mean": MEAN, "max": MAX}[variant.over]
+    return _scores(comparison, view, variant, combine, np.inf)
+
+
+def cider_d_scores(
+    comparison: Comparison, view: View, *, n: int = 4, sigma: float = 6.0, scale: float = 10.0
+) -> Floats:
+    """(n,) float64: CIDEr-D (V15 eq. 4-5), between 0 and `scale`, as the MS COCO evaluation computes it.
 
     Term frequencies are raw counts, n-grams of no document weigh log(documents), and the length of a
     caption is the number of its bigrams.
     """
-    counts = comparison.reference_counts
-    bigrams = np.maximum(comparison.words(view).lengths - 1, 0)
-    difference = np.repeat(bigrams[comparison.candidates], counts) - bigrams[comparison.pair_references]
-    likeness = np.exp(-(difference**2) / (2 * sigma**2))
-    total = np.zeros(likeness.size)
-    for order in range(1, n + 1):
-        weighted = _weighted(comparison, view, order, unseen="logn", idf=True)
-        total += _pair_sums(comparison, weighted, clipped=True)
-    sums = np.add.reduceat(total * likeness, comparison.pair_starts)
-    return np.asarray(10 * sums / (n * counts))
+    return scale * _scores(comparison, view, Variant(n=n, unseen="logn"), CLIPPED, sigma)
+
+
+def _scores(comparison: Comparison, view: View, variant: Variant, combine: int, sigma: float) -> Floats:
+    task = comparison.task(view)
+    words = comparison.words(view)
+    grams = words.words.copy()
+    occurrences = np.bincount(grams, minlength=len(words.vocabulary)).astype(np.int32)
+    scores = np.zeros(comparison.size)
+    for order, share in enumerate(order_weights(variant.n, variant.weights), start=1):
+        if order > 1:
+            occurrences = _number_longer(grams, words.words, words.starts, occurrences, order)
+        frequencies = _document_frequencies(
+            grams, words.starts, task.references, comparison.weights, occurrences.size, order
+        )
+        weight_of = _weight_by_frequency(comparison, variant)
+        _add_scores(
+            grams,
+            task.starts,
+            task.references,
+            task.candidates,
+            task.candidate_starts,
+            weight_of(frequencies),
+            weight_of(comparison.weights),
+            float(weight_of(np.zeros(1, dtype=np.int64))[0]),
+            order,
+            combine,
+            sigma,
+            float(share),
+            scores,
+        )
+    return scores
+
+
+def _weight_by_frequency(comparison: Comparison, variant: Variant) -> Callable[[Ints], Floats]:
+    """log(documents / document frequency), or 1 without idf; for n-grams of no document see `Variant`."""
+
+    def weight_of(frequencies: Ints) -> Floats:
+        weight = np.ones(frequencies.size)
+        if variant.idf:
+            weight = np.log(comparison.documents) - np.log(np.maximum(frequencies, 1))
+        return np.where(frequencies > 0, weight, 0.0) if variant.unseen == "dropped" else weight
+
+    return weight_of
+
+
+@compiled
+def _number_longer(grams: Grams, words: Grams, starts: Ints, occurrences: Grams, order: int) -> Grams:
+    """Turn the numbers of the n-grams one word shorter into those of this order, in place.
+
+    Returns how often each number occurs. Places where no n-gram of the order begins keep what they had.
+    """
+    table = np.full((1 << 12, 3), -1, dtype=np.int32)
+    counts = np.zeros(1 << 11, dtype=np.int32)
+    known = 0
+    for text in range(starts.size - 1):
+        for at in range(starts[text], starts[text + 1] - order + 1):
+            shorter, rest = grams[at], grams[at + 1]
+            if shorter == ALONE or rest == ALONE or occurrences[shorter] == 1 or occurrences[rest] == 1:
+                grams[at] = ALONE
+                continue
+            slot = _slot(table, shorter, words[at + order - 1])
+            if table[slot, 2] < 0:
+                if known == counts.size:
+                    counts = np.concatenate((counts, np.zeros(known, dtype=np.int32)))
+                    table = _doubled(table)
+                    slot = _slot(table, shorter, words[at + order - 1])
+                table[slot, 0] = shorter
+                table[slot, 1] = words[at + order - 1]
+                table[slot, 2] = known
+                known += 1
+            number = table[slot, 2]
+            counts[number] += 1
+            grams[at] = number
+    return counts[:known]
+
+
+@compiled
+def _slot(table: Grams, shorter: int, word: int) -> int:
+    """Where an n-gram stands in the table, or would."""
+    mask = table.shape[0] - 1
+    # Both factors and both numbers are below 2 ** 31: nothing overflows.
+    mixed = np.int64(shorter) * 1540483477 + np.int64(word) * 739982445
+    slot = (mixed ^ (mixed >> 17)) & mask
+    while table[slot, 2] >= 0 and (table[slot, 0] != shorter or table[slot, 1] != word):
+        slot = (slot + 1) & mask
+    return slot
+
+
+@compiled
+def _doubled(table: Grams) -> Grams:
+    larger = np.full((2 * table.shape[0], 3), -1, dtype=np.int32)
+    for row in range(table.shape[0]):
+        if table[row, 2] >= 0:
+            larger[_slot(larger, table[row, 0], table[row, 1])] = table[row]
+    return larger
+
+
+@compiled
+def _document_frequencies(
+    grams: Grams, starts: Ints, references: Ints, weights: Ints, distinct: int, order: int
+) -> Ints:
+    """(distinct,) int64: in how many documents each n-gram occurs."""
+    frequencies = np.zeros(distinct, dtype=np.int64)
+    seen_in = np.full(distinct, -1, dtype=np.int32)
+    for group in range(weights.size):
+        if weights[group] == 0:
+            continue
+        for text in range(references[group], references[group + 1]):
+            for at in range(starts[text], starts[text + 1] - order + 1):
+                gram = grams[at]
+                if gram != ALONE and seen_in[gram] != group:
+                    seen_in[gram] = group
+                    frequencies[gram] += weights[group]
+    return frequencies
+
+
+@compiled
+def _vector(
+    grams: Grams, begin: int, end: int, weights: Floats, alone: float, found: Grams, values: Floats, at: int
+) -> tuple[int, float]:
+    """The tf-idf vector of a text, sorted by n-gram: writes from `at` on, returns where it ends and its length.
+
+    N-grams that stand nowhere else, of weight `alone`, only make it longer.
+    """
+    squares = 0.0
+    size = 0
+    for place in range(begin, end):
+        gram = grams[place]
+        if gram == ALONE:
+            squares += alone * alone
+        else:
+            found[at + size] = gram
+            size += 1
+    if size > 24:
+        found[at : at + size] = np.sort(found[at : at + size])
+    else:
+        for here in range(at + 1, at + size):
+            gram = found[here]
+            place = here
+            while place > at and found[place - 1] > gram:
+                found[place] = found[place - 1]
+                place -= 1
+            found[place] = gram
+    stop = at
+    place = at
+    while place < at + size:
+        gram = found[place]
+        count = 0
+        while place < at + size and found[place] == gram:
+            place += 1
+            count += 1
+        found[stop] = gram
+        values[stop] = count * weights[gram]
+        squares += values[stop] * values[stop]
+        stop += 1
+    return stop, np.sqrt(squares)
+
+
+@compiled
+def _add_scores(
+    grams: Grams,
+    starts: Ints,
+    references: Ints,
+    candidates: Ints,
+    candidate_starts: Ints,
+    weights: Floats,
+    weights_of_alone: Floats,
+    weight_of_unseen: float,
+    order: int,
+    combine: int,
+    sigma: float,
+    share: float,
+    scores: Floats,
+) -> None:
+    """Add an order's part to the scores of all candidates.
+
+    `weights` has the weight of each n-gram; one that stands in one place only weighs what its group says
+    (`weights_of_alone`) in a reference, and `weight_of_unseen` in a candidate.
+    """
+    most, many = 1, 1
+    for group in range(references.size - 1):
+        first, last = references[group], references[group + 1]
+        most, many = max(most, starts[last] - starts[first]), max(many, last - first)
+    theirs = np.empty(most, dtype=np.int32)
+    their_values = np.empty(most)
+    bounds = np.zeros(many + 1, dtype=np.int64)
+    norms = np.zeros(many)
+    longest = 1
+    for text in range(scores.size):
+        longest = max(longest, starts[text + 1] - starts[text])
+    ours = np.empty(longest, dtype=np.int32)
+    our_values = np.empty(longest)
+    for group in range(references.size - 1):
+        if candidate_starts[group] == candidate_starts[group + 1]:
+            continue
+        first, last = references[group], references[group + 1]
+        for text in range(first, last):
+            end = max(starts[text], starts[text + 1] - order + 1)
+            bounds[text - first + 1], norms[text - first] = _vector(
+                grams,
+                starts[text],
+                end,
+                weights,
+                weights_of_alone[group],
+                theirs,
+                their_values,
+                bounds[text - first],
+            )
+        for index in range(candidate_starts[group], candidate_starts[group + 1]):
+            text = candidates[index]
+            length = starts[text + 1] - starts[text]
+            end = max(starts[text], starts[text + 1] - order + 1)
+            size, norm = _vector(grams, starts[text], end, weights, weight_of_unseen, ours, our_values, 0)
+            if norm == 0:
+                continue
+            total = 0.0
+            for other in range(last - first):
+                if norms[other] == 0:
+                    continue
+                product = 0.0
+                mine, their = 0, bounds[other]
+                while mine < size and their < bounds[other + 1]:
+                    if ours[mine] < theirs[their]:
+                        mine += 1
+                    elif ours[mine] > theirs[their]:
+                        their += 1
+                    else:
+                        value = our_values[mine]
+                        if combine == CLIPPED:
+                            value = min(value, their_values[their])
+                        product += value * their_values[their]
+                        mine += 1
+                        their += 1
+                product /= norm * norms[other]
+                if combine == CLIPPED:
+                    bigrams = max(starts[first + other + 1] - starts[first + other] - 1, 0)
+                    difference = max(length - 1, 0) - bigrams
+                    product *= np.exp(-(difference * difference) / (2 * sigma * sigma))
+                if combine == MAX:
+                    total = max(total, product)
+                else:
+                    total += product
+            if combine != MAX:
+                total /= last - first
+            scores[text] += share * total

@@ -1,33 +1,21 @@
 """Candidates beside their references, in the numbered form that every metric counts on."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.metrics.changes import changed
-from evaluation.metrics.corpus import (
-    Entries,
-    Groups,
-    Ints,
-    Stream,
-    TextTable,
-    Words,
-    check_texts,
-    encode,
-    ranges,
-)
+from evaluation.metrics.corpus import Floats, Ints, Pieces, Words, ranges
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text import Tokenizer
 
-Floats = NDArray[np.float64]
+__all__ = ["Comparison", "Floats", "Ints", "Task", "View", "check_texts"]
 
 T = TypeVar("T")
-
-BLOCK = 2_000_000  # shared n-grams handled at once; bounds the memory
 
 
 @dataclass(frozen=True)
@@ -39,17 +27,34 @@ class View:
 
 
 @dataclass(frozen=True)
+class Task:
+    """What a kernel walks over, group by group: a group's references, then the candidates held against them.
+
+    `words` and `starts` are those of `Words`. The references of group g are the texts `references[g]` to
+    `references[g + 1] - 1`, its candidates `candidates[candidate_starts[g]]` to
+    `candidates[candidate_starts[g + 1] - 1]`; a candidate's number is its text's.
+    """
+
+    words: Any
+    starts: Ints
+    references: Ints
+    candidates: Ints
+    candidate_starts: Ints
+
+
+@dataclass(frozen=True)
 class Comparison:
     """What is scored.
 
-    `candidates` (n,) are text numbers, `group_of` (n,) the group of each one's references. `weights` (groups,)
-    says how many documents of the document corpus each group is, `documents` how many there are.
+    `texts` holds the n candidates, then the texts of every group (a list of references, kept once however
+    often it is handed in). `group_of` (n,) is the group of each candidate's references, `group_starts`
+    (groups + 1,) the text that each group begins with. `weights` (groups,) says how many documents of the
+    document corpus each group is, `documents` how many there are.
     """
 
     texts: list[str]
-    candidates: Ints
     group_of: Ints
-    groups: Groups
+    group_starts: Ints
     weights: Ints
     documents: int
     _made: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
@@ -75,31 +80,30 @@ class Comparison:
             raise InvalidInput(
                 f"{len(candidates)} candidates but {len(references)} lists of references, expected as many"
             )
-        table = TextTable()
-        numbered = table.add(candidates)
-        group_of = documents = table.add_lists(references, "references")
+        table = Lists()
+        group_of = documents = table.add(references, "references")
         if document_corpus is not None:
             if len(document_corpus) == 0:
                 raise InvalidInput("document_corpus is empty, expected a list of references for each image")
-            documents = table.add_lists(document_corpus, "document_corpus")
-        groups = table.groups
-        weights = np.bincount(documents, minlength=groups.count).astype(np.int64)
-        return cls(table.texts, numbered, group_of, groups, weights, documents.size)
+            documents = table.add(document_corpus, "document_corpus")
+        group_starts = table.starts + len(candidates)
+        weights = np.bincount(documents, minlength=group_starts.size - 1).astype(np.int64)
+        return cls([*candidates, *table.texts], group_of, group_starts, weights, documents.size)
 
     @property
     def size(self) -> int:
         """How many candidates there are."""
-        return self.candidates.size
+        return self.group_of.size
 
-    @property
-    def distinct_documents(self) -> int:
-        """How many different documents the document corpus holds."""
-        return int(np.count_nonzero(self.weights))
+    @cached_property
+    def candidates(self) -> Ints:
+        """(n,) int64: the text of each candidate."""
+        return np.arange(self.size)
 
     @cached_property
     def reference_counts(self) -> Ints:
         """(n,) int64: references of each candidate."""
-        return self.groups.sizes[self.group_of]
+        return np.diff(self.group_starts)[self.group_of]
 
     @cached_property
     def pair_starts(self) -> Ints:
@@ -109,41 +113,24 @@ class Comparison:
     @cached_property
     def pair_references(self) -> Ints:
         """(pairs,) int64: the reference text of each pair."""
-        return self.groups.texts[ranges(self.groups.starts[self.group_of], self.reference_counts)]
+        return ranges(self.group_starts[self.group_of], self.reference_counts)
 
     @cached_property
-    def candidates_of_group(self) -> Ints:
-        """(groups,) int64: how many candidates are held against each group."""
-        return np.bincount(self.group_of, minlength=self.groups.count).astype(np.int64)
-
-    @cached_property
-    def member_starts(self) -> Ints:
-        """(groups + 1,): a group's references come first, then the candidates that are held against them."""
-        return np.concatenate(([0], np.cumsum(self.groups.sizes + self.candidates_of_group)))
-
-    @cached_property
-    def candidate_members(self) -> Ints:
-        """(n,): the place of each candidate among the members."""
-        counts = self.candidates_of_group
+    def by_group(self) -> tuple[Ints, Ints]:
+        """The candidates (n,) group by group, and (groups + 1,) where those of each group begin."""
         order = np.argsort(self.group_of, kind="stable")
-        rank = np.empty(self.size, dtype=np.int64)
-        rank[order] = np.arange(self.size) - np.repeat(np.cumsum(counts) - counts, counts)
-        return self.member_starts[self.group_of] + self.reference_counts + rank
+        counts = np.bincount(self.group_of, minlength=self.weights.size)
+        return order, np.concatenate(([0], np.cumsum(counts)))
 
-    @cached_property
-    def candidate_of(self) -> Ints:
-        """(members,): which candidate a member is, -1 for a reference."""
-        candidate = np.full(int(self.member_starts[-1]), -1, dtype=np.int64)
-        candidate[self.candidate_members] = np.arange(self.size)
-        return candidate
-
-    @cached_property
-    def member_texts(self) -> Ints:
-        """(members,): the text of each member."""
-        texts = np.empty(int(self.member_starts[-1]), dtype=np.int64)
-        texts[self.candidate_members] = self.candidates
-        texts[self.candidate_of < 0] = self.groups.texts
-        return texts
+    def distinct_documents(self, enough: int) -> int:
+        """How many different documents the document corpus holds; the count stops at `enough`."""
+        seen: set[tuple[str, ...]] = set()
+        bounds = self.group_starts.tolist()
+        for group in np.flatnonzero(self.weights).tolist():
+            seen.add(tuple(self.texts[bounds[group] : bounds[group + 1]]))
+            if len(seen) == enough:
+                break
+        return len(seen)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, made the first time it is asked for: metrics share what they count on."""
@@ -157,58 +144,65 @@ class Comparison:
         return self.once(("words", view), lambda: self._make_words(view))
 
     def _make_words(self, view: View) -> Words:
-        if view.change == "none":
-            return encode(self.texts, view.tokenizer)
-        return changed(self.words(View(view.tokenizer)), view.change)
+        if view.change != "none":
+            return changed(self.words(View(view.tokenizer)), view.change)
+        return self.once("pieces", lambda: Pieces(self.texts)).words(view.tokenizer)
 
-    def entries(self, view: View, order: int) -> Entries:
-        """The n-grams of one order, of every group's references and candidates."""
-        stream = self.once(
-            ("stream", view), lambda: Stream(self.words(view), self.member_texts, self.member_starts)
-        )
-        return stream.entries(order)
+    def task(self, view: View) -> Task:
+        """The words and who is held against whom, for a kernel."""
+        words = self.words(view)
+        candidates, candidate_starts = self.by_group
+        return Task(words.words, words.starts, self.group_starts, candidates, candidate_starts)
 
-    def clipped_matches(self, entries: Entries) -> Ints:
-        """(n,) int64: n-grams of each candidate, each counted up to the most that one reference holds."""
-        if entries.count.size == 0:
-            return np.zeros(self.size, dtype=np.int64)
-        candidate = self.candidate_of[entries.member]
-        ours = candidate >= 0
-        allowed = np.maximum.reduceat(np.where(ours, 0, entries.count), entries.segments)
-        matched = np.minimum(entries.count[ours], allowed[entries.segment[ours]])
-        # Exact: sums of integers far below 2 ** 53.
-        return np.bincount(candidate[ours], weights=matched, minlength=self.size).astype(np.int64)
 
-    def shared(self, entries: Entries) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """Walk over the n-grams that a candidate has in common with a reference of its own.
+class Lists:
+    """Numbers lists of texts; a list that is handed in many times is kept once."""
 
-        Yields blocks of three aligned arrays: the candidate's entry, the reference's entry, and the pair.
-        """
-        candidate = self.candidate_of[entries.member]
-        references = np.bincount(entries.segment[candidate < 0], minlength=entries.segments.size)
-        ours = np.flatnonzero(candidate >= 0)
-        counts = references[entries.segment[ours]]
-        ours, counts = ours[counts > 0], counts[counts > 0]
-        firsts = entries.segments[entries.segment[ours]]
-        cuts = np.searchsorted(np.cumsum(counts), np.arange(BLOCK, int(counts.sum()), BLOCK))
-        blocks = zip(np.split(ours, cuts), np.split(firsts, cuts), np.split(counts, cuts), strict=True)
-        # A group's references are its first members, so the slot of a reference is its number in the pair.
-        offset = self.pair_starts - self.member_starts[self.group_of]
-        for mine, first, many in blocks:
-            own, theirs = np.repeat(mine, many), ranges(first, many)
-            yield own, theirs, offset[candidate[own]] + entries.member[theirs]
+    def __init__(self) -> None:
+        self._lists: list[Sequence[str]] = []
+        self._known: dict[int, int] = {}
 
-    def document_frequencies(self, view: View, order: int) -> Ints:
-        """(distinct n-grams,) int64: in how many documents each n-gram of one order occurs."""
-        return self.once(("df", view, order), lambda: self._count_documents(view, order))
+    @property
+    def texts(self) -> Iterable[str]:
+        """The texts of every list, one list after the other."""
+        return chain.from_iterable(self._lists)
 
-    def _count_documents(self, view: View, order: int) -> Ints:
-        entries = self.entries(view, order)
-        first = entries.member[entries.segments]
-        # A group's references come first: where the first entry is a candidate's, no reference has it.
-        held = self.candidate_of[first] < 0
-        group_of_member = np.repeat(np.arange(self.groups.count), np.diff(self.member_starts))
-        weights = self.weights[group_of_member[first[held]]]
-        counts = np.bincount(entries.gram[entries.segments[held]], weights, minlength=entries.distinct)
-        # Exact: sums of integers far below 2 ** 53.
-        return counts.astype(np.int64)
+    @property
+    def starts(self) -> Ints:
+        """(lists + 1,) int64: the text that each list begins with."""
+        sizes = np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists))
+        return np.concatenate(([0], np.cumsum(sizes)))
+
+    def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
+        """(lists,) int64: the number of each list. `what` names them in an error."""
+        known = self._known
+        numbers = np.empty(len(lists), dtype=np.int64)
+        first_new = len(self._lists)
+        kept = list(lists)
+        for position, texts in enumerate(kept):
+            number = known.get(id(texts))
+            if number is None:
+                if type(texts) is not list or not texts:
+                    check_texts(texts, f"{what}[{position}]")
+                # The list is kept, so that no other one can get its id().
+                number = known[id(texts)] = len(self._lists)
+                self._lists.append(texts)
+            numbers[position] = number
+        # A look at the kinds of all texts at once is cheaper than one at each list.
+        new = self._lists[first_new:]
+        if not set(map(type, chain.from_iterable(new))) <= {str}:
+            for position, texts in enumerate(kept):
+                check_texts(texts, f"{what}[{position}]")
+        return numbers
+
+
+def check_texts(texts: object, where: str) -> None:
+    """Raise InvalidInput unless `texts` is a sequence of at least one str."""
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
+        raise InvalidInput(f"{where} is a {type(texts).__name__}, expected a sequence of str")
+    if len(texts) == 0:
+        raise InvalidInput(f"{where} is empty, expected at least one text")
+    if set(map(type, texts)) != {str}:
+        for position, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise InvalidInput(f"{where}[{position}] is a {type(text).__name__}, expected str")

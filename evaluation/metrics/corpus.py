@@ -1,47 +1,37 @@
-"""Captions as numbers: every text is tokenised and numbered once, for all metrics.
+"""Captions as numbers: every text is cut and numbered once, for all metrics.
 
-The layout behind the speed: words are numbered once and all texts stand one after the other, group by
-group. The n-grams of one order are grouped by sorting one 64-bit key a token: the number of the n-gram that is
-one word shorter, the next word, and in the low bits the token's place. Sorting bare values is faster than
-sorting places by a key, and as places ascend by group and text, one sort groups by n-gram, group and text.
+Arrow cuts the texts at blanks and numbers the pieces in machine code; the tokenizer sees each distinct piece
+once. Only a caption with a piece whose words depend on its neighbours is tokenised as a whole.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import islice
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from evaluation.metrics.errors import InvalidInput
+from evaluation.compiled import compiled
 from evaluation.metrics.text import Tokenizer
 
 Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-KEY_BITS = 63
+Floats = NDArray[np.float64]
 
-
-def bits_for(count: int) -> int:
-    """Bits that hold the numbers 0 .. count - 1."""
-    return max(int(count) - 1, 0).bit_length()
-
-
-def ranges(starts: Ints, lengths: Ints) -> Ints:
-    """The numbers starts[0] .. starts[0] + lengths[0] - 1, then those of the next pair, and so on."""
-    ends = np.cumsum(lengths)
-    total = int(ends[-1]) if ends.size else 0
-    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)
+BLOCK = 1 << 17  # texts cut at once; bounds the memory, and the pieces of a block stay in the cache
 
 
 class Words:
     """Tokenised texts as word numbers.
 
-    `words` (tokens,) holds the texts one after the other, `starts` (texts + 1,) where each begins;
+    `words` (tokens,) int32 holds the texts one after the other, `starts` (texts + 1,) int64 where each begins;
     `vocabulary` gives the word of each number.
     """
 
-    def __init__(self, words: Ints, starts: Ints, vocabulary: Sequence[str]) -> None:
+    def __init__(self, words: Numbers, starts: Ints, vocabulary: Sequence[str]) -> None:
         self.words = words
         self.starts = starts
         self.vocabulary = vocabulary
@@ -55,7 +45,7 @@ class Words:
         """The same texts with every word of the vocabulary changed, for example stemmed."""
         numbers: dict[str, int] = {}
         new = [numbers.setdefault(word, len(numbers)) for word in change(self.vocabulary)]
-        return Words(np.array(new, dtype=np.int64)[self.words], self.starts, list(numbers))
+        return Words(np.array(new, dtype=np.int32)[self.words], self.starts, list(numbers))
 
     def without(self, is_dropped: Flags) -> "Words":
         """The same texts without the words marked in `is_dropped` (vocabulary,)."""
@@ -64,227 +54,105 @@ class Words:
         return Words(self.words[kept], before[self.starts], self.vocabulary)
 
 
-# What a blank-separated piece of a caption turns into: the number of its word, no word, or several.
-_NO_WORD = -1
-_SEVERAL = -2
+class Pieces:
+    """Texts cut at blanks, before any tokenizer has seen them.
+
+    `numbers` (pieces,) int32 holds the texts one after the other, `starts` (texts + 1,) int64 where each begins;
+    `distinct` gives the text of each number. A text that begins or ends with a blank has an empty piece there.
+    """
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+        known: dict[str, int] = {}
+        parts, starts, total = [], [np.zeros(1, dtype=np.int64)], 0
+        remaining = iter(texts)
+        while block := list(islice(remaining, BLOCK)):
+            cut = pc.utf8_split_whitespace(_arrow(block))
+            coded = cut.flatten().dictionary_encode()
+            here = [known.setdefault(piece, len(known)) for piece in coded.dictionary.to_pylist()]
+            codes = coded.indices.to_numpy(zero_copy_only=False)
+            parts.append(np.array(here, dtype=np.int32)[codes])
+            ends = cut.offsets.to_numpy()[1:].astype(np.int64) - cut.offsets[0].as_py() + total
+            starts.append(ends)
+            total = int(ends[-1])
+        self.numbers: Numbers = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+        self.starts: Ints = np.concatenate(starts)
+        self.distinct = list(known)
+
+    def words(self, tokenizer: Tokenizer) -> Words:
+        """The texts as the tokenizer's words."""
+        known: dict[str, int] = {}
+        made: list[int] = []
+        ends = np.zeros(len(self.distinct) + 1, dtype=np.int64)
+        hangs_together = np.zeros(len(self.distinct), dtype=np.bool_)
+        for number, piece in enumerate(self.distinct):
+            tokens = tokenizer.piece(piece)
+            if tokens is None:
+                hangs_together[number] = True
+            else:
+                made.extend([known.setdefault(token, len(known)) for token in tokens])
+            ends[number + 1] = len(made)
+        words_of_piece = np.array(made, dtype=np.int32)
+        words, starts, whole = _replaced(self.numbers, self.starts, words_of_piece, ends, hangs_together)
+        if whole.size:
+            words, starts = self._with_whole(words, starts, whole, tokenizer, known)
+        return Words(words, starts, list(known))
+
+    def _with_whole(
+        self, words: Numbers, starts: Ints, whole: Ints, tokenizer: Tokenizer, known: dict[str, int]
+    ) -> tuple[Numbers, Ints]:
+        """Put in the texts `whole` that have to be tokenised as a whole."""
+        parts, lengths, at = [], np.diff(starts), 0
+        for text in whole.tolist():
+            own = [known.setdefault(token, len(known)) for token in tokenizer.tokens(self._texts[text])]
+            parts += [words[at : starts[text]], np.array(own, dtype=np.int32)]
+            lengths[text] = len(own)
+            at = starts[text + 1]
+        return np.concatenate([*parts, words[at:]]), np.concatenate(([0], np.cumsum(lengths)))
 
 
-class _Pieces(dict[str, int]):
-    """Remembers what each distinct piece of the captions becomes, so that it is tokenised once."""
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        super().__init__()
-        self.numbers: dict[str, int] = {}
-        self._tokenizer = tokenizer
-
-    def __missing__(self, piece: str) -> int:
-        tokens = self._tokenizer.piece(piece)
-        if tokens is None or len(tokens) > 1:
-            code = _SEVERAL
-        elif tokens:
-            code = self.number(tokens[0])
-        else:
-            code = _NO_WORD
-        self[piece] = code
-        return code
-
-    def number(self, word: str) -> int:
-        return self.numbers.setdefault(word, len(self.numbers))
+def _arrow(texts: list[str]) -> pa.Array:
+    try:
+        return pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, from a text that was cut in the middle, is a mark like any unknown one.
+        whole = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
+        return pa.array(whole, pa.large_string())
 
 
-def encode(texts: Sequence[str], tokenizer: Tokenizer) -> Words:
+@compiled
+def _replaced(
+    pieces: Numbers, starts: Ints, words_of_piece: Numbers, ends: Ints, hangs_together: Flags
+) -> tuple[Numbers, Ints, Ints]:
+    """Every piece replaced by its words; and the texts with a piece that hangs together with others."""
+    count = starts.size - 1
+    new_starts = np.zeros(count + 1, dtype=np.int64)
+    whole = []
+    for text in range(count):
+        total = new_starts[text]
+        together = False
+        for at in range(starts[text], starts[text + 1]):
+            total += ends[pieces[at] + 1] - ends[pieces[at]]
+            together |= hangs_together[pieces[at]]
+        if together:
+            whole.append(text)
+        new_starts[text + 1] = total
+    words = np.empty(new_starts[count], dtype=np.int32)
+    place = 0
+    for at in range(starts[count]):
+        for word in range(ends[pieces[at]], ends[pieces[at] + 1]):
+            words[place] = words_of_piece[word]
+            place += 1
+    return words, new_starts, np.array(whole, dtype=np.int64)
+
+
+def encode(texts: Iterable[str], tokenizer: Tokenizer) -> Words:
     """Tokenise and number the texts."""
-    pieces = _Pieces(tokenizer)
-    look_up = pieces.__getitem__
-    flat: list[int] = []
-    ends = [0]
-    for text in texts:
-        flat.extend(map(look_up, text.split()))
-        ends.append(len(flat))
-    codes = np.array(flat, dtype=np.int64)
-    piece_starts = np.array(ends, dtype=np.int64)
-    before = np.concatenate(([0], np.cumsum(codes >= 0)))
-    lengths = np.diff(before[piece_starts])
-    several = np.concatenate(([0], np.cumsum(codes == _SEVERAL)))
-    is_rare = np.diff(several[piece_starts]) > 0
-    rare: list[int] = []
-    for index in np.flatnonzero(is_rare).tolist():
-        numbers = [pieces.number(token) for token in tokenizer.tokens(texts[index])]
-        lengths[index] = len(numbers)
-        rare.extend(numbers)
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    words = np.empty(starts[-1], dtype=np.int64)
-    from_rare = np.repeat(is_rare, lengths)
-    words[from_rare] = rare
-    words[~from_rare] = codes[(codes >= 0) & ~np.repeat(is_rare, np.diff(piece_starts))]
-    return Words(words, starts, list(pieces.numbers))
+    return Pieces(list(texts)).words(tokenizer)
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Lists of texts, each kept once.
-
-    `texts` (members,) are text numbers, group after group, `starts` (groups + 1,) where each group begins.
-    """
-
-    texts: Ints
-    starts: Ints
-
-    @property
-    def count(self) -> int:
-        return self.starts.size - 1
-
-    @cached_property
-    def sizes(self) -> Ints:
-        return np.diff(self.starts)
-
-
-class TextTable:
-    """Numbers texts, and lists of texts, in the order of their first appearance."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._by_content: dict[tuple[int, ...], int] = {}
-
-    @property
-    def texts(self) -> list[str]:
-        return list(self._numbers)
-
-    @property
-    def groups(self) -> Groups:
-        """The different lists that were added."""
-        sizes = [len(content) for content in self._by_content]
-        members = np.fromiter(chain.from_iterable(self._by_content), dtype=np.int64, count=sum(sizes))
-        return Groups(members, np.cumsum([0, *sizes], dtype=np.int64))
-
-    def add(self, texts: Iterable[str]) -> Ints:
-        """(texts,) int64: the number of each text."""
-        numbers = self._numbers
-        return np.array([numbers.setdefault(text, len(numbers)) for text in texts], dtype=np.int64)
-
-    def add_lists(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
-        """(lists,) int64: the group of each list; lists of equal content are one group.
-
-        `what` names the lists in an error.
-        """
-        lists = list(lists)  # keeps every list alive, so that no two share an id()
-        numbers, by_content = self._numbers, self._by_content
-        by_object: dict[int, int] = {}
-        groups = np.empty(len(lists), dtype=np.int64)
-        try:
-            for position, texts in enumerate(lists):
-                group = by_object.get(id(texts))
-                if group is None:
-                    if type(texts) is not list or not texts:
-                        check_texts(texts, f"{what}[{position}]")
-                    content = tuple([numbers.setdefault(text, len(numbers)) for text in texts])
-                    group = by_object[id(texts)] = by_content.setdefault(content, len(by_content))
-                groups[position] = group
-        except TypeError:  # something that has no hash is no text either
-            _check_lists(lists, what)
-            raise
-        # A look at the kinds of all texts at once is cheaper than one at each list.
-        if not all(issubclass(kind, str) for kind in set(map(type, numbers))):
-            _check_lists(lists, what)
-        return groups
-
-
-def _check_lists(lists: Sequence[object], what: str) -> None:
-    for position, texts in enumerate(lists):
-        check_texts(texts, f"{what}[{position}]")
-
-
-def check_texts(texts: object, where: str) -> None:
-    """Raise InvalidInput unless `texts` is a sequence of at least one str."""
-    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
-        raise InvalidInput(f"{where} is a {type(texts).__name__}, expected a sequence of str")
-    if len(texts) == 0:
-        raise InvalidInput(f"{where} is empty, expected at least one text")
-    if set(map(type, texts)) != {str}:
-        for position, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise InvalidInput(f"{where}[{position}] is a {type(text).__name__}, expected str")
-
-
-@dataclass(frozen=True)
-class Entries:
-    """Which member of which group holds which n-gram how often, sorted by n-gram, group and member.
-
-    `gram`, `member`, `count` (entries,) int64; `segments` (segments,) int64: the first entry of each
-    n-gram and group; `segment` (entries,) int64: the segment of each entry; `distinct`: how many different
-    n-grams there are, numbered from 0.
-    """
-
-    gram: Ints
-    member: Ints
-    count: Ints
-    segments: Ints
-    segment: Ints
-    distinct: int
-
-
-class Stream:
-    """The texts of every member of every group one after the other, and their n-grams.
-
-    `texts` (members,) are text numbers, `starts` (groups + 1,) where each group begins.
-    """
-
-    def __init__(self, words: Words, texts: Ints, starts: Ints) -> None:
-        self._lengths = words.lengths[texts]
-        self._begins = np.cumsum(self._lengths) - self._lengths
-        self._words = words.words[ranges(words.starts[texts], self._lengths)]
-        self._vocabulary = max(len(words.vocabulary), 1)
-        self._member = np.repeat(np.arange(texts.size), self._lengths)
-        self._group = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-        self._entries: list[Entries] = []
-        # The number of the longest n-gram counted so far that begins at each token.
-        self._grams = np.zeros(self._words.size, dtype=np.int64)
-
-    def entries(self, order: int) -> Entries:
-        """The n-grams of one order; those of lower orders are counted on the way."""
-        while len(self._entries) < order:
-            self._entries.append(self._count(len(self._entries) + 1))
-        return self._entries[order - 1]
-
-    def _count(self, order: int) -> Entries:
-        at = ranges(self._begins, np.maximum(self._lengths - (order - 1), 0))
-        shorter = self._entries[-1].distinct if self._entries else 1
-        keys = self._grams[at] * self._vocabulary + self._words[at + (order - 1)]
-        at, is_new = _grouped(keys, bits_for(shorter * self._vocabulary), at, self._words.size)
-        gram = np.cumsum(is_new) - 1
-        self._grams[at] = gram
-        member = self._member[at]
-        is_entry = is_new.copy()
-        is_entry[1:] |= member[1:] != member[:-1]
-        first = np.flatnonzero(is_entry)
-        member, is_segment = member[first], is_new[first]
-        group = self._group[member]
-        is_segment[1:] |= group[1:] != group[:-1]
-        return Entries(
-            gram=gram[first],
-            member=member,
-            count=np.diff(first, append=at.size),
-            segments=np.flatnonzero(is_segment),
-            segment=np.cumsum(is_segment) - 1,
-            distinct=int(gram[-1]) + 1 if gram.size else 0,
-        )
-
-
-def _grouped(keys: Ints, key_bits: int, places: Ints, end: int) -> tuple[Ints, Flags]:
-    """Places sorted by key and then by place, and which of them are the first of their key.
-
-    `keys` are below 2 ** key_bits, `places` ascend and are below `end`.
-    """
-    place_bits = bits_for(end)
-    if key_bits + place_bits <= KEY_BITS:
-        packed = (keys << place_bits) | places
-        packed.sort()
-        places = packed & ((1 << place_bits) - 1)
-        keys = packed >> place_bits
-    else:
-        order = np.argsort(keys, kind="stable")
-        places, keys = places[order], keys[order]
-    is_new = np.empty(keys.size, dtype=bool)
-    is_new[:1] = True
-    np.not_equal(keys[1:], keys[:-1], out=is_new[1:])
-    return places, is_new
+def ranges(starts: Ints, lengths: Ints) -> Ints:
+    """The numbers starts[0] .. starts[0] + lengths[0] - 1, then those of the next pair, and so on."""
+    ends = np.cumsum(lengths)
+    total = int(ends[-1]) if ends.size else 0
+    return np.arange(total) + np.repeat(starts - (ends - lengths), lengths)

@@ -9,11 +9,13 @@ letters are stemmed. `order="stem-first"` stems before it drops, which fits H13'
 from collections.abc import Sequence
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import NDArray
 
+from evaluation.compiled import compiled
+from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.changes import STEM_FIRST, STOP_FIRST, changed
-from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.corpus import Entries, Groups, Ints, Stream, TextTable, check_texts, encode
+from evaluation.metrics.comparison import Comparison, Lists, View, check_texts
+from evaluation.metrics.corpus import Floats, Ints, Pieces
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text import TOKENIZERS
 
@@ -22,22 +24,53 @@ ORDERS = (STOP_FIRST, STEM_FIRST)
 
 def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
     """(n,) float64: Bleu(i, s); 0 for a caption without words."""
-    hits = comparison.clipped_matches(comparison.entries(view, 1))
-    total = comparison.words(view).lengths[comparison.candidates]
+    hits = clipped_matches(comparison.task(view), 1)[:, 0]
+    total = comparison.words(view).lengths[: comparison.size]
     return np.divide(hits, total, out=np.zeros(comparison.size), where=total > 0)
 
 
 def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
     """(n,) float64: Rouge(i, s); 0 where no reference holds a word."""
-    entries = comparison.entries(view, 1)
-    lengths = comparison.words(view).lengths
-    total = np.add.reduceat(lengths[comparison.pair_references], comparison.pair_starts)
-    hits = np.zeros(comparison.pair_references.size)
-    for ours, theirs, pair in comparison.shared(entries):
-        matched = np.minimum(entries.count[ours], entries.count[theirs])
-        hits += np.bincount(pair, weights=matched, minlength=hits.size)
-    sums = np.add.reduceat(hits, comparison.pair_starts)
-    return np.divide(sums, total, out=np.zeros(comparison.size), where=total > 0)
+    task = comparison.task(view)
+    words = comparison.words(view)
+    hits = _summed_matches(
+        task.words,
+        task.starts,
+        task.references,
+        task.candidates,
+        task.candidate_starts,
+        len(words.vocabulary),
+    )
+    group_totals = np.diff(words.starts[comparison.group_starts])
+    total = group_totals[comparison.group_of]
+    return np.divide(hits, total, out=np.zeros(comparison.size), where=total > 0)
+
+
+@compiled
+def _summed_matches(
+    words: NDArray[np.int32],
+    starts: Ints,
+    references: Ints,
+    candidates: Ints,
+    candidate_starts: Ints,
+    vocabulary: int,
+) -> Ints:
+    """(n,) int64: words of each candidate, counted up to what a reference holds, summed over references."""
+    hits = np.zeros(candidates.size, dtype=np.int64)
+    left = np.zeros(vocabulary, dtype=np.int64)
+    for group in range(references.size - 1):
+        for text in range(references[group], references[group + 1]):
+            for index in range(candidate_starts[group], candidate_starts[group + 1]):
+                candidate = candidates[index]
+                for at in range(starts[text], starts[text + 1]):
+                    left[words[at]] += 1
+                for at in range(starts[candidate], starts[candidate + 1]):
+                    if left[words[at]] > 0:
+                        left[words[at]] -= 1
+                        hits[candidate] += 1
+                for at in range(starts[text], starts[text + 1]):
+                    left[words[at]] = 0
+    return hits
 
 
 def bleu_pre_matrix(
@@ -58,41 +91,34 @@ def bleu_pre_matrix(
     check_texts(captions, "captions")
     if len(references) == 0:
         raise InvalidInput("references is empty, expected a list of references for each image")
-    table = TextTable()
-    images = table.add_lists(references, "references")
-    texts = table.add_lists([[caption] for caption in captions], "captions")
-    groups = table.groups
-    words = changed(encode(table.texts, TOKENIZERS["rouge"]), order)
-    rows, row_of = np.unique(images, return_inverse=True)
-    columns, column_of = np.unique(texts, return_inverse=True)
-    hits = _clipped_products(Stream(words, groups.texts, groups.starts).entries(1), groups, rows, columns)
-    totals = words.lengths[groups.texts[groups.starts[texts]]]
-    return hits[np.ix_(row_of, column_of)], totals
+    lists = Lists()
+    image_of = lists.add(references, "references")
+    words = changed(Pieces([*captions, *lists.texts]).words(TOKENIZERS["rouge"]), order)
+    groups = lists.starts + len(captions)
+    hits = _hits(words.words, words.starts, groups, len(captions), len(words.vocabulary))
+    return hits[image_of], words.lengths[: len(captions)]
 
 
-def _clipped_products(entries: Entries, groups: Groups, rows: Ints, columns: Ints) -> Ints:
-    """(rows, columns) int64: sums over words of the smaller count, for two lists of groups.
-
-    A group's count of a word is the most that one of its texts has.
-    """
-    group = np.repeat(np.arange(groups.count), groups.sizes)[entries.member[entries.segments]]
-    word = entries.gram[entries.segments]
-    count = np.maximum.reduceat(entries.count, entries.segments) if word.size else word
-    shape = (groups.count, max(entries.distinct, 1))
-    marks = sparse.csr_array((np.ones(word.size, dtype=np.int64), (group, word)), shape=shape)
-    hits: Ints = (marks[rows] @ marks[columns].T).toarray()
-    # The product of 0/1 marks counts every shared word once; words that both repeat are few and added here.
-    row, column = _places(rows, groups.count), _places(columns, groups.count)
-    bounds = np.searchsorted(word, np.arange(entries.distinct + 1))
-    for segment in np.flatnonzero((count > 1) & (column[group] >= 0)):
-        same = np.arange(bounds[word[segment]], bounds[word[segment] + 1])
-        same = same[row[group[same]] >= 0]
-        hits[row[group[same]], column[group[segment]]] += np.minimum(count[same], count[segment]) - 1
+@compiled
+def _hits(words: NDArray[np.int32], starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
+    """(groups, captions) int64: words of a caption, each counted up to the most that one text of a group has."""
+    hits = np.zeros((groups.size - 1, captions), dtype=np.int64)
+    most = np.zeros(vocabulary, dtype=np.int64)
+    count = np.zeros(vocabulary, dtype=np.int64)
+    for group in range(groups.size - 1):
+        for text in range(groups[group], groups[group + 1]):
+            for at in range(starts[text], starts[text + 1]):
+                count[words[at]] += 1
+                most[words[at]] = max(most[words[at]], count[words[at]])
+            for at in range(starts[text], starts[text + 1]):
+                count[words[at]] = 0
+        for caption in range(captions):
+            for at in range(starts[caption], starts[caption + 1]):
+                if count[words[at]] < most[words[at]]:
+                    count[words[at]] += 1
+                    hits[group, caption] += 1
+            for at in range(starts[caption], starts[caption + 1]):
+                count[words[at]] = 0
+        for at in range(starts[groups[group]], starts[groups[group + 1]]):
+            most[words[at]] = 0
     return hits
-
-
-def _places(chosen: Ints, count: int) -> Ints:
-    """(count,) int64: where each number stands among the chosen ones, -1 where it does not."""
-    places = np.full(count, -1, dtype=np.int64)
-    places[chosen] = np.arange(chosen.size)
-    return places

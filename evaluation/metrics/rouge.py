@@ -3,104 +3,98 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.corpus import Ints, Words, ranges
+from evaluation.compiled import compiled
+from evaluation.metrics.comparison import Comparison, Floats, Ints, View
 
-WORD_BITS = 64
-BLOCK = 4096
+# Bits of a 64-bit number that hold words, so that a sum of two such numbers never overflows.
+LIMB = 62
+FULL = (1 << LIMB) - 1
 
 
 def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:
-    """(n,) float64: ROUGE-L of every candidate.
+    """(n,) float64: ROUGE-L of every candidate, (1 + beta^2) P R / (R + beta^2 P).
 
     Precision and recall are each the best over the references, then combined. A caption without words
     counts as one empty word, so that it matches another such caption and nothing else.
     """
-    words = _with_empty_word(comparison.words(view))
-    candidate = np.repeat(comparison.candidates, comparison.reference_counts)
-    reference = comparison.pair_references
-    common = lcs_lengths(words, candidate, reference)
-    precision = np.maximum.reduceat(common / words.lengths[candidate], comparison.pair_starts)
-    recall = np.maximum.reduceat(common / words.lengths[reference], comparison.pair_starts)
+    task = comparison.task(view)
+    vocabulary = len(comparison.words(view).vocabulary)
+    precision, recall = _precision_and_recall(
+        task.words, task.starts, task.references, task.candidates, task.candidate_starts, vocabulary
+    )
     weighted = recall + beta**2 * precision
     return np.divide(
         (1 + beta**2) * precision * recall, weighted, out=np.zeros_like(weighted), where=weighted > 0
     )
 
 
-def _with_empty_word(words: Words) -> Words:
-    """The same texts, those without words now holding one word of their own."""
-    lengths = np.maximum(words.lengths, 1)
-    starts = np.concatenate(([0], np.cumsum(lengths)))
-    numbers = np.full(starts[-1], len(words.vocabulary), dtype=np.int64)
-    numbers[ranges(starts[:-1], words.lengths)] = words.words
-    return Words(numbers, starts, [*words.vocabulary, ""])
+@compiled
+def _precision_and_recall(
+    words: NDArray[np.int32],
+    starts: Ints,
+    references: Ints,
+    candidates: Ints,
+    candidate_starts: Ints,
+    vocabulary: int,
+) -> tuple[Floats, Floats]:
+    """(n,) each: the best share of the candidate's words, and of a reference's, that lie in their LCS."""
+    precision = np.zeros(candidates.size)
+    recall = np.zeros(candidates.size)
+    longest = 1
+    for text in range(candidates.size):
+        longest = max(longest, starts[text + 1] - starts[text])
+    limbs = (longest + LIMB - 1) // LIMB
+    # Row r of `places` marks where the r-th distinct word of the candidate stands in it.
+    places = np.zeros((longest, limbs), dtype=np.int64)
+    row_of_word = np.full(vocabulary, -1, dtype=np.int32)
+    state = np.zeros(limbs, dtype=np.int64)
+    for group in range(references.size - 1):
+        for index in range(candidate_starts[group], candidate_starts[group + 1]):
+            candidate = candidates[index]
+            begin, length = starts[candidate], starts[candidate + 1] - starts[candidate]
+            used = (length + LIMB - 1) // LIMB
+            rows = 0
+            for place in range(length):
+                word = words[begin + place]
+                if row_of_word[word] < 0:
+                    row_of_word[word] = rows
+                    places[rows, :used] = 0
+                    rows += 1
+                places[row_of_word[word], place // LIMB] |= np.int64(1) << (place % LIMB)
+            for text in range(references[group], references[group + 1]):
+                other = starts[text + 1] - starts[text]
+                if length == 0 or other == 0:
+                    common = 1 if length == other else 0
+                else:
+                    common = _lcs(words[starts[text] : starts[text + 1]], row_of_word, places, state, used)
+                precision[candidate] = max(precision[candidate], common / max(length, 1))
+                recall[candidate] = max(recall[candidate], common / max(other, 1))
+            for place in range(length):
+                row_of_word[words[begin + place]] = -1
+    return precision, recall
 
 
-def lcs_lengths(words: Words, first: Ints, second: Ints) -> Ints:
-    """(pairs,) int64: the length of the longest common subsequence of the texts `first` and `second`."""
-    lengths = words.lengths
-    swap = lengths[first] > lengths[second]
-    short, long = np.where(swap, second, first), np.where(swap, first, second)
-    common = np.empty(first.size, dtype=np.int64)
-    fits = lengths[short] <= WORD_BITS
-    for pair in np.flatnonzero(~fits):
-        common[pair] = _lcs_of_long(_text(words, short[pair]), _text(words, long[pair]))
-    # Pairs of like lengths go together, so that little is padded.
-    order = np.flatnonzero(fits)
-    order = order[np.lexsort((lengths[short[order]], lengths[long[order]]))]
-    for begin in range(0, order.size, BLOCK):
-        block = order[begin : begin + BLOCK]
-        common[block] = _lcs_of_block(words, short[block], long[block])
+@compiled
+def _lcs(
+    text: NDArray[np.int32], row_of_word: NDArray[np.int32], places: NDArray[np.int64], state: Ints, used: int
+) -> int:
+    """Length of the longest common subsequence, bit-parallel (Hyyrö 2004): a 0 in `state` is a word in common."""
+    for limb in range(used):
+        state[limb] = FULL
+    for word in text:
+        row = row_of_word[word]
+        if row < 0:
+            continue
+        carry = np.int64(0)
+        for limb in range(used):
+            shared = state[limb] & places[row, limb]
+            total = state[limb] + shared + carry
+            carry = total >> LIMB
+            state[limb] = (total | (state[limb] - shared)) & FULL
+    common = 0
+    for limb in range(used):
+        zeros = ~state[limb] & FULL
+        while zeros:
+            zeros &= zeros - 1
+            common += 1
     return common
-
-
-def _text(words: Words, text: np.int64) -> list[int]:
-    numbers: list[int] = words.words[words.starts[text] : words.starts[text + 1]].tolist()
-    return numbers
-
-
-def _padded(words: Words, texts: Ints, filler: int) -> NDArray[np.int64]:
-    """(longest, texts) int64: one text a column, filled up with `filler`."""
-    lengths = words.lengths[texts]
-    table = np.full((int(lengths.max(initial=1)), texts.size), filler, dtype=np.int64)
-    rows = ranges(np.zeros(texts.size, dtype=np.int64), lengths)
-    columns = np.repeat(np.arange(texts.size), lengths)
-    table[rows, columns] = words.words[ranges(words.starts[texts], lengths)]
-    return table
-
-
-def _lcs_of_block(words: Words, short: Ints, long: Ints) -> Ints:
-    """Bit-parallel LCS (Hyyrö 2004), one 64-bit vector a pair: bit i is the word i of the short text."""
-    pattern = _padded(words, short, -1)
-    text = _padded(words, long, -2)
-    state: NDArray[np.uint64] = np.full(short.size, ~np.uint64(0), dtype=np.uint64)
-    bits = np.uint64(1) << np.arange(pattern.shape[0], dtype=np.uint64)
-    for row in text:
-        matches: NDArray[np.uint64] = np.zeros(short.size, dtype=np.uint64)
-        for bit, column in zip(bits, pattern, strict=True):
-            matches |= np.where(column == row, bit, np.uint64(0))
-        shared = state & matches
-        state = np.bitwise_or(state + shared, state - shared)
-    return np.bitwise_count(~state).astype(np.int64)
-
-
-def _lcs_of_long(short: list[int], long: list[int]) -> int:
-    """The same with Python's integers of any length; what the texts begin or end with alike is set aside."""
-    ahead = _common_prefix(short, long)
-    short, long = short[ahead:][::-1], long[ahead:][::-1]
-    behind = _common_prefix(short, long)
-    short, long = short[behind:], long[behind:]
-    places: dict[int, int] = {}
-    for place, word in enumerate(short):
-        places[word] = places.get(word, 0) | 1 << place
-    full = (1 << len(short)) - 1
-    state = full
-    for word in long:
-        shared = state & places.get(word, 0)
-        state = (state + shared | state - shared) & full
-    return ahead + behind + len(short) - state.bit_count()
-
-
-def _common_prefix(short: list[int], long: list[int]) -> int:
-    return next((i for i, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))

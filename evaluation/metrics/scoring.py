@@ -117,8 +117,8 @@ def _signature(
 def _warnings(chosen: Sequence[Metric], comparison: Comparison) -> tuple[str, ...]:
     """In words: where the document corpus is too small for CIDEr to mean anything."""
     affected = [metric.name for metric in chosen if metric.uses_documents]
-    documents = comparison.distinct_documents
-    if not affected or documents >= FEW_DOCUMENTS:
+    documents = comparison.distinct_documents(FEW_DOCUMENTS)
+    if not affected or documents == FEW_DOCUMENTS:
         return ()
     names = ", ".join(affected)
     if documents == 1:
