@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.statistics.errors import BadOption, BadShape
 from evaluation.statistics.accuracy import (
     NO_PAIRS,
     consensus_winners,
@@ -16,6 +15,7 @@ from evaluation.statistics.accuracy import (
     metric_winners,
     wilson_interval,
 )
+from evaluation.statistics.errors import BadOption, BadShape
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, positive

@@ -44,7 +44,7 @@ class PairwiseAccuracyResult:
 
     Of `pairs` within groups: concordant, discordant, tied_both, tied_metric (by it alone), tied_people (by
     them alone). `epsilon`: scores at most that far apart tie; `calibrated` says whether it was chosen on
-    these data, from `pairs_searched` pairs. `groups` of which `undefined_groups` have no pair. The interval
+    these data, from `pairs_searched` pairs. `groups` have an observation, `undefined_groups` of them no pair. The interval
     is a percentile bootstrap interval over groups, and nan where there is only one. nan where undefined,
     with the `reason`. `seed` is None where a running random stream was handed in.
     """
@@ -104,7 +104,9 @@ def pairwise_accuracy(
     if groups is not None:
         codes = encode(groups, "groups")[1]
         same_length(scores=given_scores, groups=codes)
-    data = _Groups(given_scores[given], given_people[given], codes[given])
+    # Only groups that have an observation left are numbered.
+    codes = np.unique(codes[given], return_inverse=True)[1].astype(np.int64, copy=False)
+    data = _Groups(given_scores[given], given_people[given], codes)
     searched = 0
     tie = 0.0 if calibrate else float(epsilon)
     if calibrate and data.pairs.sum():

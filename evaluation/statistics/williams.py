@@ -20,7 +20,7 @@ _ROUNDING = 1e-9
 
 TOO_FEW = "there are fewer than four observations"
 CONSTANT = "{} scores have the same value throughout"
-SAME = "the two metrics agree up to scale, so that nothing tells them apart"
+SAME = "one metric is the other on another scale, so that nothing tells them apart"
 
 
 @dataclass(frozen=True, slots=True)
