@@ -16,7 +16,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from evaluation.statistics.aggregation import bradley_terry, dawid_skene, majority_vote, wins_table
 from evaluation.statistics.agreement import (
@@ -27,8 +26,6 @@ from evaluation.statistics.agreement import (
     krippendorff_alpha,
     threshold_kappa,
 )
-from evaluation.statistics.correlation import correlation
-from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
 TRIES = 3
 SEED = 20
@@ -41,8 +38,6 @@ def main() -> None:
     alphas(generator)
     kappas(generator)
     models(generator)
-    differences(generator)
-    correlations(generator)
 
 
 def alphas(generator: np.random.Generator) -> None:
@@ -114,59 +109,8 @@ def models(generator: np.random.Generator) -> None:
     _compare("Bradley-Terry with intervals, 1,000,000 games of 50", ours, theirs, 1e-4)
 
 
-def differences(generator: np.random.Generator) -> None:
-    """The randomisation test beside scipy's, and a bootstrap interval beside scipy's."""
-    first = generator.random(1000)
-    second = first + generator.normal(0.01, 0.2, 1000)
-
-    def theirs() -> float:
-        test = stats.permutation_test(
-            (first, second),
-            lambda x, y, axis: np.mean(x - y, axis=axis),
-            permutation_type="samples",
-            vectorized=True,
-            n_resamples=1000,
-            rng=np.random.default_rng(0),
-        )
-        return float(test.pvalue)
-
-    _compare(
-        "randomisation test of means, 1,000 items, 1,000 times",
-        lambda: randomization_test(first, second, reassignments=1000).p,
-        theirs,
-        0.05,
-    )
-    _alone(
-        "randomisation test of means, 1,000 items, 100,000 times",
-        lambda: randomization_test(first, second).p,
-    )
-    _compare(
-        "BCa interval of a mean, 1,000 values, 10,000 resamples",
-        lambda: bootstrap_interval(first, method="bca").low,
-        lambda: float(
-            stats.bootstrap(
-                (first,), np.mean, n_resamples=10_000, rng=np.random.default_rng(0)
-            ).confidence_interval.low
-        ),
-        0.01,
-    )
-
-
-def correlations(generator: np.random.Generator) -> None:
-    """A metric's scores against shares of yes, at the size of Flickr8k's crowd file."""
-    scores = generator.random(47_830)
-    shares = np.clip(np.round(3 * scores + generator.normal(0, 1, 47_830)), 0, 3) / 3
-    for coefficient in ("spearman", "kendall-tau-b"):
-        job = f"{coefficient} with 200 resamples, 47,830 pairs"
-        _alone(job, _correlation(scores, shares, coefficient))
-
-
 def _alpha(table: Any, level: str) -> Callable[[], float]:
     return lambda: krippendorff_alpha(table, level)
-
-
-def _correlation(first: Any, second: Any, coefficient: str) -> Callable[[], float]:
-    return lambda: correlation(first, second, coefficient, resamples=200).value
 
 
 def _interval(table: Any) -> Callable[[], float]:

@@ -197,6 +197,6 @@ def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
         twice.append(float((sizes * (sizes - 1) * (sizes - 2)).sum()))
     ordered = n * (n - 1.0)
     variance = (ordered * (2 * n + 5) - sum(once)) / 18 + tied[0] * tied[1] / (2 * ordered)
-    if n > 2:
-        variance += twice[0] * twice[1] / (9 * ordered * (n - 2))
+    # Two observations that differ in both variables have no ties, so there are three or more here.
+    variance += twice[0] * twice[1] / (9 * ordered * (n - 2))
     return value, float(2 * ndtr(-abs(balance) / math.sqrt(variance)))

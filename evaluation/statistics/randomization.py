@@ -147,7 +147,9 @@ def _swap_draw(one: Floats, two: Floats, function: RowStatistic) -> _Draw:
     n = len(one)
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
-        swapped = np.unpackbits(coins(generator, size, (n + 7) // 8), axis=1, count=n, bitorder="little").astype(bool)
+        swapped = np.unpackbits(
+            coins(generator, size, (n + 7) // 8), axis=1, count=n, bitorder="little"
+        ).astype(bool)
         return function(np.where(swapped, two, one)) - function(np.where(swapped, one, two))
 
     return draw

@@ -44,9 +44,9 @@ class PairwiseAccuracyResult:
 
     Of `pairs` within groups: concordant, discordant, tied_both, tied_metric (by it alone), tied_people (by
     them alone). `epsilon`: scores at most that far apart tie; `calibrated` says whether it was chosen on
-    these data, from `pairs_searched` pairs. `groups` have an observation, `undefined_groups` of them no pair. The interval
-    is a percentile bootstrap interval over groups, and nan where there is only one. nan where undefined,
-    with the `reason`. `seed` is None where a running random stream was handed in.
+    these data, from `pairs_searched` pairs. `groups` have an observation, `undefined_groups` of them no
+    pair. The interval is a percentile bootstrap interval over groups, and nan where there is only one. nan
+    where undefined, with the `reason`. `seed` is None where a running random stream was handed in.
     """
 
     value: float

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy import stats
@@ -39,7 +40,8 @@ def of_means(systems: Numbers, x: Numbers, y: Numbers, name: str) -> float:
 
 def exact_p(one: Numbers, two: Numbers, statistic: str) -> float:
     """Two-sided p of the paired difference over all 2^N swaps; the caller's scores are free of rounding."""
-    function = {"mean": np.sum, "median": np.median}[statistic]
+    functions: dict[str, Callable[[Numbers], float]] = {"mean": np.sum, "median": np.median}
+    function = functions[statistic]
     observed = abs(function(one) - function(two))
     swaps = [np.array(swap) for swap in itertools.product([False, True], repeat=len(one))]
     differences = [

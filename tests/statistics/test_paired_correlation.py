@@ -80,9 +80,11 @@ def test_a_metric_does_not_differ_from_itself_on_another_scale() -> None:
 
 
 def test_one_sided_tests_look_at_one_side() -> None:
-    data = tables(8, 30, 5)
-    better = paired_correlation_test(*data, alternative="greater", reassignments=300)
-    worse = paired_correlation_test(*data, alternative="less", reassignments=300)
+    one, two, people, items, systems = tables(8, 30, 5)
+    better, worse = (
+        paired_correlation_test(one, two, people, items, systems, alternative=side, reassignments=300)
+        for side in ("greater", "less")
+    )
     assert better.p < 0.05
     assert worse.p > 0.95
 

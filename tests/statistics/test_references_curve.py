@@ -17,7 +17,7 @@ from evaluation.statistics.meta import (
 WINNERS = [1, 2, 1, 0]
 KINDS = ["HC", "HC", "HI", "HI"]
 # Two draws of one reference, and all references in one.
-SCORES = {
+SCORES: dict[int, tuple[Any, Any]] = {
     5: ([9.0, 2, 8, 1], [1.0, 3, 2, 2]),
     1: ([[1.0, 5, 2, 3], [0.0, 1, 2, 3]], [[0.0, 3, 2, 9], [1.0, 4, 1, 9]]),
 }

@@ -93,7 +93,7 @@ def test_the_interval_is_that_of_redrawing_groups() -> None:
     people, metric = generator.integers(0, 3, 300), generator.normal(size=300)
     result = pairwise_accuracy(metric, people, groups)
     each = [pairwise_accuracy(metric[groups == g], people[groups == g]).value for g in range(60)]
-    error = np.std(each) / math.sqrt(60)
+    error = float(np.std(each)) / math.sqrt(60)
     assert result.value == pytest.approx(np.mean(each))
     assert result.low == pytest.approx(np.mean(each) - 1.96 * error, abs=0.3 * error)
     assert result.high == pytest.approx(np.mean(each) + 1.96 * error, abs=0.3 * error)
@@ -138,14 +138,14 @@ def test_unanimous_people_make_every_metric_right_once_it_ties_everything() -> N
     assert (result.value, result.epsilon) == (1, 4)
 
 
-def test_a_million_scores_are_counted() -> None:
+def test_more_pairs_than_could_be_listed_are_counted() -> None:
     generator = np.random.default_rng(8)
-    people = generator.integers(0, 4, 1_000_000).astype(float)
-    metric = people + generator.normal(size=1_000_000)
+    people = generator.integers(0, 4, 60_000).astype(float)
+    metric = people + generator.normal(size=60_000)
     result = pairwise_accuracy(metric, people, epsilon=0.5)
-    assert result.pairs == 999_999 * 500_000
+    assert result.pairs == 59_999 * 30_000
     # Two random grades tie with 1/4.
-    assert (result.tied_both + result.tied_people) / result.pairs == pytest.approx(0.25, abs=0.001)
+    assert (result.tied_both + result.tied_people) / result.pairs == pytest.approx(0.25, abs=0.003)
 
 
 @pytest.mark.parametrize(
