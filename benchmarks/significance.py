@@ -33,9 +33,11 @@ Data = tuple[Any, ...]
 SEED = 20
 RESAMPLES = 1000
 REDRAWS = 200
+# Scores that the peer holds at once: all at once takes gigabytes, and more time.
+BATCH = 10_000_000
 SYSTEMS = 10
 # A side is called until it has taken this long, at least twice and at most so often.
-PATIENCE, CALLS = 2.0, 9
+PATIENCE, CALLS = 1.5, 60
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,7 @@ def scipy_permutation(statistic: Callable[..., Any]) -> Callable[..., float]:
             permutation_type="samples",
             vectorized=True,
             n_resamples=RESAMPLES,
+            batch=max(1, BATCH // len(first)),
             rng=np.random.default_rng(0),
         )
         return float(found.pvalue)
@@ -148,6 +151,7 @@ def jobs() -> dict[str, Job]:
             lambda first, second: bootstrap_interval(second - first, method="bca", resamples=RESAMPLES).low,
             scipy_bca,
             0.02,
+            peer_up_to=10_000,  # beyond, it asks for 75 GB
         ),
         "tau": Job(
             "Kendall's tau-b, two continuous scores",

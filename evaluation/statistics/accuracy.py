@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
+from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, encode, finite_vector, same_length
 
@@ -71,8 +72,8 @@ def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) ->
 
 def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> NDArray[np.int64]:
     """(P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie."""
-    first = finite_vector(first_scores, "first_scores")
-    second = finite_vector(second_scores, "second_scores")
+    first = score_vector(first_scores, "first_scores")
+    second = score_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)
     margin: Floats = TIE_TOLERANCE * np.maximum(np.abs(first), np.abs(second))
     return (first - second > margin) + 2 * (second - first > margin).astype(np.int64)

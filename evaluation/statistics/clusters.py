@@ -15,8 +15,9 @@ from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.multiple import CORRECTIONS, adjusted_p_values
 from evaluation.statistics.randomization import randomization_test
 from evaluation.statistics.resampling import Seed, generator_of
+from evaluation.statistics.score_vectors import gappy_vector, score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, finite_vector, one_of, positive
+from evaluation.statistics.tables import Floats, one_of, positive
 
 # One test a pair of systems: fewer reassignments than for a single test.
 _REASSIGNMENTS = 10_000
@@ -110,7 +111,7 @@ def clusters_of_p_values(
 
     The diagonal is not read; nan elsewhere is a test without p. Raises BadShape, BadValue, BadOption.
     """
-    means = finite_vector(values, "values")
+    means = score_vector(values, "values")
     p = np.array(p_values, dtype=np.float64)
     if p.shape != (len(means), len(means)):
         raise BadShape(f"p_values has shape {p.shape}, expected {len(means)} rows and columns")
@@ -129,10 +130,8 @@ def _table(scores: ArrayLike) -> Floats:
         raise BadValue("scores holds something that is no number, or rows of several lengths") from error
     if table.ndim != 2:
         raise BadShape(f"scores has {table.ndim} dimensions, expected two: systems and items")
-    infinite = np.argwhere(np.isinf(table))
-    if len(infinite):
-        system, item = infinite[0]
-        raise BadValue(f"scores[{system}, {item}] is {table[system, item]}, expected a finite number")
+    for system, row in enumerate(table):
+        gappy_vector(row, f"scores[{system}]")
     return table
 
 

@@ -21,7 +21,6 @@ from evaluation.statistics.coefficients import (
     taus,
 )
 from evaluation.statistics.correlation_patterns import Patterns
-from evaluation.statistics.errors import BadValue
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
@@ -31,8 +30,9 @@ from evaluation.statistics.resampling import (
     generator_of,
     percentile_interval,
 )
+from evaluation.statistics.score_vectors import gappy_vector, score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, finite_vector, float_vector, one_of, same_length
+from evaluation.statistics.tables import Floats, one_of, same_length
 
 # Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
 _EXACT = 33
@@ -152,15 +152,12 @@ def paired_observations(
     """Two (N,) vectors and which of their observations have both values. Raises BadShape, BadValue."""
     one_of(missing, ("refuse", "leave-out"), "missing")
     if missing == "refuse":
-        x, y = finite_vector(first, "first"), finite_vector(second, "second")
+        x, y = score_vector(first, "first"), score_vector(second, "second")
         same_length(first=x, second=y)
         return x, y, np.ones(len(x), dtype=np.bool_)
-    x, y = float_vector(first, "first"), float_vector(second, "second")
+    x, y = gappy_vector(first, "first"), gappy_vector(second, "second")
     same_length(first=x, second=y)
-    given = ~(np.isnan(x) | np.isnan(y))
-    if np.isinf(x[given]).any() or np.isinf(y[given]).any():
-        raise BadValue("an observation is infinite, expected finite numbers, or nan for a missing one")
-    return x, y, given
+    return x, y, ~(np.isnan(x) | np.isnan(y))
 
 
 def _undefined(x: Floats, y: Floats) -> str:

@@ -26,8 +26,9 @@ from evaluation.statistics.errors import BadShape
 from evaluation.statistics.grouped_correlation import GROUPINGS, Table, group_starts, long_table, rounded
 from evaluation.statistics.randomization import ALTERNATIVES, coins, count_extreme
 from evaluation.statistics.resampling import Seed, generator_of
+from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Codes, Floats, finite_vector, one_of, positive, same_length
+from evaluation.statistics.tables import Codes, Floats, one_of, positive, same_length
 
 _REASSIGNMENTS = 1000
 
@@ -86,7 +87,7 @@ def paired_correlation_test(
     positive(reassignments, "reassignments")
     generator, reported = generator_of(seed)
     one, human, table = long_table(first, people, items, systems, "refuse")
-    two = finite_vector(second, "second")
+    two = score_vector(second, "second")
     same_length(first=one, second=two)
     if not len(one):
         raise BadShape("first is empty, expected one score or more")
@@ -129,6 +130,7 @@ def _standardised(scores: Floats) -> Floats:
     if np.all(scores == scores[0]):
         return np.zeros(len(scores))
     centred = scores - scores.mean()
+    centred = centred / np.abs(centred).max()  # so that no square vanishes
     return np.asarray(centred / centred.std(), dtype=np.float64)
 
 

@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from evaluation.statistics.errors import BadShape
 from evaluation.statistics.resampling import Seed, generator_of
 from evaluation.statistics.row_statistics import CELLS, ROUNDING, RowStatistic, row_statistic
+from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, finite_vector, one_of, positive, same_length
+from evaluation.statistics.tables import Floats, one_of, positive, same_length
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -60,7 +61,7 @@ def randomization_test(
     positive(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
     generator, reported = generator_of(seed)
-    one, two = finite_vector(first, "first"), finite_vector(second, "second")
+    one, two = score_vector(first, "first"), score_vector(second, "second")
     n = same_length(first=one, second=two)
     if not n:
         raise BadShape("first is empty, expected one score or more")

@@ -15,7 +15,7 @@ from evaluation.statistics.accuracy import (
     metric_winners,
     wilson_interval,
 )
-from evaluation.statistics.errors import BadOption, BadShape
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, positive
@@ -94,7 +94,12 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
 
 def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> NDArray[np.int64]:
     """(D, P) whom the metric names."""
-    tables = [np.atleast_2d(np.asarray(side, dtype=np.float64)) for side in scores]
+    try:
+        tables = [np.atleast_2d(np.asarray(side, dtype=np.float64)) for side in scores]
+    except (TypeError, ValueError) as error:
+        raise BadValue(
+            f"scores[{number}] holds something that is no number, or rows of several lengths"
+        ) from error
     for table in tables:
         if table.ndim != 2 or table.shape[1] != pairs or table.shape != tables[0].shape or not len(table):
             raise BadShape(

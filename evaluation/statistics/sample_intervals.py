@@ -9,13 +9,17 @@ from scipy.special import ndtr, ndtri
 
 from evaluation.statistics.resampling import CONFIDENCE, Seed, bootstrap, check_confidence, generator_of
 from evaluation.statistics.row_statistics import CELLS, ROUNDING, RowStatistic, row_statistic
+from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, finite_vector, one_of, positive
+from evaluation.statistics.tables import Floats, one_of, positive
 
 METHODS = ("percentile", "basic", "bca")
 
 # A bootstrap of single values is cheap, and its tails need many resamples.
 _RESAMPLES = 10_000
+
+# Drawing a count for each value pays where it stands for so many.
+_FEW = 8
 
 TOO_FEW = "there are fewer than two values"
 ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
@@ -60,7 +64,7 @@ def bootstrap_interval(
     check_confidence(confidence)
     positive(resamples, "resamples")
     generator, reported = generator_of(seed)
-    sample = finite_vector(values, "values")
+    sample = score_vector(values, "values")
     name, function = row_statistic(statistic)
     n = len(sample)
     value = low = high = error = math.nan
@@ -90,13 +94,7 @@ def _draws(
     """(resamples,) values of the statistic on samples drawn with replacement."""
     n = len(sample)
     if name == "mean":
-        levels, frequency = np.unique(sample, return_counts=True)
-        return bootstrap(
-            lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
-            frequency.astype(np.int64),
-            resamples=resamples,
-            generator=generator,
-        )
+        return _mean_draws(sample, resamples, generator)
     if name == "median":
         return _median_draws(np.sort(sample), resamples, generator)
     chunk = max(1, CELLS // n)
@@ -104,6 +102,27 @@ def _draws(
     for start in range(0, resamples, chunk):
         rows = generator.integers(0, n, size=(min(chunk, resamples - start), n))
         parts.append(np.asarray(function(sample[rows]), dtype=np.float64))
+    return np.concatenate(parts)
+
+
+def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Means of resamples: of few different values, such as grades, by how often each is drawn."""
+    n = len(sample)
+    levels, frequency = np.unique(sample, return_counts=True)
+    if len(levels) * _FEW <= n:
+        return bootstrap(
+            lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
+            frequency.astype(np.int64),
+            resamples=resamples,
+            generator=generator,
+        )
+    from evaluation.statistics.significance_kernels import drawn_sums  # numba loads when it is needed
+
+    chunk = max(1, CELLS // n)
+    parts = []
+    for start in range(0, resamples, chunk):
+        size = (min(chunk, resamples - start), n)
+        parts.append(drawn_sums(sample, generator.integers(0, n, size=size, dtype=np.uint32)) / n)
     return np.concatenate(parts)
 
 

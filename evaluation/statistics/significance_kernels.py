@@ -68,3 +68,16 @@ def median_differences(values: Floats, items: NDArray[np.int64], sides: Bytes, c
             place += 1
         result[resample] = median[0] - median[1]
     return result
+
+
+@compiled
+def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
+    """(R,) sums of the values at the (R, N) places drawn."""
+    resamples, n = drawn.shape
+    sums = np.zeros(resamples)
+    for resample in range(resamples):
+        total = 0.0
+        for place in range(n):
+            total += values[drawn[resample, place]]
+        sums[resample] = total
+    return sums

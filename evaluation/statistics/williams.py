@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 
 from evaluation.statistics.correlation import pearson
 from evaluation.statistics.errors import BadValue
+from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import finite_vector, same_length
+from evaluation.statistics.tables import same_length
 
 # A correlation matrix may miss being one by the rounding of correlations that were printed or computed.
 _ROUNDING = 1e-9
@@ -52,7 +53,7 @@ def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> Wil
     Raises BadShape, BadValue.
     """
     columns = {"first": first, "second": second, "people": people}
-    vectors = {name: finite_vector(values, name) for name, values in columns.items()}
+    vectors = {name: score_vector(values, name) for name, values in columns.items()}
     n = same_length(**vectors)
     constant = [name for name, vector in vectors.items() if n and np.all(vector == vector[0])]
     if n < 4 or constant:

@@ -117,7 +117,7 @@ def test_clusters_hold_every_system_once_and_agree_with_the_ranges(
     [
         (lambda: system_clusters([1, 2]), BadShape, "scores has 1 dimensions, expected two"),
         (lambda: system_clusters([[1, 2], [1]]), BadValue, "rows of several lengths"),
-        (lambda: system_clusters([[1, math.inf]]), BadValue, r"scores\[0, 1\] is inf, expected a finite"),
+        (lambda: system_clusters([[1, math.inf]]), BadValue, r"scores\[0\]\[1\] is inf, expected a number"),
         (lambda: system_clusters([[], []]), BadShape, "no item has a score of every system"),
         (lambda: system_clusters([[1, 2]], missing="zero"), BadOption, "missing is 'zero'"),
         (lambda: system_clusters([[1], [2]], ["a", "a"]), BadShape, "names holds 1 different names"),

@@ -79,6 +79,13 @@ def test_a_metric_does_not_differ_from_itself_on_another_scale() -> None:
     assert result.p == 1
 
 
+def test_scores_too_small_to_be_squared_are_compared_all_the_same() -> None:
+    one, two, people, items, systems = tables(9, 6, 4)
+    plain = paired_correlation_test(one, two, people, items, systems, reassignments=50)
+    tiny = paired_correlation_test(one * 1e-250, two * 1e-250, people, items, systems, reassignments=50)
+    assert tiny.p == plain.p
+
+
 def test_one_sided_tests_look_at_one_side() -> None:
     one, two, people, items, systems = tables(8, 30, 5)
     better, worse = (

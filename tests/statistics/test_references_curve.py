@@ -84,6 +84,7 @@ def test_all_references_are_drawn_once() -> None:
             r"scores\[3\] has shape \(1, 1\), expected draws and 2 pairs on both sides",
         ),
         (lambda: accuracy_by_references({3: ([1.0], [math.nan])}, [1]), BadValue, "second_scores.0. is nan"),
+        (lambda: accuracy_by_references({3: (["x"], [1.0])}, [1]), BadValue, r"scores\[3\] holds something"),
         (lambda: accuracy_by_references({3: ([1.0], [1.0])}, [3]), BadValue, r"winners\[0\] is 3"),
         (
             lambda: random_subsets(3, 4, 1),

@@ -234,6 +234,11 @@ def test_one_value_has_no_interval_and_says_so() -> None:
         ),
         (lambda: randomization_test([1, math.nan], [1, 2]), BadValue, r"first\[1\] is nan"),
         (
+            lambda: randomization_test([1], [1e200]),
+            BadValue,
+            r"second\[0\] is 1e\+200, expected a number of size",
+        ),
+        (
             lambda: bootstrap_interval([1, 2], method="bc"),
             BadOption,
             "method is 'bc', expected one of percentile",
