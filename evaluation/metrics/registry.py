@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evaluation.metrics import bleu, cider, h13, rouge
+from evaluation.metrics import bleu, cider, h13, rouge, rouge155
 from evaluation.metrics.comparison import Comparison, Floats, View
 from evaluation.metrics.errors import InvalidInput, UnavailableMetric, UnknownName
 
@@ -23,12 +23,16 @@ Settings = Mapping[str, OptionValue]
 
 @dataclass(frozen=True)
 class Option:
-    """One setting of a metric: its default and what it may be."""
+    """One setting of a metric: its default and what it may be.
+
+    A `quiet` one stands in a signature only where it is not the default.
+    """
 
     default: OptionValue
     choices: tuple[str, ...] = ()
     low: float = 0.0
     high: float = float("inf")
+    quiet: bool = False
 
     def check(self, name: str, value: object) -> OptionValue:
         """The value in the type of the default; InvalidInput says what was expected."""
@@ -48,10 +52,14 @@ class Option:
 
 @dataclass(frozen=True)
 class Figures:
-    """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate."""
+    """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate.
+
+    `shown` are the parts of the signature that only the computation knows (`Metric.told`).
+    """
 
     corpus: float
     images: Floats
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 Compute = Callable[[Comparison, View, Settings], Figures]
@@ -62,8 +70,9 @@ class Metric:
     """A metric apart from its use.
 
     `what` says it in a sentence, `statistics` what a corpus figure is made of. `tokenizer` is set where the
-    definition fixes the words; `change` names what is done to them (see `changes`); with an @ it names the
-    option that does. `shown` are fixed parts of the signature.
+    definition fixes the words; `change` names what is done to them (see `changes`); a part with an @ stands for
+    the value of that option. `shown` are fixed parts of the signature, `told` names those that the computation
+    adds.
     """
 
     name: str
@@ -73,7 +82,8 @@ class Metric:
     options: Mapping[str, Option] = field(default_factory=dict)
     tokenizer: str | None = None
     change: str = "none"
-    shown: tuple[str, ...] = ()
+    shown: Mapping[str, str] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
     uses_documents: bool = False
 
     def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
@@ -83,9 +93,18 @@ class Metric:
             for name, option in self.options.items()
         }
 
+    def fields(self, settings: Settings) -> dict[str, OptionValue]:
+        """The settings as they stand in a signature."""
+        return {
+            name: value
+            for name, value in settings.items()
+            if not self.options[name].quiet or value != self.options[name].default
+        } | dict(self.shown)
+
     def change_under(self, settings: Settings) -> str:
         """The change of words that the settings ask for."""
-        return str(settings[self.change[1:]]) if self.change.startswith("@") else self.change
+        parts = self.change.split(" ")
+        return "-".join(str(settings[part[1:]]) if part.startswith("@") else part for part in parts)
 
 
 def _mean(scores: Floats) -> Figures:
@@ -95,8 +114,9 @@ def _mean(scores: Floats) -> Figures:
 def _bleu(order: int) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
         statistics = bleu.bleu_statistics(comparison, view)
-        corpus = bleu.bleu_scores(bleu.pooled(statistics))[0, order - 1]
-        return Figures(float(corpus), bleu.bleu_scores(statistics)[:, order - 1])
+        smoothing = str(settings["smoothing"])
+        corpus = bleu.bleu_scores(bleu.pooled(statistics), smoothing)[0, order - 1]
+        return Figures(float(corpus), bleu.bleu_scores(statistics, smoothing)[:, order - 1])
 
     return compute
 
@@ -114,8 +134,8 @@ def _cider(**fixed: object) -> Compute:
 
 
 def _cider_d(comparison: Comparison, view: View, settings: Settings) -> Figures:
-    n, sigma = int(settings["n"]), float(settings["sigma"])
-    return _mean(cider.cider_d_scores(comparison, view, n=n, sigma=sigma))
+    n, sigma, scale = int(settings["n"]), float(settings["sigma"]), float(settings["scale"])
+    return _mean(cider.cider_d_scores(comparison, view, n=n, sigma=sigma, scale=scale))
 
 
 def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> Figures:
@@ -126,8 +146,52 @@ def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> Figure
     return _mean(h13.h13_rouge_scores(comparison, view))
 
 
+def _rouge_grams(window: int, spared: int = -1) -> Compute:
+    def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
+        return _rouge(
+            comparison, rouge155.gram_overlap(comparison, view, window=window, spared=spared), settings
+        )
+
+    return compute
+
+
+def _rouge_lcs(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    return _rouge(comparison, rouge155.lcs_overlap(comparison, view), settings)
+
+
+def _rouge_w(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    weight = float(settings["weight"])
+    return _rouge(comparison, rouge155.weighted_lcs_overlap(comparison, view, weight), settings)
+
+
+def _rouge(comparison: Comparison, overlap: rouge155.Overlap, settings: Settings) -> Figures:
+    chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
+    alpha = float(settings["alpha"])
+    return Figures(*rouge155.rouge155_scores(comparison, overlap, alpha=alpha, **chosen))
+
+
 _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
 _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13.ORDERS)}
+
+
+def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> Metric:
+    return Metric(
+        name,
+        f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
+        compute,
+        options={
+            "measure": Option("f", choices=rouge155.MEASURES),
+            "alpha": Option(0.5, low=0.0, high=1.0, quiet=True),
+            "multi": Option("average", choices=rouge155.MULTI),
+            "jackknife": Option("no", choices=rouge155.JACKKNIFE, quiet=True),
+            "corpus": Option("mean", choices=rouge155.CORPUS, quiet=True),
+            "stop": Option("keep", choices=rouge155.STOPS),
+            "stem": Option("none", choices=rouge155.STEMS),
+        }
+        | more,
+        tokenizer="rouge",
+        change="rouge @stop @stem",
+    )
 
 
 def _cider_metric(name: str, what: str, *, stem: str = "porter", **fixed: object) -> Metric:
@@ -137,7 +201,7 @@ def _cider_metric(name: str, what: str, *, stem: str = "porter", **fixed: object
         _cider(**fixed),
         options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
         change="@stem",
-        shown=(f"unseen:{fixed.get('unseen', 'dropped')}",),
+        shown={"unseen": str(fixed.get("unseen", "dropped"))},
         uses_documents=True,
     )
 
@@ -151,6 +215,7 @@ METRICS = {
                 f"BLEU up to {order}-grams as the MS COCO evaluation computes it (V15 eq. 6-8)",
                 _bleu(order),
                 statistics="matches, guesses and lengths summed over images",
+                options={"smoothing": Option("coco", choices=bleu.SMOOTHINGS, quiet=True)},
             )
             for order in range(1, 5)
         ),
@@ -160,11 +225,25 @@ METRICS = {
             _rouge_l,
             options={"beta": Option(1.2, low=0.0, high=1e6)},
         ),
+        _rouge155_metric("rouge-1", "overlap of words", _rouge_grams(0, spared=0)),
+        _rouge155_metric("rouge-2", "overlap of bigrams", _rouge_grams(1)),
+        _rouge155_metric("rouge-l-155", "longest common subsequence", _rouge_lcs),
+        _rouge155_metric(
+            "rouge-w",
+            "longest common subsequence with weighted runs",
+            _rouge_w,
+            weight=Option(1.2, low=1.0, high=10.0),
+        ),
+        _rouge155_metric(
+            "rouge-s4", "overlap of pairs of words with at most four between them", _rouge_grams(5)
+        ),
+        _rouge155_metric("rouge-su4", "overlap of such pairs and of words", _rouge_grams(5, spared=1)),
         Metric(
             "cider-d",
             "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
             _cider_d,
-            options=_ORDERS_OF_NGRAM | {"sigma": Option(6.0, low=1e-6, high=1e6)},
+            options=_ORDERS_OF_NGRAM
+            | {"sigma": Option(6.0, low=1e-6, high=1e6), "scale": Option(10.0, low=1e-6, quiet=True)},
             uses_documents=True,
         ),
         _cider_metric("cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)"),
@@ -206,7 +285,7 @@ METRICS = {
 }
 
 # Named by the public interface and not computed here yet.
-PLANNED = ("rouge-1", "rouge-2", "rouge-w", "rouge-s4", "rouge-su4", "meteor")
+PLANNED = ("meteor",)
 
 
 def metric_named(name: str) -> Metric:
