@@ -1,7 +1,7 @@
 """Systems that cannot be told apart: paired tests, ranges of ranks, and clusters as WMT prints them.
 
 Koehn 2012, *Simulating human judgment in machine translation evaluation campaigns*; Bojar et al. 2013
-(WMT13) section 3.2: systems in a higher cluster are all significantly better than all those below.
+(WMT13): systems in a higher cluster are all significantly better than all those below.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 """Correlation of a metric with people where observations belong to items and systems.
 
-The four ways of the field (Deutsch, Foster and Freitag 2023, section 3; Deutsch, Dror and Roth 2021): all
+The four ways of the field (Deutsch, Foster and Freitag 2023; Deutsch, Dror and Roth 2021): all
 observations together, averaged over items, averaged over systems, or between the systems' means.
 """
 

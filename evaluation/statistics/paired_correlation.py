@@ -1,6 +1,6 @@
 """Whether one metric correlates better with people than another: a paired permutation test.
 
-PERM-BOTH of Deutsch, Dror and Roth 2021 (section 4.2), which the metrics task of WMT uses: it asks nothing
+PERM-BOTH of Deutsch, Dror and Roth 2021, which the metrics task of WMT uses: it asks nothing
 of the scores' distribution, and works for every coefficient and grouping. Williams' test is its
 counterpart for Pearson's r of independent observations.
 """

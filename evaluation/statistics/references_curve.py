@@ -1,4 +1,4 @@
-"""Accuracy of a metric against the number of references it may read (V15 section 7.1, figures 4 and 5)."""
+"""Accuracy of a metric against the number of references it may read (V15 section 7, figure 3)."""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -57,8 +57,8 @@ def bootstrap_interval(
 
     `method` is percentile, basic (2 t - t*_high to 2 t - t*_low), or bca: the percentiles
     Phi(z0 + (z0 + z) / (1 - a (z0 + z))), with the bias z0 from the share of resamples below the value
-    and the acceleration a from the values left out one by one (Efron 1987, eq. 6.6). For a function the
-    latter costs N calls' work. Raises BadShape, BadValue, BadOption.
+    and the acceleration a from the values left out one by one (Efron and Tibshirani 1993, eq. 14.10 and
+    14.15). For a function the latter costs N calls' work. Raises BadShape, BadValue, BadOption.
     """
     one_of(method, METHODS, "method")
     check_confidence(confidence)

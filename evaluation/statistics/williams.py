@@ -1,6 +1,6 @@
 """Williams' test: does one metric correlate better with people than another, on the same observations?
 
-Williams 1959, in the form of Steiger 1980 (eq. 7); for metrics against people Graham and Baldwin 2014.
+Williams 1959, T2 of Steiger 1980; for metrics against people Graham and Baldwin 2014.
 """
 
 import math
