@@ -32,9 +32,11 @@ def owners(starts: Codes) -> Codes:
 def kendall_codes(x: Floats, y: Floats, starts: Codes) -> tuple[Codes, Codes, Codes]:
     """Rows in ascending order within each group, columns from 0 on in each, and the groups' (G,) levels."""
     groups = owners(starts)
-    rows, _, order = group_levels(x, groups)
-    columns, bounds, _ = group_levels(y, groups)
-    return rows[order], (columns - bounds[groups])[order], np.diff(bounds)
+    rows, _, order = sorted_levels(x, groups)
+    columns, bounds = group_levels(y, groups)
+    if len(starts) > 2:
+        columns -= bounds[groups]
+    return rows, columns[order], np.diff(bounds)
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Codes) -> Floats:
@@ -61,20 +63,33 @@ def pearson_groups(x: Floats, y: Floats, starts: Codes) -> Floats:
     return np.clip(result, -1, 1)
 
 
-def group_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes, Codes]:
-    """(N,) codes of the distinct values of each group, (G + 1,) bounds, and the (N,) order of the values.
+def group_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes]:
+    """(N,) codes of the distinct values of each group, and their (G + 1,) bounds.
 
     Codes are numbered on through the groups: group g has bounds[g] to bounds[g + 1], in the order of its
     values. `groups` ascends.
     """
-    order = np.lexsort((values, groups)) if groups[-1] else np.argsort(values)
-    ordered, owner = values[order], groups[order]
-    new = np.ones(len(values), dtype=np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]) | (owner[1:] != owner[:-1])
+    ordered, bounds, order = sorted_levels(values, groups)
     codes = np.empty(len(values), dtype=np.int64)
-    codes[order] = np.cumsum(new) - 1
-    bounds = np.searchsorted(owner[new], np.arange(groups[-1] + 2))
-    return codes, bounds.astype(np.int64), order
+    codes[order] = ordered
+    return codes, bounds
+
+
+def sorted_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes, Codes]:
+    """The codes of `group_levels` in ascending order, their bounds, and the (N,) places they belong to."""
+    several = groups[-1] > 0
+    order = np.lexsort((values, groups)) if several else np.argsort(values)
+    ordered = values[order]
+    new = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    if several:  # which lie in the same places, whatever their order
+        new[1:] |= groups[1:] != groups[:-1]
+    codes = np.cumsum(new) - 1
+    if several:
+        bounds = np.searchsorted(groups[new], np.arange(groups[-1] + 2)).astype(np.int64)
+    else:
+        bounds = np.array([0, codes[-1] + 1])
+    return codes, bounds, order
 
 
 def mid_ranks(codes: Codes) -> Floats:

@@ -160,8 +160,8 @@ class _Swapped:
 
     def _arrange_codes(self, groups: Codes) -> None:
         both = np.stack([self._one, self._two], axis=1).ravel()
-        codes, bounds, _ = group_levels(both, np.repeat(groups, 2))
-        rows, _, _ = group_levels(self._human, groups)
+        codes, bounds = group_levels(both, np.repeat(groups, 2))
+        rows, _ = group_levels(self._human, groups)
         if self._coefficient == "spearman":
             self._human = mid_ranks(rows)
         else:

@@ -168,7 +168,7 @@ class _Groups:
         if not len(self.scores):
             return np.zeros((len(self.sizes), 5))
         groups = owners(self.starts)
-        codes, bounds, _ = group_levels(self.people, groups)
+        codes, bounds = group_levels(self.people, groups)
         sums = gap_sums(
             self.scores, codes - bounds[groups], self.starts, np.diff(bounds), epsilon + self.slack
         )
