@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
 
+from evaluation.statistics.answer_scale import CELLS
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.paired_fit import Fit, Tables, fit, groups_of, order_is_strength, rises_for_ever
 from evaluation.statistics.pairs import outcomes_of
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
-from evaluation.statistics.answer_scale import CELLS
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Codes, Floats, encode, one_of, positive, same_length
 
@@ -322,11 +322,9 @@ def _result(
         half = _quantile(confidence)
         if ties:
             error = half * math.sqrt(found.covariance[count, count])
-            tie = (
-                math.exp(found.peak.log_nu),
-                math.exp(found.peak.log_nu - error),
-                math.exp(found.peak.log_nu + error),
-            )
+            low, high = found.peak.log_nu - error, found.peak.log_nu + error
+            # A tie in a million million comparisons has an interval without end.
+            tie = (math.exp(found.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
         if order_effect:

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.statistics.answer_scale import check_cells, encode_on_scale
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.answer_scale import check_cells, encode_on_scale
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, encode, finite_vector, one_of, same_length
 from evaluation.statistics.thresholds import at_least
@@ -293,11 +293,13 @@ def mean_grade(
     freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
     deviation = np.full(len(names), math.nan)
     np.divide(squares, freedom, out=deviation, where=freedom > _ROUNDING * whole)
+    with np.errstate(over="ignore"):  # grades near both ends of the doubles differ by more than a double
+        deviation = np.ldexp(np.sqrt(deviation), size)
     return MeanResult(
         units=names,
         mean=np.ldexp(mean, size),
         n=n,
-        deviation=np.ldexp(np.sqrt(deviation), size),
+        deviation=deviation,
         weight=None if weights is None else weight,
         reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
     )

@@ -208,6 +208,12 @@ def test_means_are_the_plain_ones_whatever_the_size_of_grades(
             )
 
 
+def test_grades_at_both_ends_of_the_doubles_have_a_mean_and_an_infinite_spread() -> None:
+    result = mean_grade(["p"] * 3, [1.7e308, 1.7e308, -1.7e308])
+    assert result.mean.tolist() == pytest.approx([1.7e308 / 3])
+    assert result.deviation.tolist() == [math.inf]
+
+
 def test_results_lead_back_to_the_calls_that_made_them() -> None:
     functions = (majority_vote, weighted_vote, relevance_vote, mean_grade, pair_winners)
     vote = majority_vote(UNITS, VALUES, labels=[2, 1], ties="random", seed=9)
