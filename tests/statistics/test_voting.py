@@ -193,7 +193,7 @@ def test_means_are_the_plain_ones_whatever_the_size_of_grades(
     rows: list[tuple[int, float]], weight: float | None
 ) -> None:
     units, grades = zip(*rows, strict=True)
-    alike = [weight] * len(units)
+    alike = np.full(len(units), weight or 1.0)
     result = mean_grade(units, grades) if weight is None else weighted_mean(units, grades, alike)
     for place, unit in enumerate(result.units.tolist()):
         own = [Fraction(grade) for one, grade in rows if one == unit]
