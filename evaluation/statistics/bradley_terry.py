@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
 
+from evaluation.statistics.answer_scale import CELLS
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.paired_fit import Fit, Tables, fit, groups_of, order_is_strength, rises_for_ever
 from evaluation.statistics.pairs import outcomes_of
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
-from evaluation.statistics.answer_scale import CELLS
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Codes, Floats, encode, one_of, positive, same_length
 

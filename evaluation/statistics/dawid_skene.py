@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.statistics.errors import BadOption
 from evaluation.statistics.answer_scale import check_cells, encode_on_scale
+from evaluation.statistics.errors import BadOption
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, encode, one_of, positive, same_length
 

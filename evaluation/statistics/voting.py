@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.statistics.answer_scale import check_cells, encode_on_scale
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.answer_scale import check_cells, encode_on_scale
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, encode, finite_vector, one_of, same_length
 from evaluation.statistics.thresholds import at_least
