@@ -1,0 +1,134 @@
+"""Which phrases of the captions may stand for which, cut down to what the captions hold.
+
+Of some millions of phrases in the table a set of captions holds thousands. Phrases whose words all occur go into
+a trie, one walk over the captions marks those that stand in them, and a second, smaller trie keeps the phrases
+that are left, with their paraphrases in the order of the table.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluation.compiled import compiled
+from evaluation.metrics.corpus import Flags, Ints, Numbers, Words, ranges
+from evaluation.metrics.meteor.paraphrases import Paraphrases
+from evaluation.metrics.tries import Table, child, empty_trie, trie_bits
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """The phrases of the captions that have paraphrases there.
+
+    A node of `trie` that ends a phrase gives its number in `phrase_of_node`, others -1. Phrase p may be replaced
+    by `targets[target_starts[p]:target_starts[p + 1]]`, and stands for
+    `sources[source_starts[p]:source_starts[p + 1]]`, whose places in `targets` are `places`.
+    """
+
+    trie: Table
+    bits: int
+    phrase_of_node: Numbers
+    lengths: Numbers
+    target_starts: Ints
+    targets: Numbers
+    source_starts: Ints
+    sources: Numbers
+    places: Ints
+
+
+def no_phrases() -> Phrases:
+    """What captions hold when there is no table."""
+    nothing, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    root = np.full(1, -1, dtype=np.int32)
+    return Phrases(
+        empty_trie(1),
+        trie_bits(1),
+        root,
+        nothing,
+        starts,
+        nothing,
+        starts,
+        nothing,
+        np.zeros(0, dtype=np.int64),
+    )
+
+
+def phrases_in(words: Words, table: Paraphrases) -> Phrases:
+    """The phrases of the texts."""
+    number_of = {word: number for number, word in enumerate(words.vocabulary)}
+    new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
+    # A phrase counts when its words occur, a pair when both of its phrases do.
+    held = np.bitwise_and.reduceat(new[table.words] >= 0, table.starts[:-1])
+    source_of = np.repeat(np.arange(table.target_starts.size - 1), np.diff(table.target_starts))
+    pairs = np.flatnonzero(held[source_of] & held[table.targets])
+    left, right = source_of[pairs], table.targets[pairs]
+    left, right, kept = _renumbered(left, right)
+    lengths = (table.starts[kept + 1] - table.starts[kept]).astype(np.int32)
+    flat = new[table.words[ranges(table.starts[kept], lengths)]]
+    trie, bits, phrase_of_node = _trie(flat, lengths)
+    seen = _seen(words.words, words.starts, trie, bits, phrase_of_node, lengths.size)
+    pairs = np.flatnonzero(seen[left] & seen[right])
+    left, right, again = _renumbered(left[pairs], right[pairs])
+    begins = np.cumsum(lengths) - lengths
+    flat = flat[ranges(begins[again], lengths[again])]
+    lengths = lengths[again]
+    trie, bits, phrase_of_node = _trie(flat, lengths)
+    by_target = np.argsort(right, kind="stable")
+    return Phrases(
+        trie,
+        bits,
+        phrase_of_node,
+        lengths,
+        _starts(left, lengths.size),
+        right.astype(np.int32),
+        _starts(right, lengths.size),
+        left[by_target].astype(np.int32),
+        by_target,
+    )
+
+
+def _renumbered(left: Ints, right: Ints) -> tuple[Ints, Ints, Ints]:
+    """Both sides with new numbers, without gaps and in the same order, and the old ones of those."""
+    old, new = np.unique(np.concatenate((left, right)), return_inverse=True)
+    return new[: left.size], new[left.size :], old
+
+
+def _starts(sorted_or_not: Ints, size: int) -> Ints:
+    return np.concatenate(([0], np.cumsum(np.bincount(sorted_or_not, minlength=size))))
+
+
+@compiled
+def _trie(words: Numbers, lengths: Numbers) -> tuple[Table, int, Numbers]:
+    """A trie of phrases, and the phrase that ends at each node."""
+    most = words.size + 1
+    bits = trie_bits(most)
+    trie = empty_trie(most)
+    phrase_of_node = np.full(most, -1, dtype=np.int32)
+    nodes = 1
+    at = 0
+    for phrase in range(lengths.size):
+        node = 0
+        for _ in range(lengths[phrase]):
+            node = child(trie, bits, 0, node, words[at], nodes)
+            if node == nodes:
+                nodes += 1
+            at += 1
+        phrase_of_node[node] = phrase
+    return trie, bits, phrase_of_node[:nodes]
+
+
+@compiled
+def _seen(
+    words: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
+) -> Flags:
+    """(phrases,) bool: which phrases stand in a text."""
+    seen = np.zeros(phrases, dtype=np.bool_)
+    for text in range(starts.size - 1):
+        for begin in range(starts[text], starts[text + 1]):
+            node = 0
+            for at in range(begin, starts[text + 1]):
+                node = child(trie, bits, 0, node, words[at], -1)
+                if node < 0:
+                    break
+                if phrase_of_node[node] >= 0:
+                    seen[phrase_of_node[node]] = True
+    return seen
