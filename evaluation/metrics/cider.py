@@ -1,11 +1,10 @@
 """CIDEr and CIDEr-D with their variants (V15 eq. 1-5 and App. VIII).
 
-The n-grams of one order are numbered over all texts, order after order, in one array. An n-gram whose first or
+The n-grams of one order are numbered over all texts, order after order. An n-gram whose first or
 last n - 1 words stand nowhere else cannot stand anywhere else either: it is marked and never looked up, which
 leaves little to number among the long n-grams.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +14,10 @@ from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Floats, Ints, View
 
 Grams = NDArray[np.int32]
+Flags = NDArray[np.bool_]
 
 ALONE = -1  # an n-gram that stands in one place only
+ROUND = 1 << 22  # tokens numbered in one round
 MEAN, MAX, CLIPPED = 0, 1, 2
 
 
@@ -61,25 +62,25 @@ def cider_d_scores(
 def _scores(comparison: Comparison, view: View, variant: Variant, combine: int, sigma: float) -> Floats:
     task = comparison.task(view)
     words = comparison.words(view)
-    grams = words.words.copy()
-    occurrences = np.bincount(grams, minlength=len(words.vocabulary)).astype(np.int32)
+    grams = words.words
+    repeated = np.bincount(grams, minlength=len(words.vocabulary)) > 1
+    weights = _weights_by_frequency(comparison.documents, variant)
     scores = np.zeros(comparison.size)
     for order, share in enumerate(order_weights(variant.n, variant.weights), start=1):
         if order > 1:
-            occurrences = _number_longer(grams, words.words, words.starts, occurrences, order)
+            grams, repeated = _number_longer(grams, words.words, words.starts, repeated, order)
         frequencies = _document_frequencies(
-            grams, words.starts, task.references, comparison.weights, occurrences.size, order
+            grams, words.starts, task.references, comparison.weights, repeated.size, order
         )
-        weight_of = _weight_by_frequency(comparison, variant)
         _add_scores(
             grams,
             task.starts,
             task.references,
             task.candidates,
             task.candidate_starts,
-            weight_of(frequencies),
-            weight_of(comparison.weights),
-            float(weight_of(np.zeros(1, dtype=np.int64))[0]),
+            frequencies,
+            comparison.weights,
+            weights,
             order,
             combine,
             sigma,
@@ -89,47 +90,59 @@ def _scores(comparison: Comparison, view: View, variant: Variant, combine: int, 
     return scores
 
 
-def _weight_by_frequency(comparison: Comparison, variant: Variant) -> Callable[[Ints], Floats]:
-    """log(documents / document frequency), or 1 without idf; for n-grams of no document see `Variant`."""
-
-    def weight_of(frequencies: Ints) -> Floats:
-        weight = np.ones(frequencies.size)
-        if variant.idf:
-            weight = np.log(comparison.documents) - np.log(np.maximum(frequencies, 1))
-        return np.where(frequencies > 0, weight, 0.0) if variant.unseen == "dropped" else weight
-
-    return weight_of
+def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
+    """(documents + 1,) float64: log(documents / frequency), or 1 without idf; for frequency 0 see `Variant`."""
+    frequencies = np.arange(documents + 1)
+    weights = np.ones(documents + 1)
+    if variant.idf:
+        weights = np.log(documents) - np.log(np.maximum(frequencies, 1))
+    if variant.unseen == "dropped":
+        weights[0] = 0.0
+    return weights
 
 
 @compiled
-def _number_longer(grams: Grams, words: Grams, starts: Ints, occurrences: Grams, order: int) -> Grams:
-    """Turn the numbers of the n-grams one word shorter into those of this order, in place.
+def _number_longer(
+    grams: Grams, words: Grams, starts: Ints, repeated: Flags, order: int
+) -> tuple[Grams, Flags]:
+    """The numbers of the n-grams of an order, from those of the n-grams one word shorter.
 
-    Returns how often each number occurs. Places where no n-gram of the order begins keep what they had.
+    Returns the number of the n-gram that begins at each token (undefined where none does), and which numbers
+    occur more than once. Many n-grams are numbered in several rounds, each with a table small enough to be fast.
     """
-    table = np.full((1 << 12, 3), -1, dtype=np.int32)
-    counts = np.zeros(1 << 11, dtype=np.int32)
+    longer = np.empty(grams.size, dtype=np.int32)
+    repeats = np.zeros(1 << 11, dtype=np.bool_)
     known = 0
-    for text in range(starts.size - 1):
-        for at in range(starts[text], starts[text + 1] - order + 1):
-            shorter, rest = grams[at], grams[at + 1]
-            if shorter == ALONE or rest == ALONE or occurrences[shorter] == 1 or occurrences[rest] == 1:
-                grams[at] = ALONE
-                continue
-            slot = _slot(table, shorter, words[at + order - 1])
-            if table[slot, 2] < 0:
-                if known == counts.size:
-                    counts = np.concatenate((counts, np.zeros(known, dtype=np.int32)))
-                    table = _doubled(table)
-                    slot = _slot(table, shorter, words[at + order - 1])
-                table[slot, 0] = shorter
-                table[slot, 1] = words[at + order - 1]
-                table[slot, 2] = known
-                known += 1
-            number = table[slot, 2]
-            counts[number] += 1
-            grams[at] = number
-    return counts[:known]
+    rounds = 1
+    while rounds * ROUND < grams.size:
+        rounds *= 2
+    for turn in range(rounds):
+        table = np.full((1 << 12, 3), -1, dtype=np.int32)
+        before = known
+        for text in range(starts.size - 1):
+            for at in range(starts[text], starts[text + 1] - order + 1):
+                shorter, word = grams[at], words[at + order - 1]
+                if ((np.int64(shorter) * 31 + word) >> 6) & (rounds - 1) != turn:
+                    continue
+                rest = grams[at + 1]
+                if shorter == ALONE or rest == ALONE or not repeated[shorter] or not repeated[rest]:
+                    longer[at] = ALONE
+                    continue
+                slot = _slot(table, shorter, word)
+                if table[slot, 2] < 0:
+                    if 2 * (known - before) >= table.shape[0]:
+                        table = _doubled(table)
+                        slot = _slot(table, shorter, word)
+                    if known == repeats.size:
+                        repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
+                    table[slot, 0] = shorter
+                    table[slot, 1] = word
+                    table[slot, 2] = known
+                    known += 1
+                else:
+                    repeats[table[slot, 2]] = True
+                longer[at] = table[slot, 2]
+    return longer, repeats[:known]
 
 
 @compiled
@@ -156,9 +169,9 @@ def _doubled(table: Grams) -> Grams:
 @compiled
 def _document_frequencies(
     grams: Grams, starts: Ints, references: Ints, weights: Ints, distinct: int, order: int
-) -> Ints:
-    """(distinct,) int64: in how many documents each n-gram occurs."""
-    frequencies = np.zeros(distinct, dtype=np.int64)
+) -> Grams:
+    """(distinct,) int32: in how many documents each n-gram occurs."""
+    frequencies = np.zeros(distinct, dtype=np.int32)
     seen_in = np.full(distinct, -1, dtype=np.int32)
     for group in range(weights.size):
         if weights[group] == 0:
@@ -174,7 +187,15 @@ def _document_frequencies(
 
 @compiled
 def _vector(
-    grams: Grams, begin: int, end: int, weights: Floats, alone: float, found: Grams, values: Floats, at: int
+    grams: Grams,
+    begin: int,
+    end: int,
+    frequencies: Grams,
+    weights: Floats,
+    alone: float,
+    found: Grams,
+    values: Floats,
+    at: int,
 ) -> tuple[int, float]:
     """The tf-idf vector of a text, sorted by n-gram: writes from `at` on, returns where it ends and its length.
 
@@ -208,7 +229,7 @@ def _vector(
             place += 1
             count += 1
         found[stop] = gram
-        values[stop] = count * weights[gram]
+        values[stop] = count * weights[frequencies[gram]]
         squares += values[stop] * values[stop]
         stop += 1
     return stop, np.sqrt(squares)
@@ -221,9 +242,9 @@ def _add_scores(
     references: Ints,
     candidates: Ints,
     candidate_starts: Ints,
+    frequencies: Grams,
+    documents_of: Ints,
     weights: Floats,
-    weights_of_alone: Floats,
-    weight_of_unseen: float,
     order: int,
     combine: int,
     sigma: float,
@@ -232,8 +253,8 @@ def _add_scores(
 ) -> None:
     """Add an order's part to the scores of all candidates.
 
-    `weights` has the weight of each n-gram; one that stands in one place only weighs what its group says
-    (`weights_of_alone`) in a reference, and `weight_of_unseen` in a candidate.
+    `frequencies` says how many documents hold each n-gram and `weights` what that makes it weigh. One that stands
+    in one place only is held by as many documents as its group is (`documents_of`), and by none in a candidate.
     """
     most, many = 1, 1
     for group in range(references.size - 1):
@@ -258,8 +279,9 @@ def _add_scores(
                 grams,
                 starts[text],
                 end,
+                frequencies,
                 weights,
-                weights_of_alone[group],
+                weights[documents_of[group]],
                 theirs,
                 their_values,
                 bounds[text - first],
@@ -268,7 +290,9 @@ def _add_scores(
             text = candidates[index]
             length = starts[text + 1] - starts[text]
             end = max(starts[text], starts[text + 1] - order + 1)
-            size, norm = _vector(grams, starts[text], end, weights, weight_of_unseen, ours, our_values, 0)
+            size, norm = _vector(
+                grams, starts[text], end, frequencies, weights, weights[0], ours, our_values, 0
+            )
             if norm == 0:
                 continue
             total = 0.0

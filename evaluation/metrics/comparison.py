@@ -146,7 +146,8 @@ class Comparison:
     def _make_words(self, view: View) -> Words:
         if view.change != "none":
             return changed(self.words(View(view.tokenizer)), view.change)
-        return self.once("pieces", lambda: Pieces(self.texts)).words(view.tokenizer)
+        # Not kept: cutting again for another tokenizer is cheap, and the pieces are as large as the words.
+        return Pieces(self.texts).words(view.tokenizer)
 
     def task(self, view: View) -> Task:
         """The words and who is held against whom, for a kernel."""

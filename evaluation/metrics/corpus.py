@@ -6,7 +6,6 @@ once. Only a caption with a piece whose words depend on its neighbours is tokeni
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -21,7 +20,7 @@ Numbers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
-BLOCK = 1 << 17  # texts cut at once; bounds the memory, and the pieces of a block stay in the cache
+BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a block stay in the cache
 
 
 class Words:
@@ -61,22 +60,23 @@ class Pieces:
     `distinct` gives the text of each number. A text that begins or ends with a blank has an empty piece there.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         known: dict[str, int] = {}
-        parts, starts, total = [], [np.zeros(1, dtype=np.int64)], 0
-        remaining = iter(texts)
-        while block := list(islice(remaining, BLOCK)):
+        # Room for the most pieces there can be; memory that is never written to costs nothing.
+        numbers = np.empty((sum(map(len, texts)) + 2 * len(texts)) // 2 + 1, dtype=np.int32)
+        starts = np.zeros(len(texts) + 1, dtype=np.int64)
+        for first in range(0, len(texts), BLOCK):
+            block = texts[first : first + BLOCK]
             cut = pc.utf8_split_whitespace(_arrow(block))
             coded = cut.flatten().dictionary_encode()
             here = [known.setdefault(piece, len(known)) for piece in coded.dictionary.to_pylist()]
             codes = coded.indices.to_numpy(zero_copy_only=False)
-            parts.append(np.array(here, dtype=np.int32)[codes])
-            ends = cut.offsets.to_numpy()[1:].astype(np.int64) - cut.offsets[0].as_py() + total
-            starts.append(ends)
-            total = int(ends[-1])
-        self.numbers: Numbers = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
-        self.starts: Ints = np.concatenate(starts)
+            total = starts[first]
+            numbers[total : total + codes.size] = np.array(here, dtype=np.int32)[codes]
+            starts[first + 1 : first + len(block) + 1] = total + cut.offsets.to_numpy()[1:]
+        self.numbers: Numbers = numbers[: starts[-1]]
+        self.starts: Ints = starts
         self.distinct = list(known)
 
     def words(self, tokenizer: Tokenizer) -> Words:

@@ -37,7 +37,7 @@ def child(trie: Table, bits: int, owner: int, node: int, word: int, new: int) ->
     slot = (mixed ^ (mixed >> 17)) & mask
     while trie[slot, 0] == owner:
         if trie[slot, 1] == node and trie[slot, 2] == word:
-            return np.int64(trie[slot, 3])
+            return int(trie[slot, 3])
         slot = (slot + 1) & mask
     if new >= 0:
         trie[slot, 0] = owner
