@@ -80,25 +80,26 @@ def align(
         return matches
     chosen = np.empty((length_2, COLUMNS), dtype=np.int64)
     counts, used, taken, matches = _only_choices(
-        lookup, candidate, begin_2, length_1, length_2, chosen, matches
+        lookup, candidate, ours, begin_2, length_1, length_2, chosen, matches
     )
-    matches = _search(lookup, candidate, begin_2, counts, used, taken, chosen, matches)
+    matches = _search(lookup, candidate, ours, begin_2, counts, used, taken, chosen, matches)
     _count(lookup, begin_1, begin_2, is_function, chosen, statistics)
     return matches
 
 
 @compiled
 def _equal(lookup: Lookup, first: int, second: int, length: int) -> bool:
+    equal = True
     for place in range(length):
-        if lookup.words[first + place] != lookup.words[second + place]:
-            return False
-    return True
+        equal &= lookup.words[first + place] == lookup.words[second + place]
+    return equal
 
 
 @compiled
 def _only_choices(
     lookup: Lookup,
     candidate: Candidate,
+    ours: int,
     begin: int,
     length_1: int,
     length_2: int,
@@ -114,7 +115,7 @@ def _only_choices(
     cover_1 = np.zeros(length_1, dtype=np.int64)
     cover_2 = np.zeros(length_2, dtype=np.int64)
     for place in range(length_2):
-        matches, count = matches_at(lookup, candidate, begin + place, begin + length_2, matches)
+        matches, count = matches_at(lookup, candidate, ours, begin + place, begin + length_2, matches)
         counts[place] = count
         for index in range(count):
             first = matches[index, PLACE]
@@ -149,6 +150,7 @@ def _only_choices(
 def _search(
     lookup: Lookup,
     candidate: Candidate,
+    ours: int,
     begin: int,
     counts: Ints,
     used_at_first: Flags,
@@ -175,7 +177,7 @@ def _search(
                 if now[path, NEXT] == place:
                     _step(now[path], chosen[place], place)
             continue
-        matches, count = matches_at(lookup, candidate, begin + place, begin + length_2, matches)
+        matches, count = matches_at(lookup, candidate, ours, begin + place, begin + length_2, matches)
         put_in_order(matches, count)
         kept = 0
         for path in range(live):

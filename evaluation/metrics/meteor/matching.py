@@ -55,7 +55,9 @@ class Candidate(NamedTuple):
     """Where the words and phrases of the candidate at hand stand, from left to right; -1 ends each list.
 
     `first_place` (vocabulary,) and `next_place` (longest,) lead from a word to its places, `first_found` (phrases,)
-    and `next_found` from a phrase to its finds, whose places are `found_places`.
+    and `next_found` from a phrase to its finds, whose places are `found_places`. `replaceable` and `replacing`
+    (phrases,) hold the number of the last text with a phrase that may stand for this one, or that this one may
+    stand for: most phrases of a reference have none in the candidate, and their lists are long.
     """
 
     first_place: Numbers
@@ -63,6 +65,8 @@ class Candidate(NamedTuple):
     first_found: Numbers
     next_found: Numbers
     found_places: Numbers
+    replaceable: Numbers
+    replacing: Numbers
 
 
 @compiled
@@ -81,6 +85,11 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
                 break
             phrase = lookup.phrase_of_node[node]
             if phrase >= 0:
+                if candidate.first_found[phrase] < 0:
+                    for index in range(lookup.source_starts[phrase], lookup.source_starts[phrase + 1]):
+                        candidate.replaceable[lookup.sources[index]] = text
+                    for index in range(lookup.target_starts[phrase], lookup.target_starts[phrase + 1]):
+                        candidate.replacing[lookup.targets[index]] = text
                 candidate.found_places[found] = at - begin
                 candidate.next_found[found] = candidate.first_found[phrase]
                 candidate.first_found[phrase] = found
@@ -105,11 +114,12 @@ def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
 
 @compiled
 def matches_at(
-    lookup: Lookup, candidate: Candidate, at: int, end: int, matches: Matches
+    lookup: Lookup, candidate: Candidate, ours: int, at: int, end: int, matches: Matches
 ) -> tuple[Matches, int]:
-    """The matches that begin at the word `at` of a reference that ends at `end`, and how many there are.
+    """The matches of text `ours`, which was entered, that begin at word `at` of a text that ends at `end`.
 
-    They are written into `matches` (any size, COLUMNS), or a larger array where that is too small.
+    They are written into `matches` (any size, COLUMNS), or a larger array where that is too small. Returns the
+    array and how many there are.
     """
     count = 0
     word = lookup.words[at]
@@ -131,8 +141,9 @@ def matches_at(
         if node < 0:
             break
         phrase = lookup.phrase_of_node[node]
-        if phrase >= 0:
+        if phrase >= 0 and candidate.replaceable[phrase] == ours:
             matches, count = _replaceable(lookup, candidate, phrase, matches, count)
+        if phrase >= 0 and candidate.replacing[phrase] == ours:
             matches, count = _replacing(lookup, candidate, phrase, matches, count)
     return matches, count
 

@@ -61,13 +61,13 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     source_of = np.repeat(np.arange(table.target_starts.size - 1), np.diff(table.target_starts))
     pairs = np.flatnonzero(held[source_of] & held[table.targets])
     left, right = source_of[pairs], table.targets[pairs]
-    left, right, kept = _renumbered(left, right)
+    left, right, kept = _renumbered(left, right, held.size)
     lengths = (table.starts[kept + 1] - table.starts[kept]).astype(np.int32)
     flat = new[table.words[ranges(table.starts[kept], lengths)]]
     trie, bits, phrase_of_node = _trie(flat, lengths)
     seen = _seen(words.words, words.starts, trie, bits, phrase_of_node, lengths.size)
     pairs = np.flatnonzero(seen[left] & seen[right])
-    left, right, again = _renumbered(left[pairs], right[pairs])
+    left, right, again = _renumbered(left[pairs], right[pairs], lengths.size)
     begins = np.cumsum(lengths) - lengths
     flat = flat[ranges(begins[again], lengths[again])]
     lengths = lengths[again]
@@ -86,14 +86,16 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     )
 
 
-def _renumbered(left: Ints, right: Ints) -> tuple[Ints, Ints, Ints]:
-    """Both sides with new numbers, without gaps and in the same order, and the old ones of those."""
-    old, new = np.unique(np.concatenate((left, right)), return_inverse=True)
-    return new[: left.size], new[left.size :], old
+def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Both sides, numbers below `size`, with new ones in the same order and without gaps; and the old of those."""
+    held = np.zeros(size, dtype=np.bool_)
+    held[left] = held[right] = True
+    new = np.cumsum(held) - 1
+    return new[left], new[right], np.flatnonzero(held)
 
 
-def _starts(sorted_or_not: Ints, size: int) -> Ints:
-    return np.concatenate(([0], np.cumsum(np.bincount(sorted_or_not, minlength=size))))
+def _starts(numbers: Ints, size: int) -> Ints:
+    return np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=size))))
 
 
 @compiled

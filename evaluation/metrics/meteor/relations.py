@@ -15,13 +15,8 @@ STAGES = ("exact", "stem", "synonym", "paraphrase")
 
 # WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the
 # first ending that leads to an entry counts.
-_ENDINGS = tuple(
-    tuple(rule.split(":"))
-    for rule in (
-        "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y "
-        "s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
-    ).split()
-)
+_RULES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
+_ENDINGS = tuple(rule.partition(":")[::2] for rule in _RULES.split())
 _SHORT = 2  # letters; such words have no other basic form
 
 

@@ -135,6 +135,8 @@ def _best_references(
         np.full(lookup.lengths.size, -1, dtype=np.int32),
         np.empty(longest * LONGEST, dtype=np.int32),
         np.empty(longest * LONGEST, dtype=np.int32),
+        np.full(lookup.lengths.size, -1, dtype=np.int32),
+        np.full(lookup.lengths.size, -1, dtype=np.int32),
     )
     matches = np.empty((64, COLUMNS), dtype=np.int64)
     statistics = np.zeros(FIELDS, dtype=np.int64)

@@ -21,7 +21,7 @@ _IRREGULAR = _pairs(
     "singly:singl sky:sky news:news howe:howe atlas:atlas cosmos:cosmos bias:bias andes:andes"
 )
 # Words that stay as they are once a plural -s is gone.
-_FIXED = frozenset("inning outing canning herring earring proceed exceed succeed".split())
+_FIXED = ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
 
 _STEP_2 = _pairs(
     "tional:tion enci:ence anci:ance abli:able entli:ent izer:ize ization:ize ational:ate ation:ate ator:ate "
