@@ -1,4 +1,4 @@
-"""Captions -> scores. numpy and scipy only: no Django, no clock, no random state."""
+"""Captions -> scores, without Django, a clock or random state."""
 
 from evaluation.metrics.errors import (
     InvalidFile,
@@ -8,16 +8,20 @@ from evaluation.metrics.errors import (
     UnknownName,
 )
 from evaluation.metrics.h13 import bleu_pre_matrix
-from evaluation.metrics.scoring import MetricScore, Scores, score
+from evaluation.metrics.scoring import MetricCall, MetricScore, Scores, call_of, score
+from evaluation.signatures import BadSignature
 
 __all__ = [
+    "BadSignature",
     "InvalidFile",
     "InvalidInput",
+    "MetricCall",
     "MetricScore",
     "MetricsError",
     "Scores",
     "UnavailableMetric",
     "UnknownName",
     "bleu_pre_matrix",
+    "call_of",
     "score",
 ]

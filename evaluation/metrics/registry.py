@@ -23,12 +23,16 @@ Settings = Mapping[str, OptionValue]
 
 @dataclass(frozen=True)
 class Option:
-    """One setting of a metric: its default and what it may be."""
+    """One setting of a metric: its default and what it may be.
+
+    A `quiet` one stands in a signature only where it is not the default.
+    """
 
     default: OptionValue
     choices: tuple[str, ...] = ()
     low: float = 0.0
     high: float = float("inf")
+    quiet: bool = False
 
     def check(self, name: str, value: object) -> OptionValue:
         """The value in the type of the default; InvalidInput says what was expected."""
@@ -48,10 +52,14 @@ class Option:
 
 @dataclass(frozen=True)
 class Figures:
-    """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate."""
+    """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate.
+
+    `shown` are the parts of the signature that only the computation knows (`Metric.told`).
+    """
 
     corpus: float
     images: Floats
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 Compute = Callable[[Comparison, View, Settings], Figures]
@@ -63,7 +71,7 @@ class Metric:
 
     `what` says it in a sentence, `statistics` what a corpus figure is made of. `tokenizer` is set where the
     definition fixes the words; `change` names what is done to them (see `changes`); with an @ it names the
-    option that does. `shown` are fixed parts of the signature.
+    option that does. `shown` are fixed parts of the signature, `told` names those that the computation adds.
     """
 
     name: str
@@ -73,7 +81,8 @@ class Metric:
     options: Mapping[str, Option] = field(default_factory=dict)
     tokenizer: str | None = None
     change: str = "none"
-    shown: tuple[str, ...] = ()
+    shown: Mapping[str, str] = field(default_factory=dict)
+    told: tuple[str, ...] = ()
     uses_documents: bool = False
 
     def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
@@ -82,6 +91,14 @@ class Metric:
             name: option.check(name, given[name]) if name in given else option.default
             for name, option in self.options.items()
         }
+
+    def fields(self, settings: Settings) -> dict[str, OptionValue]:
+        """The settings as they stand in a signature."""
+        return {
+            name: value
+            for name, value in settings.items()
+            if not self.options[name].quiet or value != self.options[name].default
+        } | dict(self.shown)
 
     def change_under(self, settings: Settings) -> str:
         """The change of words that the settings ask for."""
@@ -95,8 +112,9 @@ def _mean(scores: Floats) -> Figures:
 def _bleu(order: int) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
         statistics = bleu.bleu_statistics(comparison, view)
-        corpus = bleu.bleu_scores(bleu.pooled(statistics))[0, order - 1]
-        return Figures(float(corpus), bleu.bleu_scores(statistics)[:, order - 1])
+        smoothing = str(settings["smoothing"])
+        corpus = bleu.bleu_scores(bleu.pooled(statistics), smoothing)[0, order - 1]
+        return Figures(float(corpus), bleu.bleu_scores(statistics, smoothing)[:, order - 1])
 
     return compute
 
@@ -114,8 +132,8 @@ def _cider(**fixed: object) -> Compute:
 
 
 def _cider_d(comparison: Comparison, view: View, settings: Settings) -> Figures:
-    n, sigma = int(settings["n"]), float(settings["sigma"])
-    return _mean(cider.cider_d_scores(comparison, view, n=n, sigma=sigma))
+    n, sigma, scale = int(settings["n"]), float(settings["sigma"]), float(settings["scale"])
+    return _mean(cider.cider_d_scores(comparison, view, n=n, sigma=sigma, scale=scale))
 
 
 def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> Figures:
@@ -137,7 +155,7 @@ def _cider_metric(name: str, what: str, *, stem: str = "porter", **fixed: object
         _cider(**fixed),
         options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
         change="@stem",
-        shown=(f"unseen:{fixed.get('unseen', 'dropped')}",),
+        shown={"unseen": str(fixed.get("unseen", "dropped"))},
         uses_documents=True,
     )
 
@@ -151,6 +169,7 @@ METRICS = {
                 f"BLEU up to {order}-grams as the MS COCO evaluation computes it (V15 eq. 6-8)",
                 _bleu(order),
                 statistics="matches, guesses and lengths summed over images",
+                options={"smoothing": Option("coco", choices=bleu.SMOOTHINGS, quiet=True)},
             )
             for order in range(1, 5)
         ),
@@ -164,7 +183,8 @@ METRICS = {
             "cider-d",
             "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
             _cider_d,
-            options=_ORDERS_OF_NGRAM | {"sigma": Option(6.0, low=1e-6, high=1e6)},
+            options=_ORDERS_OF_NGRAM
+            | {"sigma": Option(6.0, low=1e-6, high=1e6), "scale": Option(10.0, low=1e-6, quiet=True)},
             uses_documents=True,
         ),
         _cider_metric("cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)"),

@@ -9,6 +9,7 @@ from evaluation.metrics.comparison import Comparison, Floats, View
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.registry import VERSION, Metric, OptionValue, metric_named
 from evaluation.metrics.text import Tokenizer, tokenizer_named
+from evaluation.signatures import BadSignature, Signature, Value, parse
 
 FEW_DOCUMENTS = 10
 
@@ -63,7 +64,9 @@ def score(
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
         figures = metric.compute(comparison, View(used, metric.change_under(own)), own)
         figures.images.flags.writeable = False
-        signature = _signature(metric, own, used, comparison, corpus_name)
+        signature = _signature(
+            metric, metric.fields(own) | dict(figures.shown), used, comparison, corpus_name
+        )
         results[metric.name] = MetricScore(figures.corpus, figures.images, signature)
     return Scores(MappingProxyType(results), tokenizer, VERSION, _warnings(chosen, comparison))
 
@@ -105,13 +108,61 @@ def _signature(
 ) -> str:
     counts = comparison.reference_counts
     few, many = int(counts.min()), int(counts.max())
-    parts = [metric.name]
-    for name, value in settings.items():
-        parts.append(f"{name}:{value}" if isinstance(value, str) else f"{name}:{value:g}")
-    parts += [*metric.shown, f"tok:{tokenizer.name}", f"refs:{few}" if few == many else f"refs:{few}-{many}"]
+    fields: dict[str, Value] = {
+        **settings,
+        "tok": tokenizer.name,
+        "refs": few if few == many else f"{few}-{many}",
+    }
     if metric.uses_documents:
-        parts.append(f"df:{corpus_name}")
-    return "|".join([*parts, f"v:{VERSION}"])
+        fields["df"] = corpus_name
+    return str(Signature(metric.name, fields, VERSION))
+
+
+@dataclass(frozen=True)
+class MetricCall:
+    """A metric with all its settings, read from a signature, waiting for captions."""
+
+    metric: str
+    tokenizer: str
+    options: Mapping[str, OptionValue]
+    signature: str
+
+    def __call__(
+        self,
+        candidates: Sequence[str],
+        references: Sequence[Sequence[str]],
+        document_corpus: Sequence[Sequence[str]] | None = None,
+    ) -> MetricScore:
+        """Score captions again as the signature says.
+
+        Raises InvalidInput where these captions cannot have given it: another number of references, another
+        document corpus, or other data behind the metric.
+        """
+        result = score(
+            candidates, references, [self.metric], self.tokenizer, document_corpus, **self.options
+        ).scores[self.metric]
+        if result.signature != self.signature:
+            raise InvalidInput(
+                f"the captions give the signature {result.signature!r}, expected {self.signature!r}"
+            )
+        return result
+
+
+def call_of(signature: str) -> MetricCall:
+    """The call that a metric's signature was made by.
+
+    Raises BadSignature for a text that is none, or of another version; UnknownName and InvalidInput for a
+    metric or an option that does not exist.
+    """
+    given = parse(signature)
+    if given.version != VERSION:
+        raise BadSignature(f"{signature!r} was made by version {given.version}, expected version {VERSION}")
+    metric = metric_named(given.name)
+    tokenizer = tokenizer_named(str(given.fields.get("tok")))
+    options = {name: value for name, value in given.fields.items() if name not in ("tok", "refs", "df")}
+    for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.told):
+        raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
+    return MetricCall(metric.name, tokenizer.name, MappingProxyType(metric.settings(options)), signature)
 
 
 def _warnings(chosen: Sequence[Metric], comparison: Comparison) -> tuple[str, ...]:

@@ -56,6 +56,23 @@ def test_scores_of_raw_captions_are_those_of_the_peers(system: str) -> None:
     assert_agree(found, EXPECTED[system], images, GOLDEN_NAMES)
 
 
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_smoothed_bleu_is_that_of_nltk_wherever_a_word_matches(system: str, order: int) -> None:
+    captions, expected = TOKENS["candidates"][system], EXPECTED[system][f"bleu-{order}-smooth3"]
+    images = list(captions)
+    found = score(
+        list(captions.values()),
+        [TOKENS["references"][image] for image in images],
+        [f"bleu-{order}"],
+        "space",
+        smoothing="nist",
+    ).scores[f"bleu-{order}"]
+    np.testing.assert_allclose(found.images, expected_images(expected, images), rtol=0, atol=1e-12)
+    # nltk's corpus figure here is the mean; ours sums the statistics first, as for every BLEU.
+    assert found.images.mean() == pytest.approx(expected["corpus"], abs=1e-12)
+
+
 @pytest.mark.parametrize("system", ["nearest", "random"])
 def test_scores_of_real_captions_are_those_of_the_peers(shared: Path, system: str) -> None:
     references: dict[str, list[str]] = {}

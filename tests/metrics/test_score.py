@@ -90,7 +90,7 @@ def test_a_metric_that_is_not_there_yet_says_what_is(name: str) -> None:
     [
         ({"metrics": ["cidre-d"]}, r"unknown metric 'cidre-d'; did you mean 'cider-d'\? known: bleu-1"),
         ({"tokenizer": "pbt"}, r"unknown tokenizer 'pbt'; did you mean 'ptb'\? known: ptb, space"),
-        ({"sigmo": 3}, r"unknown option of cider-d 'sigmo'; did you mean 'sigma'\? known: n, sigma"),
+        ({"sigmo": 3}, r"unknown option of cider-d 'sigmo'; did you mean 'sigma'\? known: n, scale, sigma"),
         ({"order": "stop-first"}, r"unknown option of cider-d 'order'"),
     ],
 )

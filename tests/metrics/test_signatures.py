@@ -1,0 +1,64 @@
+"""A score's signature is enough to compute it again, and to notice when it cannot be the same."""
+
+import pytest
+
+from evaluation.metrics import BadSignature, InvalidInput, UnknownName, call_of, score
+from evaluation.metrics.registry import METRICS
+
+CANDIDATES = ["a dog runs", "two cats", "the children's horses jump"]
+REFERENCES = [["a dog is running", "dogs run"], ["a cat", "some cats sit"], ["a horse jumps", "children"]]
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_is_scored_again_from_its_signature(name: str) -> None:
+    first = score(CANDIDATES, REFERENCES, [name]).scores[name]
+    again = call_of(first.signature)(CANDIDATES, REFERENCES)
+    assert (again.signature, again.images.tolist()) == (first.signature, first.images.tolist())
+
+
+def test_options_tokenizer_and_document_corpus_come_back() -> None:
+    corpus = [["a dog"], ["a cat"], ["a horse"]]
+    first = score(CANDIDATES, REFERENCES, ["cider-d"], "v15", corpus, n=2, sigma=3.5, scale=1).scores[
+        "cider-d"
+    ]
+    assert first.signature.startswith("cider-d|n:2|sigma:3.5|scale:1|tok:v15|refs:2|df:given-3-")
+    again = call_of(first.signature)(CANDIDATES, REFERENCES, corpus)
+    assert again.images.tolist() == first.images.tolist()
+
+
+def test_an_option_that_is_not_shown_was_left_at_its_default() -> None:
+    assert call_of("cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0").options == {
+        "n": 4,
+        "sigma": 6.0,
+        "scale": 10.0,
+    }
+
+
+def test_raw_cider_d_is_a_tenth_of_what_coco_prints() -> None:
+    times_ten = score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"]
+    raw = score(CANDIDATES, REFERENCES, ["cider-d"], scale=1).scores["cider-d"]
+    assert raw.images * 10 == pytest.approx(times_ten.images, rel=1e-14)
+
+
+def test_captions_that_cannot_have_given_the_score_are_refused() -> None:
+    signature = score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"].signature
+    with pytest.raises(InvalidInput, match=r"give the signature 'cider-d.*refs:1.*expected 'cider-d.*refs:2"):
+        call_of(signature)(CANDIDATES, [["a dog"], ["a cat"], ["a horse"]])
+
+
+@pytest.mark.parametrize(
+    ("signature", "error", "reason"),
+    [
+        ("bleu-4|tok:ptb|refs:5", BadSignature, "is no signature"),
+        ("bleu-4|tok:ptb|refs:5|v:0.9", BadSignature, "version 0.9, expected version 1.0"),
+        ("blue-4|tok:ptb|refs:5|v:1.0", UnknownName, "did you mean 'bleu-4'"),
+        ("bleu-4|tok:ptbb|refs:5|v:1.0", UnknownName, "unknown tokenizer"),
+        ("cider-d|n:0|tok:ptb|refs:5|v:1.0", InvalidInput, "option n is 0"),
+        ("bleu-4|n:3|tok:ptb|refs:5|v:1.0", BadSignature, "field 'n' that bleu-4 does not know"),
+    ],
+)
+def test_a_signature_of_something_else_is_refused_with_the_reason(
+    signature: str, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason):
+        call_of(signature)
