@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evaluation.metrics import bleu, cider, h13, rouge
+from evaluation.metrics import bleu, cider, h13, meteor, rouge
 from evaluation.metrics.comparison import Comparison, Floats, View
 from evaluation.metrics.errors import InvalidInput, UnavailableMetric, UnknownName
 
@@ -144,6 +144,15 @@ def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> Figure
     return _mean(h13.h13_rouge_scores(comparison, view))
 
 
+def _meteor(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    tables = meteor.find_tables()
+    stages = meteor.stages_named(str(settings["stages"]), tables)
+    statistics = meteor.meteor_statistics(comparison, view, tables, stages)
+    corpus = meteor.meteor_scores(meteor.pooled(statistics))[0]
+    shown = {"stages": meteor.STAGE_CHOICES[stages - 1], "data": tables.digest}
+    return Figures(float(corpus), meteor.meteor_scores(statistics), shown)
+
+
 _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
 _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13.ORDERS)}
 
@@ -201,6 +210,14 @@ METRICS = {
         _cider_metric("cider-noidf", "CIDEr without document frequencies (V15 App. VIII)", idf=False),
         _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", stem="none"),
         Metric(
+            "meteor",
+            "METEOR 1.5 for English as the MS COCO evaluation runs it (V15 eq. 16-20)",
+            _meteor,
+            statistics="matches, chunks and lengths of the best references summed over images",
+            options={"stages": Option(meteor.ALL, choices=(meteor.ALL, *meteor.STAGE_CHOICES))},
+            told=("stages", "data"),
+        ),
+        Metric(
             "bleu-h13",
             "clipped unigram precision without brevity penalty (H13 §4.1.1)",
             _h13_bleu,
@@ -226,7 +243,7 @@ METRICS = {
 }
 
 # Named by the public interface and not computed here yet.
-PLANNED = ("rouge-1", "rouge-2", "rouge-w", "rouge-s4", "rouge-su4", "meteor")
+PLANNED = ("rouge-1", "rouge-2", "rouge-w", "rouge-s4", "rouge-su4")
 
 
 def metric_named(name: str) -> Metric:

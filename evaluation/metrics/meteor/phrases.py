@@ -60,33 +60,32 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     held = np.bitwise_and.reduceat(new[table.words] >= 0, table.starts[:-1])
     source_of = np.repeat(np.arange(table.target_starts.size - 1), np.diff(table.target_starts))
     pairs = np.flatnonzero(held[source_of] & held[table.targets])
-    left, right = source_of[pairs], table.targets[pairs]
-    left, right, kept = _renumbered(left, right, held.size)
-    lengths = (table.starts[kept + 1] - table.starts[kept]).astype(np.int32)
-    flat = new[table.words[ranges(table.starts[kept], lengths)]]
-    trie, bits, phrase_of_node = _trie(flat, lengths)
-    seen = _seen(words.words, words.starts, trie, bits, phrase_of_node, lengths.size)
+    left, right, kept = _renumbered(source_of[pairs], table.targets[pairs], held.size)
+    sizes = table.starts[kept + 1] - table.starts[kept]
+    flat = new[table.words[ranges(table.starts[kept], sizes)]]
+    trie, bits, phrase_of_node = _trie(flat, sizes)
+    seen = _seen(words.words, words.starts, trie, bits, phrase_of_node, sizes.size)
     pairs = np.flatnonzero(seen[left] & seen[right])
-    left, right, again = _renumbered(left[pairs], right[pairs], lengths.size)
-    begins = np.cumsum(lengths) - lengths
-    flat = flat[ranges(begins[again], lengths[again])]
-    lengths = lengths[again]
-    trie, bits, phrase_of_node = _trie(flat, lengths)
+    left, right, again = _renumbered(left[pairs], right[pairs], sizes.size)
+    begins = np.cumsum(sizes) - sizes
+    flat = flat[ranges(begins[again], sizes[again])]
+    sizes = sizes[again]
+    trie, bits, phrase_of_node = _trie(flat, sizes)
     by_target = np.argsort(right, kind="stable")
     return Phrases(
         trie,
         bits,
         phrase_of_node,
-        lengths,
-        _starts(left, lengths.size),
+        sizes.astype(np.int32),
+        _starts(left, sizes.size),
         right.astype(np.int32),
-        _starts(right, lengths.size),
+        _starts(right, sizes.size),
         left[by_target].astype(np.int32),
         by_target,
     )
 
 
-def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+def _renumbered(left: Ints, right: Ints | Numbers, size: int) -> tuple[Ints, Ints, Ints]:
     """Both sides, numbers below `size`, with new ones in the same order and without gaps; and the old of those."""
     held = np.zeros(size, dtype=np.bool_)
     held[left] = held[right] = True
@@ -99,7 +98,7 @@ def _starts(numbers: Ints, size: int) -> Ints:
 
 
 @compiled
-def _trie(words: Numbers, lengths: Numbers) -> tuple[Table, int, Numbers]:
+def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
     """A trie of phrases, and the phrase that ends at each node."""
     most = words.size + 1
     bits = trie_bits(most)

@@ -12,6 +12,9 @@ from evaluation.metrics.meteor.tables import Synonyms
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 STAGES = ("exact", "stem", "synonym", "paraphrase")
+ALL = "all"  # every stage that there is data for
+# The stages build on one another, so a choice of stages is how many of them there are.
+STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGES)))
 
 # WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the
 # first ending that leads to an entry counts.
@@ -35,7 +38,7 @@ class Relations:
 def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
     """What the first `stages` stages match."""
     itself = np.arange(len(vocabulary))
-    found = [(itself, itself, EXACT)]
+    found: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
     if stages > STEM:
         numbers: dict[str, int] = {}
         stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
@@ -69,9 +72,9 @@ def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, 
     """Words and the numbers of their synonym sets, aligned."""
     words, entries = [], []
     for number, word in enumerate(vocabulary):
-        for entry in _entries(word, synonyms):
+        for found in _entries(word, synonyms):
             words.append(number)
-            entries.append(entry)
+            entries.append(found)
     entry = np.array(entries, dtype=np.int64)
     counts = synonyms.starts[entry + 1] - synonyms.starts[entry]
     sets = synonyms.sets[ranges(synonyms.starts[entry], counts)].astype(np.int64)

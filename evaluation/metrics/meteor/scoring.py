@@ -31,8 +31,8 @@ from evaluation.metrics.meteor.matching import COLUMNS, Candidate, Lookup, enter
 from evaluation.metrics.meteor.normalising import normalised
 from evaluation.metrics.meteor.paraphrases import LONGEST
 from evaluation.metrics.meteor.phrases import no_phrases, phrases_in
-from evaluation.metrics.meteor.relations import PARAPHRASE, STAGES, SYNONYM, relations
-from evaluation.metrics.meteor.tables import Tables
+from evaluation.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relations
+from evaluation.metrics.meteor.tables import DATA, Tables
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage
@@ -50,23 +50,30 @@ class MeteorStatistics:
     counts: NDArray[np.int64]
 
 
-def stages_with(tables: Tables) -> int:
-    """How many of the stages the tables have data for."""
+def stages_named(name: str, tables: Tables) -> int:
+    """How many stages one of STAGE_CHOICES asks for; ALL asks for those that the tables have data for.
+
+    Raises InvalidInput when they have none for a stage that was asked for.
+    """
+    known = len(STAGES)
     if tables.synonyms is None:
-        return SYNONYM
-    return PARAPHRASE if tables.paraphrases is None else len(STAGES)
+        known = SYNONYM
+    elif tables.paraphrases is None:
+        known = PARAPHRASE
+    asked = known if name == ALL else STAGE_CHOICES.index(name) + 1
+    if asked > known:
+        raise InvalidInput(
+            f"METEOR's {STAGES[known]} stage needs tables that were not found; install requirements-meteor.txt "
+            f"or point {DATA} to the program"
+        )
+    return asked
 
 
 def meteor_statistics(comparison: Comparison, view: View, tables: Tables, stages: int) -> MeteorStatistics:
     """Align every candidate with its references by the first `stages` stages, and keep the best reference.
 
-    Of references with equal scores the first is kept. Raises InvalidInput when the tables lack a stage.
+    Of references with equal scores the first is kept.
     """
-    if stages > stages_with(tables):
-        raise InvalidInput(
-            f"METEOR's stage {STAGES[stages_with(tables)]} needs tables that were not found; install "
-            "requirements-meteor.txt or set QUORUM_METEOR_DATA"
-        )
     words = comparison.once(
         ("meteor", view, tables.digest), lambda: normalised(comparison.words(view), tables.abbreviations)
     )

@@ -88,7 +88,7 @@ class _Source:
             return BytesIO(wheel.read(name))
 
 
-def tables() -> Tables:
+def find_tables() -> Tables:
     """The tables that `QUORUM_METEOR_DATA` or an installed pycocoevalcap gives, or `NOTHING`.
 
     Raises InvalidFile when what was pointed to is no METEOR 1.5.
