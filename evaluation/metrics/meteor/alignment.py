@@ -13,6 +13,8 @@ program decide which alignment comes out, and are kept:
 - A candidate that equals the reference is matched word by word.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,13 +35,22 @@ from evaluation.metrics.meteor.matching import (
 from evaluation.metrics.meteor.relations import EXACT
 
 BEAM = 40
-NONE = -1  # no chunk is open; a word is left unmatched
+NONE = -1  # no chunk is open; a word is left unmatched; there was no choice yet
 CARRIED = -2  # a partial alignment that already covers the word
 
 # Columns of a partial alignment: words matched on both sides as the search weighs them, closed chunks, sum of
-# distances, the word of the reference that comes next, where the open chunk ends in the candidate, its last choice.
-TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE = range(6)
-STATE = 6
+# distances, the word of the reference that comes next, where the open chunk ends in the candidate, its last choice,
+# and from there on which words of the candidate are used, a bit a word.
+TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
+LIMB = 62  # bits of a number
+
+# Columns of an offer, a partial alignment that the next step may go on with: the first three of a partial alignment,
+# the one it comes from, and the match it adds.
+PATH, MATCH = 3, 4
+OFFER = 5
+
+# Columns of a choice, behind those of a match: the word of the reference, the choice before it.
+WHERE, BEFORE = COLUMNS, COLUMNS + 1
 
 # Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
 # words of candidate and reference, function words of each), chunks.
@@ -49,10 +60,49 @@ CHUNKS = MATCHED + 4 * PER_STAGE
 FIELDS = CHUNKS + 1
 
 
+class Workspace(NamedTuple):
+    """Arrays that every alignment uses anew.
+
+    `chosen` (longest reference, COLUMNS): the match taken at each word of the reference, or one of no words;
+    `counts`, `taken` (longest reference,): how many matches begin at each word, and whether a match that was taken
+    before the search covers it; `cover_1`, `cover_2`: how many matches cover each word of either side; `states`
+    (2, BEAM, USED + ...): the partial alignments of this step and of the next; `offers` (BEAM, OFFER) and `ranks`
+    (BEAM,): the best offers, and their rows from best to worst; `choices` (..., COLUMNS + 2).
+    """
+
+    chosen: Matches
+    counts: Ints
+    taken: Flags
+    cover_1: Ints
+    cover_2: Ints
+    states: NDArray[np.int64]
+    offers: NDArray[np.int64]
+    ranks: Ints
+    choices: NDArray[np.int64]
+
+
+@compiled
+def workspace(longest_1: int, longest_2: int) -> Workspace:
+    """Arrays for candidates and references of up to so many words."""
+    limbs = (longest_1 + LIMB - 1) // LIMB
+    return Workspace(
+        np.zeros((longest_2, COLUMNS), dtype=np.int64),
+        np.zeros(longest_2, dtype=np.int64),
+        np.zeros(longest_2, dtype=np.bool_),
+        np.zeros(longest_1, dtype=np.int64),
+        np.zeros(longest_2, dtype=np.int64),
+        np.zeros((2, BEAM, USED + limbs), dtype=np.int64),
+        np.zeros((BEAM, OFFER), dtype=np.int64),
+        np.zeros(BEAM, dtype=np.int64),
+        np.zeros((BEAM * longest_2, COLUMNS + 2), dtype=np.int64),
+    )
+
+
 @compiled
 def align(
     lookup: Lookup,
     candidate: Candidate,
+    work: Workspace,
     ours: int,
     theirs: int,
     is_function: Flags,
@@ -78,12 +128,10 @@ def align(
             statistics[MATCHED + PER_STAGE * EXACT + 2 + side] = functions
         statistics[CHUNKS] = min(length_1, 1)
         return matches
-    chosen = np.empty((length_2, COLUMNS), dtype=np.int64)
-    counts, used, taken, matches = _only_choices(
-        lookup, candidate, ours, begin_2, length_1, length_2, chosen, matches
-    )
-    matches = _search(lookup, candidate, ours, begin_2, counts, used, taken, chosen, matches)
-    _count(lookup, begin_1, begin_2, is_function, chosen, statistics)
+    is_open, matches = _take_only_choices(lookup, candidate, work, ours, begin_2, length_1, length_2, matches)
+    if is_open:
+        matches = _search(lookup, candidate, work, ours, begin_2, length_1, length_2, matches)
+    _count(lookup, begin_1, begin_2, length_2, is_function, work.chosen, statistics)
     return matches
 
 
@@ -96,122 +144,113 @@ def _equal(lookup: Lookup, first: int, second: int, length: int) -> bool:
 
 
 @compiled
-def _only_choices(
+def _take_only_choices(
     lookup: Lookup,
     candidate: Candidate,
+    work: Workspace,
     ours: int,
     begin: int,
     length_1: int,
     length_2: int,
-    chosen: Matches,
     matches: Matches,
-) -> tuple[Ints, Flags, Flags, Matches]:
-    """Take the matches that no other one competes with.
-
-    Row j of `chosen` becomes the match taken at word j of the reference, or one of no words. Returns how many
-    matches begin at each word, and which words of the candidate and of the reference are taken.
-    """
-    counts = np.zeros(length_2, dtype=np.int64)
-    cover_1 = np.zeros(length_1, dtype=np.int64)
-    cover_2 = np.zeros(length_2, dtype=np.int64)
+) -> tuple[bool, Matches]:
+    """Take the matches that no other one competes with; returns whether any others are left to choose from."""
+    chosen, counts = work.chosen, work.counts
+    work.taken[:length_2] = False
+    work.cover_1[:length_1] = 0
+    work.cover_2[:length_2] = 0
     for place in range(length_2):
         matches, count = matches_at(lookup, candidate, ours, begin + place, begin + length_2, matches)
         counts[place] = count
         for index in range(count):
             first = matches[index, PLACE]
             for covered in range(first, first + matches[index, OURS]):
-                cover_1[covered] += 1
+                work.cover_1[covered] += 1
             for covered in range(place, place + matches[index, THEIRS]):
-                cover_2[covered] += 1
+                work.cover_2[covered] += 1
         if count == 1:
             for column in range(COLUMNS):
                 chosen[place, column] = matches[0, column]
-    used = np.zeros(length_1, dtype=np.bool_)
-    taken = np.zeros(length_2, dtype=np.bool_)
+    is_open = False
     for place in range(length_2):
         alone = counts[place] == 1
         if alone:
             first = chosen[place, PLACE]
             for covered in range(first, first + chosen[place, OURS]):
-                alone &= cover_1[covered] == 1
+                alone &= work.cover_1[covered] == 1
             for covered in range(place, place + chosen[place, THEIRS]):
-                alone &= cover_2[covered] == 1
-        if not alone:
-            chosen[place, OURS] = chosen[place, THEIRS] = 0
+                alone &= work.cover_2[covered] == 1
+        if alone:
+            for covered in range(place, place + chosen[place, THEIRS]):
+                work.taken[covered] = True
         else:
-            for covered in range(first, first + chosen[place, OURS]):
-                used[covered] = True
-            for covered in range(place, place + chosen[place, THEIRS]):
-                taken[covered] = True
-    return counts, used, taken, matches
+            chosen[place, OURS] = chosen[place, THEIRS] = 0
+            is_open |= counts[place] > 0
+    return is_open, matches
 
 
 @compiled
 def _search(
     lookup: Lookup,
     candidate: Candidate,
+    work: Workspace,
     ours: int,
     begin: int,
-    counts: Ints,
-    used_at_first: Flags,
-    taken: Flags,
-    chosen: Matches,
+    length_1: int,
+    length_2: int,
     matches: Matches,
 ) -> Matches:
-    """Complete `chosen` by the beam search."""
-    length_1, length_2 = used_at_first.size, counts.size
-    # Each step reads the partial alignments of one half and writes those of the other.
-    states = np.zeros((2, BEAM, STATE), dtype=np.int64)
-    used = np.zeros((2, BEAM, length_1), dtype=np.bool_)
-    offers = np.zeros((BEAM, 5), dtype=np.int64)
-    choices = np.empty((16, COLUMNS + 2), dtype=np.int64)
+    """Complete what is chosen by the beam search."""
+    width = USED + (length_1 + LIMB - 1) // LIMB
     made = 0
-    used[0, 0] = used_at_first
-    states[0, 0, OPEN] = states[0, 0, CHOICE] = NONE
     half, live = 0, 1
+    first = work.states[0, 0]
+    first[:width] = 0
+    first[OPEN] = first[CHOICE] = NONE
     for place in range(length_2):
-        now = states[half]
-        _sort(now, used[half], live)
-        if taken[place] or counts[place] == 0:
+        for covered in range(work.chosen[place, PLACE], work.chosen[place, PLACE] + work.chosen[place, OURS]):
+            first[USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
+    for place in range(length_2):
+        now, then = work.states[half], work.states[1 - half]
+        _sort(now, live, width)
+        if work.taken[place] or work.counts[place] == 0:
             for path in range(live):
                 if now[path, NEXT] == place:
-                    _step(now[path], chosen[place], place)
+                    _step(now[path], work.chosen[place], place)
             continue
         matches, count = matches_at(lookup, candidate, ours, begin + place, begin + length_2, matches)
         put_in_order(matches, count)
         kept = 0
         for path in range(live):
-            kept = _offer_choices(
-                now[path], used[half, path], path, place, matches, count, taken, offers, kept
-            )
-        then = states[1 - half]
+            kept = _offer_choices(now[path], path, place, matches, count, work, kept)
         for rank in range(kept):
-            path, index = offers[rank, 3], offers[rank, 4]
-            then[rank] = now[path]
-            used[1 - half, rank] = used[half, path]
-            then[rank, TOTAL : DISTANCE + 1] = offers[rank, :3]
+            offer, state = work.offers[work.ranks[rank]], then[rank]
+            path, index = offer[PATH], offer[MATCH]
+            for column in range(width):
+                state[column] = now[path, column]
+            for column in range(DISTANCE + 1):
+                state[column] = offer[column]
             if index == NONE:
-                then[rank, NEXT] += 1
-                then[rank, OPEN] = NONE
-            elif index >= 0:
-                first, end = matches[index, PLACE], matches[index, PLACE] + matches[index, OURS]
-                then[rank, NEXT] = place + matches[index, THEIRS]
-                then[rank, OPEN] = end
-                used[1 - half, rank, first:end] = True
-                if made == choices.shape[0]:
-                    larger = np.empty((2 * made, COLUMNS + 2), dtype=np.int64)
-                    larger[:made] = choices
-                    choices = larger
-                choices[made, :COLUMNS] = matches[index]
-                choices[made, COLUMNS] = place
-                choices[made, COLUMNS + 1] = then[rank, CHOICE]
-                then[rank, CHOICE] = made
+                state[NEXT] += 1
+                state[OPEN] = NONE
+            elif index != CARRIED:
+                start, end = matches[index, PLACE], matches[index, PLACE] + matches[index, OURS]
+                state[NEXT] = place + matches[index, THEIRS]
+                state[OPEN] = end
+                for covered in range(start, end):
+                    state[USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
+                for column in range(COLUMNS):
+                    work.choices[made, column] = matches[index, column]
+                work.choices[made, WHERE] = place
+                work.choices[made, BEFORE] = state[CHOICE]
+                state[CHOICE] = made
                 made += 1
         half, live = 1 - half, kept
-    choice = _best(states[half], used[half], live)
+    choice = _last_choice_of_best(work.states[half], live, width)
     while choice != NONE:
-        chosen[choices[choice, COLUMNS]] = choices[choice, :COLUMNS]
-        choice = choices[choice, COLUMNS + 1]
+        for column in range(COLUMNS):
+            work.chosen[work.choices[choice, WHERE], column] = work.choices[choice, column]
+        choice = work.choices[choice, BEFORE]
     return matches
 
 
@@ -242,78 +281,69 @@ def _worth(match: Ints) -> int:
 
 @compiled
 def _offer_choices(
-    state: Ints,
-    used: Flags,
-    path: int,
-    place: int,
-    matches: Matches,
-    count: int,
-    taken: Flags,
-    offers: Ints,
-    kept: int,
+    state: Ints, path: int, place: int, matches: Matches, count: int, work: Workspace, kept: int
 ) -> int:
     """Offer everything that a partial alignment may do with a word; returns how many offers are kept now."""
     total, chunks, distance = state[TOTAL], state[CHUNKS_SO_FAR], state[DISTANCE]
     if state[NEXT] > place:
-        return _offer(offers, kept, total, chunks, distance, path, CARRIED)
+        return _offer(work, kept, total, chunks, distance, path, CARRIED)
     for index in range(count):
         first = matches[index, PLACE]
-        free = True
+        is_free = True
         for covered in range(first, first + matches[index, OURS]):
-            free &= not used[covered]
+            is_free &= (state[USED + covered // LIMB] >> (covered % LIMB)) & 1 == 0
         for covered in range(place, place + matches[index, THEIRS]):
-            free &= not taken[covered]
-        if free:
+            is_free &= not work.taken[covered]
+        if is_free:
             broken = state[OPEN] != NONE and state[OPEN] != first
-            kept = _offer(
-                offers, kept, total + _worth(matches[index]), chunks + broken, distance, path, index
-            )
+            worth = _worth(matches[index])
+            kept = _offer(work, kept, total + worth, chunks + broken, distance, path, index)
             distance += abs(place - first)
-    return _offer(offers, kept, total, chunks + (state[OPEN] != NONE), distance, path, NONE)
+    return _offer(work, kept, total, chunks + (state[OPEN] != NONE), distance, path, NONE)
 
 
 @compiled
-def _offer(offers: Ints, kept: int, total: int, chunks: int, distance: int, path: int, index: int) -> int:
-    """Keep an offer (total, chunks, distance, path, match) if it is among the best; of equal ones the first."""
+def _offer(work: Workspace, kept: int, total: int, chunks: int, distance: int, path: int, index: int) -> int:
+    """Keep an offer if it is among the best, of equal ones the first; returns how many are kept."""
+    offers, ranks = work.offers, work.ranks
     rank = kept
-    while rank > 0 and (
-        total > offers[rank - 1, 0]
-        or (
-            total == offers[rank - 1, 0]
-            and (
-                chunks < offers[rank - 1, 1]
-                or (chunks == offers[rank - 1, 1] and distance < offers[rank - 1, 2])
-            )
-        )
-    ):
+    while rank > 0:
+        other = offers[ranks[rank - 1]]
+        if total < other[TOTAL]:
+            break
+        if total == other[TOTAL]:
+            if chunks > other[CHUNKS_SO_FAR]:
+                break
+            if chunks == other[CHUNKS_SO_FAR] and distance >= other[DISTANCE]:
+                break
         rank -= 1
     if rank == BEAM:
         return kept
-    for later in range(min(kept, BEAM - 1), rank, -1):
-        for column in range(5):
-            offers[later, column] = offers[later - 1, column]
-    offers[rank, 0] = total
-    offers[rank, 1] = chunks
-    offers[rank, 2] = distance
-    offers[rank, 3] = path
-    offers[rank, 4] = index
-    return min(kept + 1, BEAM)
+    row = kept
+    if kept == BEAM:
+        row = ranks[BEAM - 1]
+        kept -= 1
+    for later in range(kept, rank, -1):
+        ranks[later] = ranks[later - 1]
+    ranks[rank] = row
+    offers[row, TOTAL] = total
+    offers[row, CHUNKS_SO_FAR] = chunks
+    offers[row, DISTANCE] = distance
+    offers[row, PATH] = path
+    offers[row, MATCH] = index
+    return kept + 1
 
 
 @compiled
-def _sort(states: Ints, used: NDArray[np.bool_], live: int) -> None:
+def _sort(states: NDArray[np.int64], live: int, width: int) -> None:
     """Put partial alignments in order, the best first; equal ones stay as they are."""
     for index in range(1, live):
         at = index
         while at > 0 and _is_better(states[at], states[at - 1]):
-            for column in range(STATE):
+            for column in range(width):
                 held = states[at, column]
                 states[at, column] = states[at - 1, column]
                 states[at - 1, column] = held
-            for column in range(used.shape[1]):
-                flag = used[at, column]
-                used[at, column] = used[at - 1, column]
-                used[at - 1, column] = flag
             at -= 1
 
 
@@ -327,22 +357,28 @@ def _is_better(one: Ints, other: Ints) -> bool:
 
 
 @compiled
-def _best(states: Ints, used: NDArray[np.bool_], live: int) -> int:
-    """The last choice of the best complete alignment."""
-    _sort(states, used, live)
+def _last_choice_of_best(states: NDArray[np.int64], live: int, width: int) -> int:
+    """The last choice of the best alignment, once all chunks are closed."""
+    _sort(states, live, width)
     for path in range(live):
         states[path, CHUNKS_SO_FAR] += states[path, OPEN] != NONE
-    _sort(states, used, live)
+    _sort(states, live, width)
     return states[0, CHOICE]
 
 
 @compiled
 def _count(
-    lookup: Lookup, begin_1: int, begin_2: int, is_function: Flags, chosen: Matches, statistics: Ints
+    lookup: Lookup,
+    begin_1: int,
+    begin_2: int,
+    length_2: int,
+    is_function: Flags,
+    chosen: Matches,
+    statistics: Ints,
 ) -> None:
     """Count matches by stage and kind of word, and chunks."""
     place, open_end = 0, NONE
-    while place < chosen.shape[0]:
+    while place < length_2:
         match = chosen[place]
         if match[THEIRS] == 0:
             statistics[CHUNKS] += open_end != NONE

@@ -57,10 +57,15 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     number_of = {word: number for number, word in enumerate(words.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # A phrase counts when its words occur, a pair when both of its phrases do.
-    held = np.bitwise_and.reduceat(new[table.words] >= 0, table.starts[:-1])
-    source_of = np.repeat(np.arange(table.target_starts.size - 1), np.diff(table.target_starts))
-    pairs = np.flatnonzero(held[source_of] & held[table.targets])
-    left, right, kept = _renumbered(source_of[pairs], table.targets[pairs], held.size)
+    known = new >= 0
+    sources = np.flatnonzero(_held(np.arange(table.target_starts.size - 1), table, known))
+    counts = table.target_starts[sources + 1] - table.target_starts[sources]
+    right = table.targets[ranges(table.target_starts[sources], counts)].astype(np.int64)
+    held = np.zeros(table.starts.size - 1, dtype=np.bool_)
+    held[right] = True
+    targets = np.flatnonzero(held)
+    held[targets] = _held(targets, table, known)
+    left, right, kept = _renumbered(np.repeat(sources, counts)[held[right]], right[held[right]], held.size)
     sizes = table.starts[kept + 1] - table.starts[kept]
     flat = new[table.words[ranges(table.starts[kept], sizes)]]
     trie, bits, phrase_of_node = _trie(flat, sizes)
@@ -85,7 +90,14 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
     )
 
 
-def _renumbered(left: Ints, right: Ints | Numbers, size: int) -> tuple[Ints, Ints, Ints]:
+def _held(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
+    """Which phrases have known words only."""
+    sizes = table.starts[phrases + 1] - table.starts[phrases]
+    words = known[table.words[ranges(table.starts[phrases], sizes)]]
+    return np.asarray(np.bitwise_and.reduceat(words, np.cumsum(sizes) - sizes))
+
+
+def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     """Both sides, numbers below `size`, with new ones in the same order and without gaps; and the old of those."""
     held = np.zeros(size, dtype=np.bool_)
     held[left] = held[right] = True

@@ -26,6 +26,7 @@ from evaluation.metrics.meteor.alignment import (
     MATCHED,
     PER_STAGE,
     align,
+    workspace,
 )
 from evaluation.metrics.meteor.matching import COLUMNS, Candidate, Lookup, enter, leave
 from evaluation.metrics.meteor.normalising import normalised
@@ -133,9 +134,13 @@ def _best_references(
 ) -> NDArray[np.int64]:
     """(n, FIELDS) int64: the statistics of every candidate beside its best reference."""
     best = np.zeros((group_of.size, FIELDS), dtype=np.int64)
-    longest = 1
-    for text in range(group_of.size):
-        longest = max(longest, lookup.starts[text + 1] - lookup.starts[text])
+    longest = longest_reference = 1
+    for text in range(lookup.starts.size - 1):
+        length = lookup.starts[text + 1] - lookup.starts[text]
+        if text < group_of.size:
+            longest = max(longest, length)
+        else:
+            longest_reference = max(longest_reference, length)
     candidate = Candidate(
         np.full(is_function.size, -1, dtype=np.int32),
         np.empty(longest, dtype=np.int32),
@@ -145,13 +150,14 @@ def _best_references(
         np.full(lookup.lengths.size, -1, dtype=np.int32),
         np.full(lookup.lengths.size, -1, dtype=np.int32),
     )
+    work = workspace(longest, longest_reference)
     matches = np.empty((64, COLUMNS), dtype=np.int64)
     statistics = np.zeros(FIELDS, dtype=np.int64)
     for text in range(group_of.size):
         enter(lookup, candidate, text)
         highest = -1.0
         for reference in range(group_starts[group_of[text]], group_starts[group_of[text] + 1]):
-            matches = align(lookup, candidate, text, reference, is_function, matches, statistics)
+            matches = align(lookup, candidate, work, text, reference, is_function, matches, statistics)
             score = _score(statistics, weights)
             if score > highest:
                 highest = score
