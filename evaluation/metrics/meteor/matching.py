@@ -1,4 +1,4 @@
-"""All matches of one word of a reference with the words of a candidate, in the order of the official program.
+"""All matches of the words of a reference with the words of a candidate, in the order of the official program.
 
 The order matters: the search tries matches in it, and of alignments that are equally good keeps the first. It
 is: equal words, stems, synonyms, each from left to right in the candidate; then phrases of the reference that
@@ -30,6 +30,7 @@ FROM_REFERENCE, FROM_CANDIDATE = 3, 4
 PHRASE_BITS, PLACE_BITS = 4, 27
 
 FEW = 16  # matches; so many are put in order by insertion
+ENOUGH = 500_000  # matches; more are not kept at once
 
 
 class Lookup(NamedTuple):
@@ -113,39 +114,47 @@ def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
 
 
 @compiled
-def matches_at(
-    lookup: Lookup, candidate: Candidate, ours: int, at: int, end: int, matches: Matches
+def find_matches(
+    lookup: Lookup, candidate: Candidate, ours: int, begin: int, end: int, matches: Matches, ends: Ints
 ) -> tuple[Matches, int]:
-    """The matches of text `ours`, which was entered, that begin at word `at` of a text that ends at `end`.
+    """Find the matches of text `ours`, which was entered, with the words from `begin` on of a text that ends at `end`.
 
-    They are written into `matches` (any size, COLUMNS), or a larger array where that is too small. Returns the
-    array and how many there are.
+    They are written into `matches` (any size, COLUMNS), or a larger array where that is too small, word by word;
+    `ends` (end - begin,) becomes where those of each word end. Returns the array and up to which word it goes: for
+    very long texts it stops before the end.
     """
     count = 0
-    word = lookup.words[at]
-    for index in range(lookup.relation_starts[word], lookup.relation_starts[word + 1]):
-        place = candidate.first_place[lookup.relation_words[index]]
-        stage = np.int64(lookup.relation_stages[index])
-        while place >= 0:
-            matches = _with_room(matches, count)
-            matches[count, ORDER] = (stage << GROUP) | place
-            matches[count, PLACE] = place
-            matches[count, OURS] = 1
-            matches[count, THEIRS] = 1
-            matches[count, STAGE] = stage
-            count += 1
-            place = candidate.next_place[place]
-    node = 0
-    for ahead in range(at, end):
-        node = child(lookup.trie, lookup.bits, 0, node, lookup.words[ahead], -1)
-        if node < 0:
-            break
-        phrase = lookup.phrase_of_node[node]
-        if phrase >= 0 and candidate.replaceable[phrase] == ours:
-            matches, count = _replaceable(lookup, candidate, phrase, matches, count)
-        if phrase >= 0 and candidate.replacing[phrase] == ours:
-            matches, count = _replacing(lookup, candidate, phrase, matches, count)
-    return matches, count
+    for at in range(begin, end):
+        first = count
+        word = lookup.words[at]
+        for index in range(lookup.relation_starts[word], lookup.relation_starts[word + 1]):
+            place = candidate.first_place[lookup.relation_words[index]]
+            stage = np.int64(lookup.relation_stages[index])
+            while place >= 0:
+                matches = _with_room(matches, count)
+                matches[count, ORDER] = (stage << GROUP) | place
+                matches[count, PLACE] = place
+                matches[count, OURS] = 1
+                matches[count, THEIRS] = 1
+                matches[count, STAGE] = stage
+                count += 1
+                place = candidate.next_place[place]
+        node = 0
+        for ahead in range(at, end):
+            node = child(lookup.trie, lookup.bits, 0, node, lookup.words[ahead], -1)
+            if node < 0:
+                break
+            phrase = lookup.phrase_of_node[node]
+            if phrase >= 0 and candidate.replaceable[phrase] == ours:
+                matches, count = _replaceable(lookup, candidate, phrase, matches, count)
+            if phrase >= 0 and candidate.replacing[phrase] == ours:
+                matches, count = _replacing(lookup, candidate, phrase, matches, count)
+        if count - first > 1:
+            _put_in_order(matches, first, count)
+        ends[at - begin] = count
+        if count > ENOUGH:
+            return matches, at + 1
+    return matches, end
 
 
 @compiled
@@ -202,14 +211,14 @@ def _with_room(matches: Matches, count: int) -> Matches:
 
 
 @compiled
-def put_in_order(matches: Matches, count: int) -> None:
-    """Sort the first `count` matches by their order; no two are alike in it."""
-    if count > FEW:
-        matches[:count] = matches[np.argsort(matches[:count, ORDER])]
+def _put_in_order(matches: Matches, first: int, end: int) -> None:
+    """Sort the matches of one word by their order; no two are alike in it."""
+    if end - first > FEW:
+        matches[first:end] = matches[first:end][np.argsort(matches[first:end, ORDER])]
         return
-    for index in range(1, count):
+    for index in range(first + 1, end):
         at = index
-        while at > 0 and matches[at - 1, ORDER] > matches[at, ORDER]:
+        while at > first and matches[at - 1, ORDER] > matches[at, ORDER]:
             for column in range(COLUMNS):
                 held = matches[at, column]
                 matches[at, column] = matches[at - 1, column]
