@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evaluation.errors import EvaluationError
-from evaluation.metrics import MetricsError, Scores, score
 from evaluation.provenance import plain
 from evaluation.records import Floats, Ints
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import CorrelationResult, correlation
 from evaluation.statistics.meta import AccuracyResult, pair_accuracy
+
+if TYPE_CHECKING:
+    from evaluation.metrics import Scores
 
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
@@ -85,6 +87,9 @@ def score_texts(
     Raises:
         EvaluationError: an unknown metric or tokenizer, or one that is not available.
     """
+    # Here and not above: the metrics bring a compiler along, which pages of workers never need.
+    from evaluation.metrics import MetricsError, score
+
     try:
         return score(candidates, references, metrics, tokenizer, document_corpus=documents)
     except MetricsError as error:

@@ -8,8 +8,6 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics import bleu_pre_matrix
-
 
 def passes_filter(
     captions: Sequence[str],
@@ -29,6 +27,9 @@ def passes_filter(
     Returns:
         (m, n) bool.
     """
+    # Here and not above: the metrics bring a compiler along, which pages of workers never need.
+    from evaluation.metrics import bleu_pre_matrix
+
     hits, totals = bleu_pre_matrix(captions, references, order=order)
     limit = Fraction(str(threshold)).limit_denominator(10_000)
     passed: npt.NDArray[np.bool_] = hits * limit.denominator >= totals * limit.numerator

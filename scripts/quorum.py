@@ -1,4 +1,4 @@
-"""Sets Quorum up and runs it: the work behind `make run`, `make test` and `make lint`.
+"""Sets Quorum up and runs it: the work behind `make run`, `make test`, `make coverage` and `make lint`.
 
 Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
 needs to be told that it is too old.
@@ -34,6 +34,7 @@ COMMANDS = {
     WEB: ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
     WORKER: ["config.worker", "--loglevel=WARNING"],
 }
+NUMERIC_PACKAGES = ("evaluation.metrics", "evaluation.statistics", "evaluation.signatures")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 BANNER = """
@@ -332,7 +333,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-# --- make test, make lint -----------------------------------------------------------------------------
+# --- make test, make coverage, make lint -----------------------------------------------------------------------------
 
 
 def test(arguments: list[str]) -> int:
@@ -341,6 +342,22 @@ def test(arguments: list[str]) -> int:
     install("requirements-dev.txt")
     find_browser()
     return subprocess.run([PYTHON, "-m", "pytest", *arguments], cwd=ROOT).returncode
+
+
+def coverage() -> int:
+    """Runs the tests of the numeric packages and asks that they see every branch; pytest's exit code.
+
+    Kernels run as the plain Python they are, so that their lines are seen too; tests on the shared data would
+    take hours that way and are left to `make test`.
+    """
+    check_writable(ROOT)
+    install("requirements-dev.txt")
+    environment = {name: value for name, value in os.environ.items() if name != "QUORUM_SHARED"}
+    environment |= {"NUMBA_DISABLE_JIT": "1", "QUORUM_REQUIRE_SERVICES": "0"}
+    command = [PYTHON, "-m", "pytest", "-q", "--cov-branch", "--cov-report=term-missing:skip-covered"]
+    command += [f"--cov={package}" for package in NUMERIC_PACKAGES]
+    command += ["--cov-fail-under=100", "tests/metrics", "tests/statistics", "tests/test_signatures.py"]
+    return subprocess.run(command, cwd=ROOT, env=environment).returncode
 
 
 def find_browser() -> None:
@@ -404,6 +421,8 @@ def main() -> int:
     order, arguments = sys.argv[1], sys.argv[2:]
     if order == "test":
         return test(arguments)
+    if order == "coverage":
+        return coverage()
     if order == "lint":
         return lint()
     run()

@@ -1,7 +1,10 @@
 """The arrows between the rooms of the house, executed: who may import whom."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -127,6 +130,15 @@ def test_the_numeric_packages_know_neither_django_nor_each_other_nor_the_rest(pa
         and not inside(entry.imported, package, *LEAVES)
     ]
     assert [str(entry) for entry in found] == []
+
+
+def test_a_web_process_starts_without_the_compiler_of_the_metrics(tmp_path: Path) -> None:
+    program = "import config.wsgi, config.urls, sys; sys.exit('numba' in sys.modules)"
+    environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings", "DATA_DIR": str(tmp_path)}
+    assert (
+        subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, check=False).returncode
+        == 0
+    )
 
 
 def test_importing_a_metric_does_not_start_django() -> None:

@@ -8,8 +8,6 @@ from django import forms
 from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
 
 from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
-from evaluation.metrics.registry import METRICS
-from evaluation.metrics.text import TOKENIZERS
 
 
 class MetricsForm(forms.Form):
@@ -23,6 +21,10 @@ class MetricsForm(forms.Form):
     )
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Here and not above: the metrics bring a compiler along, which pages of workers never need.
+        from evaluation.metrics.registry import METRICS
+        from evaluation.metrics.text import TOKENIZERS
+
         super().__init__(*args, **kwargs)
         self.fields["metrics"].choices = [(name, name) for name in METRICS]  # type: ignore[attr-defined]
         self.fields["tokenizer"].choices = [(name, name) for name in TOKENIZERS]  # type: ignore[attr-defined]

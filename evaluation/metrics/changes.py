@@ -31,9 +31,21 @@ def _without_stop_words(words: Words) -> Words:
     return words.without(np.array([word in stop for word in words.vocabulary], dtype=bool))
 
 
+def _rouge_porter(words: Words) -> Words:
+    return words.mapped(stemming.rouge_stems)
+
+
+def _rouge_wordnet(words: Words) -> Words:
+    return words.mapped(stemming.rouge_wordnet_stems)
+
+
 def _stop_first(words: Words) -> Words:
     """As the ROUGE-1.5.5 script does it."""
-    return _without_stop_words(words).mapped(stemming.rouge_stems)
+    return _rouge_porter(_without_stop_words(words))
+
+
+def _stop_first_wordnet(words: Words) -> Words:
+    return _rouge_wordnet(_without_stop_words(words))
 
 
 def _stem_first(words: Words) -> Words:
@@ -47,6 +59,13 @@ CHANGES: dict[str, Callable[[Words], Words]] = {
     "porter-1980": _porter_1980,
     STOP_FIRST: _stop_first,
     STEM_FIRST: _stem_first,
+    # What the ROUGE-1.5.5 script does: stop words kept or dropped, then stems (see `stemming`).
+    "rouge-keep-none": _plain,
+    "rouge-keep-porter": _rouge_porter,
+    "rouge-keep-wordnet": _rouge_wordnet,
+    "rouge-drop-none": _without_stop_words,
+    "rouge-drop-porter": _stop_first,
+    "rouge-drop-wordnet": _stop_first_wordnet,
 }
 
 

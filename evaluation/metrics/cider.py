@@ -68,7 +68,7 @@ def _scores(comparison: Comparison, view: View, variant: Variant, combine: int, 
     scores = np.zeros(comparison.size)
     for order, share in enumerate(order_weights(variant.n, variant.weights), start=1):
         if order > 1:
-            grams, repeated = _number_longer(grams, words.words, words.starts, repeated, order)
+            grams, repeated = _number_longer(grams, words.words, words.starts, repeated, order, ROUND)
         frequencies = _document_frequencies(
             grams, words.starts, task.references, comparison.weights, repeated.size, order
         )
@@ -103,18 +103,19 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
 
 @compiled
 def _number_longer(
-    grams: Grams, words: Grams, starts: Ints, repeated: Flags, order: int
+    grams: Grams, words: Grams, starts: Ints, repeated: Flags, order: int, round_size: int
 ) -> tuple[Grams, Flags]:
     """The numbers of the n-grams of an order, from those of the n-grams one word shorter.
 
     Returns the number of the n-gram that begins at each token (undefined where none does), and which numbers
-    occur more than once. Many n-grams are numbered in several rounds, each with a table small enough to be fast.
+    occur more than once. Many n-grams are numbered in several rounds of about `round_size` tokens, each with a
+    table small enough to be fast.
     """
     longer = np.empty(grams.size, dtype=np.int32)
     repeats = np.zeros(1 << 11, dtype=np.bool_)
     known = 0
     rounds = 1
-    while rounds * ROUND < grams.size:
+    while rounds * round_size < grams.size:
         rounds *= 2
     for turn in range(rounds):
         table = np.full((1 << 12, 3), -1, dtype=np.int32)

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from evaluation.metrics import bleu, cider, h13, meteor, rouge
+from evaluation.metrics import bleu, cider, h13, meteor, rouge, rouge155
 from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.errors import InvalidInput, UnavailableMetric, UnknownName
+from evaluation.metrics.errors import InvalidInput, UnknownName
 
 VERSION = "1.0"
 
@@ -70,8 +70,9 @@ class Metric:
     """A metric apart from its use.
 
     `what` says it in a sentence, `statistics` what a corpus figure is made of. `tokenizer` is set where the
-    definition fixes the words; `change` names what is done to them (see `changes`); with an @ it names the
-    option that does. `shown` are fixed parts of the signature, `told` names those that the computation adds.
+    definition fixes the words; `change` names what is done to them (see `changes`); a part with an @ stands for
+    the value of that option. `shown` are fixed parts of the signature, `told` names those that the computation
+    adds.
     """
 
     name: str
@@ -102,7 +103,8 @@ class Metric:
 
     def change_under(self, settings: Settings) -> str:
         """The change of words that the settings ask for."""
-        return str(settings[self.change[1:]]) if self.change.startswith("@") else self.change
+        parts = self.change.split(" ")
+        return "-".join(str(settings[part[1:]]) if part.startswith("@") else part for part in parts)
 
 
 def _mean(scores: Floats) -> Figures:
@@ -153,8 +155,52 @@ def _meteor(comparison: Comparison, view: View, settings: Settings) -> Figures:
     return Figures(float(corpus), meteor.meteor_scores(statistics), shown)
 
 
+def _rouge_grams(window: int, spared: int = -1) -> Compute:
+    def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
+        return _rouge(
+            comparison, rouge155.gram_overlap(comparison, view, window=window, spared=spared), settings
+        )
+
+    return compute
+
+
+def _rouge_lcs(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    return _rouge(comparison, rouge155.lcs_overlap(comparison, view), settings)
+
+
+def _rouge_w(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    weight = float(settings["weight"])
+    return _rouge(comparison, rouge155.weighted_lcs_overlap(comparison, view, weight), settings)
+
+
+def _rouge(comparison: Comparison, overlap: rouge155.Overlap, settings: Settings) -> Figures:
+    chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
+    alpha = float(settings["alpha"])
+    return Figures(*rouge155.rouge155_scores(comparison, overlap, alpha=alpha, **chosen))
+
+
 _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
 _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13.ORDERS)}
+
+
+def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> Metric:
+    return Metric(
+        name,
+        f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
+        compute,
+        options={
+            "measure": Option("f", choices=rouge155.MEASURES),
+            "alpha": Option(0.5, low=0.0, high=1.0, quiet=True),
+            "multi": Option("average", choices=rouge155.MULTI),
+            "jackknife": Option("no", choices=rouge155.JACKKNIFE, quiet=True),
+            "corpus": Option("mean", choices=rouge155.CORPUS, quiet=True),
+            "stop": Option("keep", choices=rouge155.STOPS),
+            "stem": Option("none", choices=rouge155.STEMS),
+        }
+        | more,
+        tokenizer="rouge",
+        change="rouge @stop @stem",
+    )
 
 
 def _cider_metric(name: str, what: str, *, stem: str = "porter", **fixed: object) -> Metric:
@@ -188,6 +234,19 @@ METRICS = {
             _rouge_l,
             options={"beta": Option(1.2, low=0.0, high=1e6)},
         ),
+        _rouge155_metric("rouge-1", "overlap of words", _rouge_grams(0, spared=0)),
+        _rouge155_metric("rouge-2", "overlap of bigrams", _rouge_grams(1)),
+        _rouge155_metric("rouge-l-155", "longest common subsequence", _rouge_lcs),
+        _rouge155_metric(
+            "rouge-w",
+            "longest common subsequence with weighted runs",
+            _rouge_w,
+            weight=Option(1.2, low=1.0, high=10.0),
+        ),
+        _rouge155_metric(
+            "rouge-s4", "overlap of pairs of words with at most four between them", _rouge_grams(5)
+        ),
+        _rouge155_metric("rouge-su4", "overlap of such pairs and of words", _rouge_grams(5, spared=1)),
         Metric(
             "cider-d",
             "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
@@ -242,14 +301,9 @@ METRICS = {
     )
 }
 
-# Named by the public interface and not computed here yet.
-PLANNED = ("rouge-1", "rouge-2", "rouge-w", "rouge-s4", "rouge-su4")
-
 
 def metric_named(name: str) -> Metric:
-    """The metric of that name; UnavailableMetric or UnknownName say what there is instead."""
-    if name in PLANNED:
-        raise UnavailableMetric(name, METRICS)
+    """The metric of that name; UnknownName says what there is instead."""
     if name not in METRICS:
         raise UnknownName("metric", name, METRICS)
     return METRICS[name]

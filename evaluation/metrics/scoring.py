@@ -45,42 +45,52 @@ def score(
 
     `candidates` are n texts and `references` n lists of texts; lists that occur many times are worked on
     once. `document_corpus` holds a list of references for each image of the corpus whose document
-    frequencies CIDEr takes; left out, every candidate's references are one document. `options` are those
-    that the chosen metrics declare (`n`, `sigma`, `beta`, `order`). The metrics of H13 bring their own
-    tokenizer, which their signature names.
+    frequencies CIDEr takes; left out, every candidate's references are one document. A metric is a name, or a
+    name with options of its own as a signature writes them (`rouge-1|measure:recall`), under which its
+    figures are returned; `options` hold for every chosen metric that declares them. The metrics of H13 and
+    of the ROUGE script bring their own tokenizer, which their signature names.
 
-    Raises UnknownName for an unknown metric, tokenizer or option, UnavailableMetric for a metric that is
-    not there yet, InvalidInput for texts or option values that cannot be used.
+    Raises UnknownName for an unknown metric, tokenizer or option, InvalidInput for texts or option values
+    that cannot be used.
     """
-    chosen = _chosen(metrics)
     cut = tokenizer_named(tokenizer)
-    _check_options(chosen, options)
-    settings = {metric.name: metric.settings(options) for metric in chosen}
+    chosen = _chosen(metrics, options)
     comparison = Comparison.of(candidates, references, document_corpus)
     corpus_name = _corpus_name(document_corpus)
     results = {}
-    for metric in chosen:
-        own = settings[metric.name]
+    for key, (metric, settings) in chosen.items():
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
-        figures = metric.compute(comparison, View(used, metric.change_under(own)), own)
+        figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
         figures.images.flags.writeable = False
-        signature = _signature(
-            metric, metric.fields(own) | dict(figures.shown), used, comparison, corpus_name
-        )
-        results[metric.name] = MetricScore(figures.corpus, figures.images, signature)
-    return Scores(MappingProxyType(results), tokenizer, VERSION, _warnings(chosen, comparison))
+        fields = metric.fields(settings) | dict(figures.shown)
+        signature = _signature(metric, fields, used, comparison, corpus_name)
+        results[key] = MetricScore(figures.corpus, figures.images, signature)
+    used_documents = [metric.name for metric, _ in chosen.values() if metric.uses_documents]
+    return Scores(MappingProxyType(results), tokenizer, VERSION, _warnings(used_documents, comparison))
 
 
-def _chosen(metrics: Iterable[str]) -> list[Metric]:
+def _chosen(
+    metrics: Iterable[str], options: Mapping[str, OptionValue]
+) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
+    """Each metric as it was named, with its settings."""
     if isinstance(metrics, str):
         raise InvalidInput(f"metrics is the text {metrics!r}, expected a list of names")
-    names = list(dict.fromkeys(metrics))
-    if not names:
+    own: dict[str, tuple[Metric, Mapping[str, object]]] = {}
+    for text in metrics:
+        try:
+            given = parse(f"{text}|v:{VERSION}")
+        except BadSignature:
+            raise InvalidInput(f"metric {text!r} is no name, nor name|option:value") from None
+        metric = metric_named(given.name)
+        _check_options([metric], given.fields)
+        own[text] = metric, given.fields
+    if not own:
         raise InvalidInput("metrics is empty, expected at least one name")
-    return [metric_named(name) for name in names]
+    _check_options([metric for metric, _ in own.values()], options)
+    return {text: (metric, metric.settings({**options, **fields})) for text, (metric, fields) in own.items()}
 
 
-def _check_options(chosen: Sequence[Metric], options: Mapping[str, OptionValue]) -> None:
+def _check_options(chosen: Sequence[Metric], options: Mapping[str, object]) -> None:
     known = sorted({name for metric in chosen for name in metric.options})
     for name in options:
         if name not in known:
@@ -165,9 +175,8 @@ def call_of(signature: str) -> MetricCall:
     return MetricCall(metric.name, tokenizer.name, MappingProxyType(metric.settings(options)), signature)
 
 
-def _warnings(chosen: Sequence[Metric], comparison: Comparison) -> tuple[str, ...]:
-    """In words: where the document corpus is too small for CIDEr to mean anything."""
-    affected = [metric.name for metric in chosen if metric.uses_documents]
+def _warnings(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
+    """In words: where the document corpus is too small for the metrics that count documents to mean anything."""
     documents = comparison.distinct_documents(FEW_DOCUMENTS)
     if not affected or documents == FEW_DOCUMENTS:
         return ()

@@ -1,15 +1,21 @@
-"""Porter's stemmer in its two forms, and the stop words of the ROUGE script.
+"""Porter's stemmer in its three forms, and the stop words and irregular forms of the ROUGE script.
 
 Porter 1980, *An algorithm for suffix stripping*; Lin 2004, *ROUGE*. The program that Porter released
 departs from his paper in three places: words of one or two letters stay as they are, `bli` becomes `ble`
 (the paper has `abli` -> `able`), and `logi` becomes `log`. The authors' scores of PASCAL-50S and the ROUGE
 script were made with the program, later re-implementations follow the paper, so both are here.
+
+The third form is the ROUGE-1.5.5 script's. It leaves words of up to three letters alone, and its step 4 does not
+stop at the longest suffix: it takes off -ment, and then -ent or -ion, from what the other suffixes left, so that
+`governmental` becomes `govern`. With its option -m it first looks a word up in WordNet's lists of irregular
+forms (`children` -> `child`) and takes what it finds there as it is.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 
 SHORT = 2  # letters; the released program leaves such words alone
 ROUGE_SHORT = 3  # letters; the ROUGE script leaves these alone too
@@ -29,6 +35,11 @@ _STEP_3 = _rules("icate:ic ative: alize:al iciti:ic ical:ic ful: ness:")
 _STEP_4 = _rules(
     "al: ance: ence: er: ic: able: ible: ant: ement: ment: ent: ion: ou: ism: ate: iti: ous: ive: ize:"
 )
+_STEP_4_SCRIPT = (
+    {suffix: "" for suffix in _STEP_4 if suffix not in ("ment", "ent", "ion")},
+    {"ment": ""},
+    {"ent": "", "ion": ""},  # one of the two: nothing ends in both
+)
 
 
 def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
@@ -37,7 +48,8 @@ def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
     return re.compile(f"(?P<stem>.*?)(?P<suffix>{'|'.join(longest_first)})", re.DOTALL)
 
 
-_ENDINGS = {id(table): _ending(table) for table in (_STEP_2, _STEP_2_RELEASED, _STEP_3, _STEP_4)}
+_TABLES = (_STEP_2, _STEP_2_RELEASED, _STEP_3, _STEP_4, *_STEP_4_SCRIPT)
+_ENDINGS = {id(table): _ending(table) for table in _TABLES}
 
 
 def _shape(word: str) -> str:
@@ -112,13 +124,15 @@ def _tidied(word: str) -> str:
     return word[:-1] if word.endswith("ll") and _measure(word) > 1 else word
 
 
-def _stem(word: str, step_2: Mapping[str, str]) -> str:
+def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, str]] = (_STEP_4,)) -> str:
     word = _past(_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):  # step 1c
         word = word[:-1] + "i"
     word = _replaced(word, step_2, least=1)
     word = _replaced(word, _STEP_3, least=1)
-    return _tidied(_replaced(word, _STEP_4, least=2))
+    for suffixes in step_4:
+        word = _replaced(word, suffixes, least=2)
+    return _tidied(word)
 
 
 def porter_1980(words: Sequence[str]) -> list[str]:
@@ -132,12 +146,36 @@ def porter(words: Sequence[str]) -> list[str]:
 
 
 def rouge_stems(words: Sequence[str]) -> list[str]:
-    """Porter stems as the ROUGE-1.5.5 script takes them: words of up to three letters stay as they are."""
-    return [word if len(word) <= ROUGE_SHORT else _stem(word, _STEP_2_RELEASED) for word in words]
+    """The stem of each lower-case word by the ROUGE-1.5.5 script without its list of irregular forms."""
+    return [_rouge_stem(word) for word in words]
+
+
+def rouge_wordnet_stems(words: Sequence[str]) -> list[str]:
+    """The stem of each lower-case word by the ROUGE-1.5.5 script with option -m: irregular forms first."""
+    irregular = wordnet_exceptions()
+    return [irregular.get(word) or _rouge_stem(word) for word in words]
+
+
+def _rouge_stem(word: str) -> str:
+    return word if len(word) <= ROUGE_SHORT else _stem(word, _STEP_2_RELEASED, _STEP_4_SCRIPT)
 
 
 @cache
 def smart_stop_words() -> frozenset[str]:
     """The SMART list of common words that comes with ROUGE-1.5.5 (596 words)."""
-    text = resources.files(__package__).joinpath("data/smart_common_words.txt").read_text("ascii")
-    return frozenset(text.split())
+    return frozenset(_data("smart_common_words.txt").split())
+
+
+@cache
+def wordnet_exceptions() -> Mapping[str, str]:
+    """The irregular forms of WordNet 2.0, as the ROUGE-1.5.5 script knows them: a form -> its lemma.
+
+    Of the four lists (adjectives, adverbs, nouns, verbs) the later wins, and in a list the later line, as in the
+    database that the release holds. Only forms that a token can be are kept: letters and digits, four or more.
+    """
+    lines = _data("wordnet_2_0_exceptions.txt").splitlines()
+    return MappingProxyType(dict(line.split() for line in lines if not line.startswith("#")))
+
+
+def _data(name: str) -> str:
+    return resources.files(__package__).joinpath("data", name).read_text("ascii")

@@ -87,6 +87,7 @@ def test_a_caption_for_an_image_without_references_is_an_error(tmp_path: Path) -
 
 REFERENCE_FAULTS = [
     ("", "found no captions, expected at least one"),
+    ("{}", "found no captions, expected at least one"),
     (b"\xff\xfe[", "byte 0 is not UTF-8, expected a UTF-8 file"),
     ("nonsense", "line 1: is not JSON (expecting value), expected JSON"),
     ('{"a": ["x"],\n "b": oops}', "line 2: is not JSON (expecting value), expected JSON"),
@@ -108,6 +109,7 @@ REFERENCE_FAULTS = [
     ),
     ('{"image": 1, "caption": "x"}\n{"image": 2,', "line 2: is not JSON"),
     ('{"image": 1, "caption": "x"}\n[1]', "line 2: found [1], expected an object with image and caption"),
+    ('\n \n{"image": 1, "caption": "x"}\n{"image": ' + "[" * 200_000, "line 4: is nested too deeply"),
     ('{"image": true, "caption": "x"}', "line 1: image is true, expected a name or a whole number"),
     ('{"image": 1, "caption": "x", "system": 7}', "line 1: system is 7, expected a name"),
 ]

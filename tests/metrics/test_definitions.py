@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import score
+from evaluation.metrics import UnknownName, cider, score
+from evaluation.metrics.changes import changed
+from evaluation.metrics.corpus import encode
+from evaluation.metrics.text import TOKENIZERS
 from tests.metrics import plainly
 
 # Few words, so that n-grams repeat and meet.
@@ -125,3 +128,40 @@ def test_a_wider_sigma_forgives_a_difference_in_length() -> None:
     )
     # The captions are one bigram apart.
     assert narrow.corpus / wide.corpus == pytest.approx(math.exp(-0.5) / math.exp(-0.5e-4), **EXACT)
+
+
+def many_captions() -> tuple[list[str], list[list[str]]]:
+    """Captions in which thousands of n-grams occur twice or more, and as many once."""
+    rng = np.random.default_rng(3)
+    words = rng.integers(0, 90, (700, 12)).astype(str)
+    texts = [" ".join(row) for row in [*words[:500], *words[300:600]]]
+    return texts[:200], [texts[200 + 3 * i : 203 + 3 * i] for i in range(200)]
+
+
+def test_cider_of_thousands_of_different_ngrams_follows_from_its_definition() -> None:
+    candidates, references = many_captions()
+    found = score(candidates, references, ["cider-d", "cider"], "space", stem="none").scores
+    for i in range(0, 200, 29):
+        arguments = candidates[i], references[i], references
+        assert found["cider-d"].images[i] == pytest.approx(plainly.cider(*arguments, clipped=True), **EXACT)
+        assert found["cider"].images[i] == pytest.approx(plainly.cider(*arguments), **EXACT)
+
+
+def test_ngrams_numbered_in_many_rounds_give_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+    captions = many_captions()
+    at_once = score(*captions, ["cider-d"], "space").scores["cider-d"].images
+    monkeypatch.setattr(cider, "ROUND", 3000)
+    in_rounds = score(*captions, ["cider-d"], "space").scores["cider-d"].images
+    assert in_rounds.tolist() == at_once.tolist()
+
+
+def test_stems_of_the_1980_paper_lose_the_word_s() -> None:
+    words = changed(encode(["it s dogs"], TOKENIZERS["space"]), "porter-1980")
+    assert [words.vocabulary[number] for number in words.words] == ["it", "dog"]
+
+
+def test_an_unknown_change_of_words_is_answered_with_the_known_ones() -> None:
+    with pytest.raises(
+        UnknownName, match="unknown change of words 'porter-1990'; did you mean 'porter-1980'"
+    ):
+        changed(encode(["dogs"], TOKENIZERS["space"]), "porter-1990")

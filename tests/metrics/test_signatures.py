@@ -62,3 +62,31 @@ def test_a_signature_of_something_else_is_refused_with_the_reason(
 ) -> None:
     with pytest.raises(error, match=reason):
         call_of(signature)
+
+
+def test_a_metric_may_be_asked_for_several_times_with_options_of_its_own() -> None:
+    found = score(CANDIDATES, REFERENCES, ["cider-d", "cider-d|n:1", "cider-d|n:2|scale:1"], sigma=5).scores
+    assert [one.signature.partition("|tok")[0] for one in found.values()] == [
+        "cider-d|n:4|sigma:5",
+        "cider-d|n:1|sigma:5",
+        "cider-d|n:2|sigma:5|scale:1",
+    ]
+    assert (
+        found["cider-d|n:1"].corpus
+        == score(CANDIDATES, REFERENCES, ["cider-d"], n=1, sigma=5).scores["cider-d"].corpus
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "error", "reason"),
+    [
+        ("cider-d|m:1", UnknownName, "unknown option of cider-d 'm'"),
+        ("cider-d|n", InvalidInput, "metric 'cider-d|n' is no name"),
+        ("cider-d|n:many", InvalidInput, "option n is 'many'"),
+    ],
+)
+def test_options_of_a_metrics_own_are_checked_as_all_are(
+    metric: str, error: type[Exception], reason: str
+) -> None:
+    with pytest.raises(error, match=reason.replace("|", r"\|")):
+        score(CANDIDATES, REFERENCES, [metric])

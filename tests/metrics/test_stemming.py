@@ -1,8 +1,19 @@
 """Stems by Porter's paper and by the program that he released."""
 
+from pathlib import Path
+
 import pytest
 
-from evaluation.metrics.stemming import porter, porter_1980, rouge_stems, smart_stop_words
+import evaluation.metrics
+from evaluation.metrics.stemming import (
+    porter,
+    porter_1980,
+    rouge_stems,
+    rouge_wordnet_stems,
+    smart_stop_words,
+    wordnet_exceptions,
+)
+from tests.metrics.reading import GOLDEN, read_json
 
 # The examples that Porter 1980 gives for his steps, taken to the end of the algorithm.
 PAPER = {
@@ -86,6 +97,39 @@ def test_the_released_program_departs_from_the_paper_in_three_places(
 
 def test_the_rouge_script_leaves_words_of_up_to_three_letters_alone() -> None:
     assert rouge_stems(["was", "dies", "dogs", "ate"]) == ["was", "di", "dog", "ate"]
+
+
+def test_the_rouge_script_goes_on_taking_off_suffixes() -> None:
+    # All words of WordNet and Flickr8k for which the script departs from Porter's program, and 300 others.
+    expected = read_json(GOLDEN / "rouge155_several.json")["stems"]
+    assert dict(zip(expected, rouge_stems(list(expected)), strict=True)) == expected
+    assert porter(["governmental", "element"]) == ["government", "element"]
+    assert rouge_stems(["governmental", "element"]) == ["govern", "elem"]
+
+
+@pytest.mark.parametrize(
+    ("word", "lemma"),
+    [
+        ("children", "child"),
+        ("better", "well"),  # the adverb wins over the adjective, which has "good"
+        ("offer", "offer"),  # the later line wins over "off"
+        ("testes", "testes"),  # the verb wins over the noun
+        ("taxes", "tax"),  # the first lemma of a line
+        ("feet", "foot"),
+        ("dogs", "dog"),  # regular: stemmed by rule
+        ("ran", "ran"),  # three letters: never looked up
+    ],
+)
+def test_irregular_forms_are_wordnets(word: str, lemma: str) -> None:
+    assert rouge_wordnet_stems([word]) == [lemma]
+
+
+def test_the_irregular_forms_stand_beside_their_licence() -> None:
+    assert len(wordnet_exceptions()) == 5593
+    data = Path(evaluation.metrics.__file__).parent / "data"
+    assert "WordNet 2.0 Copyright 2003 by Princeton University." in (
+        data / "wordnet_2_0_license.txt"
+    ).read_text("ascii")
 
 
 def test_rouges_stop_list_holds_its_596_words() -> None:

@@ -51,7 +51,7 @@ class Command(QuorumCommand):
             "--metrics",
             metavar="LIST",
             default=",".join(DEFAULT_METRICS),
-            help="names with commas between them (default %(default)s)",
+            help="names with commas between them, each perhaps with options, as in cider-d|n:2 (default %(default)s)",
         )
         parser.add_argument(
             "--tokenizer",

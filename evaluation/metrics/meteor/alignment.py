@@ -6,7 +6,6 @@ only one for all words it covers is taken at once, the others are searched (see 
 the reference is matched word by word.
 """
 
-
 from evaluation.compiled import compiled
 from evaluation.metrics.corpus import Flags, Ints
 from evaluation.metrics.meteor.matching import (
@@ -40,6 +39,7 @@ def align(
     theirs: int,
     is_function: Flags,
     matches: Matches,
+    enough: int,
     statistics: Ints,
 ) -> Matches:
     """Write the statistics (FIELDS,) of the best alignment of text `ours`, a candidate, with text `theirs`.
@@ -62,10 +62,10 @@ def align(
         statistics[CHUNKS] = min(length_1, 1)
         return matches
     held, is_open, matches = _take_only_choices(
-        lookup, candidate, work, ours, begin_2, length_1, length_2, matches
+        lookup, candidate, work, ours, begin_2, length_1, length_2, matches, enough
     )
     if is_open:
-        matches = search(lookup, candidate, work, ours, begin_2, length_1, length_2, matches, held)
+        matches = search(lookup, candidate, work, ours, begin_2, length_1, length_2, matches, held, enough)
     _count(lookup, begin_1, begin_2, length_2, is_function, work.chosen, statistics)
     return matches
 
@@ -88,6 +88,7 @@ def _take_only_choices(
     length_1: int,
     length_2: int,
     matches: Matches,
+    enough: int,
 ) -> tuple[int, bool, Matches]:
     """Take the matches that no other one competes with.
 
@@ -101,7 +102,9 @@ def _take_only_choices(
     held = place = 0
     while place < length_2:
         held = place
-        matches, upto = find_matches(lookup, candidate, ours, begin + held, begin + length_2, matches, ends)
+        matches, upto = find_matches(
+            lookup, candidate, ours, begin + held, begin + length_2, matches, ends, enough
+        )
         index = 0
         while place < upto - begin:
             counts[place] = ends[place - held] - index

@@ -30,7 +30,6 @@ FROM_REFERENCE, FROM_CANDIDATE = 3, 4
 PHRASE_BITS, PLACE_BITS = 4, 27
 
 FEW = 16  # matches; so many are put in order by insertion
-ENOUGH = 500_000  # matches; more are not kept at once
 
 
 class Lookup(NamedTuple):
@@ -115,13 +114,20 @@ def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
 
 @compiled
 def find_matches(
-    lookup: Lookup, candidate: Candidate, ours: int, begin: int, end: int, matches: Matches, ends: Ints
+    lookup: Lookup,
+    candidate: Candidate,
+    ours: int,
+    begin: int,
+    end: int,
+    matches: Matches,
+    ends: Ints,
+    enough: int,
 ) -> tuple[Matches, int]:
     """Find the matches of text `ours`, which was entered, with the words from `begin` on of a text that ends at `end`.
 
     They are written into `matches` (any size, COLUMNS), or a larger array where that is too small, word by word;
-    `ends` (end - begin,) becomes where those of each word end. Returns the array and up to which word it goes: for
-    very long texts it stops before the end.
+    `ends` (end - begin,) becomes where those of each word end. Returns the array and up to which word it goes: with
+    more than `enough` matches it stops before the end.
     """
     count = 0
     for at in range(begin, end):
@@ -152,7 +158,7 @@ def find_matches(
         if count - first > 1:
             _put_in_order(matches, first, count)
         ends[at - begin] = count
-        if count > ENOUGH:
+        if count > enough:
             return matches, at + 1
     return matches, end
 

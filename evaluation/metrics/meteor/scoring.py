@@ -36,6 +36,7 @@ from evaluation.metrics.meteor.search import workspace
 from evaluation.metrics.meteor.tables import DATA, Tables
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
+ENOUGH = 500_000  # matches held at once
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage
 
 
@@ -70,10 +71,13 @@ def stages_named(name: str, tables: Tables) -> int:
     return asked
 
 
-def meteor_statistics(comparison: Comparison, view: View, tables: Tables, stages: int) -> MeteorStatistics:
+def meteor_statistics(
+    comparison: Comparison, view: View, tables: Tables, stages: int, enough: int = ENOUGH
+) -> MeteorStatistics:
     """Align every candidate with its references by the first `stages` stages, and keep the best reference.
 
-    Of references with equal scores the first is kept.
+    Of references with equal scores the first is kept. Of two long texts only about `enough` matches are held at
+    once; the others are found a second time.
     """
     words = comparison.once(
         ("meteor", view, tables.digest), lambda: normalised(comparison.words(view), tables.abbreviations)
@@ -100,7 +104,9 @@ def meteor_statistics(comparison: Comparison, view: View, tables: Tables, stages
     )
     is_function = np.array([word in tables.function_words for word in words.vocabulary], dtype=np.bool_)
     return MeteorStatistics(
-        _best_references(lookup, comparison.group_of, comparison.group_starts, is_function, np.array(WEIGHTS))
+        _best_references(
+            lookup, comparison.group_of, comparison.group_starts, is_function, np.array(WEIGHTS), enough
+        )
     )
 
 
@@ -130,7 +136,7 @@ def _perfect(counts: NDArray[np.int64]) -> Flags:
 
 @compiled
 def _best_references(
-    lookup: Lookup, group_of: Ints, group_starts: Ints, is_function: Flags, weights: Floats
+    lookup: Lookup, group_of: Ints, group_starts: Ints, is_function: Flags, weights: Floats, enough: int
 ) -> NDArray[np.int64]:
     """(n, FIELDS) int64: the statistics of every candidate beside its best reference."""
     best = np.zeros((group_of.size, FIELDS), dtype=np.int64)
@@ -157,7 +163,9 @@ def _best_references(
         enter(lookup, candidate, text)
         highest = -1.0
         for reference in range(group_starts[group_of[text]], group_starts[group_of[text] + 1]):
-            matches = align(lookup, candidate, work, text, reference, is_function, matches, statistics)
+            matches = align(
+                lookup, candidate, work, text, reference, is_function, matches, enough, statistics
+            )
             score = _score(statistics, weights)
             if score > highest:
                 highest = score

@@ -99,6 +99,7 @@ def search(
     length_2: int,
     matches: Matches,
     held: int,
+    enough: int,
 ) -> Matches:
     """Complete what is chosen; `matches` holds the matches of the words from `held` on, and is returned."""
     chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
@@ -119,7 +120,7 @@ def search(
         if not held <= place < upto:
             held = place
             matches, upto = find_matches(
-                lookup, candidate, ours, begin + held, begin + length_2, matches, ends
+                lookup, candidate, ours, begin + held, begin + length_2, matches, ends, enough
             )
             upto -= begin
         end = ends[place - held]

@@ -1,0 +1,1 @@
+"""Side-by-side runs against other programs; no test depends on them."""

@@ -1,0 +1,46 @@
+"""Every benchmark of the metrics and statistics, as the tables of docs/benchmarks.md.
+
+    python -m benchmarks > tables.md
+
+Takes about half an hour on a machine that does nothing else. The peers are those of requirements-oracles.txt.
+"""
+
+import importlib
+import os
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+from benchmarks.measuring import print_table
+
+MODULES = {
+    "captions": "Captions",
+    "meteor": "METEOR",
+    "agreement": "Agreement",
+    "aggregation": "Aggregation and ranking",
+    "significance": "Significance and correlation",
+}
+
+
+def machine() -> str:
+    """What the figures were measured on, in a sentence."""
+    cpu = Path("/proc/cpuinfo")
+    names = cpu.read_text(encoding="utf-8").splitlines() if cpu.exists() else []
+    model = next(
+        (line.partition(": ")[2] for line in names if line.startswith("model name")), platform.machine()
+    )
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "numba", "pyarrow"))
+    return f"Measured on {os.cpu_count()} cores ({model}), Python {platform.python_version()}, {packages}."
+
+
+def main() -> None:
+    """Print all tables, or those of the modules named on the command line."""
+    print(machine())
+    for module in sys.argv[1:] or MODULES:
+        print(f"\n## {MODULES[module]}\n", flush=True)
+        print_table(importlib.import_module(f"benchmarks.{module}").JOBS)
+
+
+if __name__ == "__main__":
+    main()

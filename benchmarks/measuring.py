@@ -1,0 +1,145 @@
+"""One way to measure for all benchmarks: two programs, the same input, a fresh process for each figure.
+
+A benchmark module lists its jobs and calls `main(JOBS)`. A run prints a Markdown table: seconds of the best
+of several calls, their ratio, the peak memory of each process beyond its input, and how far the two results
+differ. Start-up, imports, compiling and making the input are left out on both sides: a small input is worked on
+first. Every process is held to one core where the system can do that.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+OURS, THEIRS = "ours", "theirs"
+ENOUGH = 3.0  # seconds after which a call is not repeated any more
+
+
+@dataclass(frozen=True)
+class Job:
+    """Something that two programs do.
+
+    `prepare` makes the input of a size, `ours` and `theirs` work on it and return numbers to compare.
+    `peer` names the other program, and `package` what must be importable for it (None: always there).
+    """
+
+    name: str
+    sizes: Sequence[int]
+    prepare: Callable[[int], Any]
+    ours: Callable[[Any], ArrayLike]
+    theirs: Callable[[Any], ArrayLike] | None = None
+    peer: str = ""
+    package: str | None = None
+    repeats: int = 5
+    warm_up: int = 100
+    unit: str = ""
+
+
+def main(jobs: Iterable[Job]) -> None:
+    """Run the jobs named on the command line, or all of them."""
+    known = {job.name: job for job in jobs}
+    parser = argparse.ArgumentParser(description="Measure Quorum beside other programs.")
+    parser.add_argument("jobs", nargs="*", help=f"names of jobs: {', '.join(known)}")
+    parser.add_argument("--sizes", type=int, nargs="*", help="sizes instead of each job's own")
+    parser.add_argument("--one", choices=(OURS, THEIRS), help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    unknown = [name for name in given.jobs if name not in known]
+    if unknown:
+        parser.error(f"unknown job {unknown[0]!r}, expected one of {', '.join(known)}")
+    chosen = [known[name] for name in given.jobs or known]
+    if given.one:
+        print(json.dumps(_figures(chosen[0], given.one, given.sizes[0])))
+        return
+    print_table(chosen, given.sizes)
+
+
+def print_table(jobs: Iterable[Job], sizes: Sequence[int] | None = None) -> None:
+    """A Markdown table with a row for each job and size."""
+    print("| what | size | peer | ours s | peer s | ratio | ours MB | peer MB | results differ by |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for job in jobs:
+        for size in sizes or job.sizes:
+            print(_row(job, size), flush=True)
+
+
+def _row(job: Job, size: int) -> str:
+    ours = _in_fresh_process(job, OURS, size)
+    cells = [job.name, f"{size:,}{job.unit}", job.peer or "-", f"{ours['seconds']:.3g}"]
+    if job.theirs is None or (job.package and importlib.util.find_spec(job.package) is None):
+        cells += ["not installed" if job.theirs else "-", "-", f"{ours['megabytes']:.0f}", "-", "-"]
+    else:
+        theirs = _in_fresh_process(job, THEIRS, size)
+        ratio = theirs["seconds"] / ours["seconds"]
+        difference = np.abs(np.array(ours["result"]) - np.array(theirs["result"])).max()
+        cells += [
+            f"{theirs['seconds']:.3g}",
+            f"{ratio:.1f}",
+            f"{ours['megabytes']:.0f}",
+            f"{theirs['megabytes']:.0f}",
+            f"{difference:.0e}",
+        ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
+    module = job.ours.__module__
+    if module == "__main__":
+        module = sys.modules["__main__"].__spec__.name  # type: ignore[union-attr]
+    command = [sys.executable, "-m", module, job.name, "--one", side, "--sizes", str(size)]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if run.returncode:
+        raise SystemExit(f"{job.name}, {size:,}, {side}: {run.stderr.strip().splitlines()[-1]}")
+    figures: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
+    return figures
+
+
+def _figures(job: Job, side: str, size: int) -> dict[str, Any]:
+    """Seconds of the best call, megabytes at the peak beyond the input, and the result."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    work = job.ours if side == OURS else job.theirs
+    assert work is not None  # the parent asks for the peer only where there is one
+    with contextlib.redirect_stdout(io.StringIO()):  # some peers print
+        work(job.prepare(min(job.warm_up, size)))
+        given = job.prepare(size)
+        _forget_peak()
+        before = _memory("VmRSS")
+        best, spent = float("inf"), 0.0
+        for _ in range(job.repeats):
+            start = time.perf_counter()
+            result = work(given)
+            seconds = time.perf_counter() - start
+            best, spent = min(best, seconds), spent + seconds
+            if spent > ENOUGH:
+                break
+    return {
+        "seconds": best,
+        "megabytes": _memory("VmHWM") - before,
+        "result": np.atleast_1d(np.asarray(result, dtype=np.float64)).tolist(),
+    }
+
+
+def _forget_peak() -> None:
+    """Let the peak begin anew: making the input may have needed more than the work does."""
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")
+
+
+def _memory(what: str) -> float:
+    """Megabytes that the process holds now (`VmRSS`) or held at the most (`VmHWM`)."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(what))

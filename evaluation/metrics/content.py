@@ -1,0 +1,274 @@
+"""Content selection: does a description name the objects that people name? (WG15 section 3.1)
+
+With S the boxes that a system's description names and G_m those of gold description m of M,
+
+    P = (1/M) sum_m |G_m & S| / |S|      (eq. 1)
+    R = (1/M) sum_m |G_m & S| / |G_m|    (eq. 2)
+    F = 2 P R / (P + R)                  (eq. 3), 0 where P = R = 0
+
+per image; the final figures are the means over the images, each with its standard deviation. A box counts once in
+a description, however often it is named.
+
+What the equations leave open. A system that names nothing has no precision, and so no F: the image is left out of
+those two means, and counted (`empty="zero"` takes both as 0 instead). Its recall is 0. A gold description that names
+nothing has no recall: it is left out of eq. 2's mean, and stays in eq. 1's. An image without gold descriptions has
+no figure at all.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.metrics.annotation_signatures import signature
+from evaluation.metrics.content_kernels import compare_boxes
+from evaluation.metrics.errors import InvalidInput, UnknownName
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Boxes = Collection[int]
+
+UNDEFINED = "undefined"
+ZERO = "zero"
+EMPTY = (UNDEFINED, ZERO)
+
+# Box numbers have 31 bits, so that a set and a box fit one 64-bit key.
+_BITS = 31
+_LIMIT = 1 << _BITS
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContentFigure:
+    """A figure per image, and what the images say together.
+
+    `images` (images,) float64, nan where undefined; `mean` and `sd` (the standard deviation of the images
+    at hand, divided by their number) over the images where it is defined, nan where there is none;
+    `undefined` counts the others.
+    """
+
+    mean: float
+    sd: float
+    images: Floats
+    undefined: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContentScore:
+    """Precision, recall and F of content selection, and how they were made.
+
+    `images` and `descriptions` count what was given, `empty_selections` and `empty_descriptions` the ones
+    that name no box. `reason` says why figures are undefined, and is empty where all are defined.
+    """
+
+    precision: ContentFigure
+    recall: ContentFigure
+    f1: ContentFigure
+    images: int
+    descriptions: int
+    empty_selections: int
+    empty_descriptions: int
+    reason: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _BoxSets:
+    """Sets of boxes one after the other, each ascending: set s is boxes[starts[s]:starts[s + 1]]."""
+
+    boxes: Ints
+    starts: Ints
+
+    @property
+    def sizes(self) -> Ints:
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Gold:
+    """The descriptions of all images: those of image i are `sets` image_starts[i] .. image_starts[i + 1]."""
+
+    sets: _BoxSets
+    image_starts: Ints
+
+    @property
+    def counts(self) -> Ints:
+        """(images,) int64: descriptions of each image."""
+        return np.diff(self.image_starts)
+
+
+def content_selection(
+    selections: Sequence[Boxes], descriptions: Sequence[Sequence[Boxes]], *, empty: str = UNDEFINED
+) -> ContentScore:
+    """Precision, recall and F of what a system names, against what people name (WG15 eq. 1-3).
+
+    `selections` holds for every image the numbers of the boxes that the system's description names (any
+    collection of whole numbers from 0 on; a box that is named twice counts once), `descriptions` for every
+    image the same of each gold description. `empty` is what an image is worth where the system names
+    nothing: "undefined" (its P and F are nan and left out) or "zero".
+
+    Raises InvalidInput for numbers that are none and for different numbers of images, UnknownName for an
+    unknown `empty`.
+    """
+    if empty not in EMPTY:
+        raise UnknownName("empty", empty, EMPTY)
+    sets = _box_sets(selections, lambda image: f"selections[{image}]")
+    gold = _gold_of(descriptions)
+    images = gold.counts.size
+    if sets.sizes.size != images:
+        raise InvalidInput(f"selections has {sets.sizes.size} images, expected {images} as in descriptions")
+    precision, recall = _compared(sets, np.arange(images), np.full(images, -1), gold)
+    is_silent = sets.sizes == 0
+    if empty == ZERO:
+        precision[is_silent & (gold.counts > 0)] = 0.0
+    is_silent_only = np.isnan(precision) & ~np.isnan(recall)
+    return _score(
+        [precision, recall, _harmonic(precision, recall)],
+        gold,
+        int(is_silent.sum()),
+        {
+            "images without a gold description that names a box": int(np.isnan(recall).sum()),
+            "images whose selection names no box": int(is_silent_only.sum()),
+        },
+        signature("content-selection", empty=empty),
+    )
+
+
+def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore:
+    """How well people do: every gold description against the others of its image (WG15 section 5).
+
+    `descriptions` as in `content_selection`. The figures of an image are the means over its descriptions,
+    each held out in turn; F is taken per held-out description. That is the only reading that fits the
+    printed numbers: over all ordered pairs of an image's descriptions the sums of eq. 1 and eq. 2 are the
+    same, so that an image's mean P and R are equal, as are their means and deviations over the images
+    (0.77 +- 0.11 both), while F from those two would be the same number again, and 0.74 +- 0.12 is
+    printed. A held-out description that names nothing is left out.
+
+    An image with fewer than two descriptions that name a box is undefined. Raises InvalidInput.
+    """
+    gold = _gold_of(descriptions)
+    images = gold.counts.size
+    image_of = np.repeat(np.arange(images), gold.counts)
+    precision, recall = _compared(gold.sets, image_of, np.arange(image_of.size), gold)
+    # Someone who names nothing is no selection, and nobody can be held against people who name nothing.
+    is_undefined = np.isnan(precision) | np.isnan(recall)
+    precision[is_undefined] = recall[is_undefined] = np.nan
+    by_image = [
+        _mean_by(figure, image_of, images) for figure in (precision, recall, _harmonic(precision, recall))
+    ]
+    return _score(
+        by_image,
+        gold,
+        int((gold.sets.sizes == 0).sum()),
+        {"images with fewer than two descriptions that name a box": int(np.isnan(by_image[0]).sum())},
+        signature("content-upper-bound"),
+    )
+
+
+def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
+    """(sets,) float64 each: eq. 1 and eq. 2 of every set against the gold descriptions of its image."""
+    precision, recall = np.empty(image_of.size), np.empty(image_of.size)
+    compare_boxes(
+        sets.boxes,
+        sets.starts,
+        image_of,
+        left_out,
+        gold.sets.boxes,
+        gold.sets.starts,
+        gold.image_starts,
+        precision,
+        recall,
+    )
+    return precision, recall
+
+
+def _harmonic(precision: Floats, recall: Floats) -> Floats:
+    """Eq. 3, elementwise; 0 where both are 0, nan where one is nan."""
+    total = precision + recall
+    return np.divide(2 * precision * recall, total, out=total.copy(), where=total > 0)
+
+
+def _mean_by(values: Floats, group_of: Ints, groups: int) -> Floats:
+    """(groups,) float64: the mean of each group's defined values, nan where it has none."""
+    is_defined = ~np.isnan(values)
+    count = np.bincount(group_of[is_defined], minlength=groups)
+    total = np.bincount(group_of[is_defined], weights=values[is_defined], minlength=groups)
+    return np.divide(total, count, out=np.full(groups, np.nan), where=count > 0)
+
+
+def _figure(images: Floats) -> ContentFigure:
+    defined = images[~np.isnan(images)]
+    images.flags.writeable = False
+    mean, sd = (float(defined.mean()), float(defined.std())) if defined.size else (np.nan, np.nan)
+    return ContentFigure(mean, sd, images, images.size - defined.size)
+
+
+def _score(
+    figures: Sequence[Floats], gold: _Gold, empty_selections: int, reasons: Mapping[str, int], made: str
+) -> ContentScore:
+    precision, recall, f1 = (_figure(images) for images in figures)
+    return ContentScore(
+        precision,
+        recall,
+        f1,
+        images=f1.images.size,
+        descriptions=gold.sets.sizes.size,
+        empty_selections=empty_selections,
+        empty_descriptions=int((gold.sets.sizes == 0).sum()),
+        reason="; ".join(f"{why}: {count}" for why, count in reasons.items() if count),
+        signature=made,
+    )
+
+
+def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
+    sizes = _sizes(descriptions, lambda image: f"descriptions[{image}]")
+    if not sizes.size:
+        raise InvalidInput("descriptions is empty, expected the gold descriptions of at least one image")
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+
+    def place(description: int) -> str:
+        image = int(np.searchsorted(starts, description, side="right")) - 1
+        return f"descriptions[{image}][{description - int(starts[image])}]"
+
+    return _Gold(_box_sets(list(chain.from_iterable(descriptions)), place), starts)
+
+
+def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
+    """The sets as ascending numbers; `place` says where a wrong one stands."""
+    sizes = _sizes(sets, place)
+    flat = list(chain.from_iterable(sets))
+    if not (_are_whole(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
+        index = next(index for index, boxes in enumerate(sets) if not all(map(_is_box, boxes)))
+        box = next(box for box in sets[index] if not _is_box(box))
+        raise InvalidInput(f"{place(index)} holds {box!r}, expected whole numbers of boxes from 0 on")
+    numbers = np.fromiter(flat, dtype=np.int64, count=len(flat))
+    keys = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BITS) | numbers)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(keys >> _BITS, minlength=sizes.size))))
+    return _BoxSets(keys & (_LIMIT - 1), starts)
+
+
+def _sizes(groups: Sequence[Collection[Any]], place: Callable[[int], str]) -> Ints:
+    """(groups,) int64: how many things each holds; InvalidInput for what is no collection."""
+    for kind in set(map(type, groups)):
+        if issubclass(kind, str | bytes | Mapping) or not issubclass(kind, Collection):
+            index = next(index for index, group in enumerate(groups) if type(group) is kind)
+            raise InvalidInput(f"{place(index)} is a {kind.__name__}, expected a collection")
+    return np.fromiter(map(len, groups), dtype=np.int64, count=len(groups))
+
+
+def _are_whole(values: Sequence[object]) -> bool:
+    # A look at the kinds of all values at once is cheaper than one at each value.
+    return all(kind is not bool and issubclass(kind, Integral) for kind in set(map(type, values)))
+
+
+def _is_box(value: Any) -> bool:
+    return _are_whole([value]) and 0 <= value < _LIMIT
+
+
+CALLS: dict[str, Callable[..., ContentScore]] = {
+    "content-selection": content_selection,
+    "content-upper-bound": content_upper_bound,
+}

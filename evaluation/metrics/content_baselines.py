@@ -1,0 +1,337 @@
+"""Baselines for content selection: which of an image's boxes to name, without looking at the picture (WG15 section 4).
+
+Every baseline ranks the boxes of each image, and `BoxRanks.selections(k)` takes the first k (all, where there are
+fewer). The paper tries k = 1 to 15; F peaks at 3 to 4, where precision and recall cross, near the 2.89 different
+boxes that a description of its development set names on average; the combinations are shown at 3 and 4.
+
+    random    at random
+    size      larger boxes first
+    centre    boxes whose centre is nearer to the image's centre first (in the unit of the boxes)
+    unigram   boxes whose label is named more often in the training descriptions first
+    bigram    greedily the label that most often opens a training description, then the label that most often
+              follows the one before, until none of those left ever did; the boxes it does not reach share a rank
+    mean      two of these combined by the mean of their ranks (section 5.1)
+
+The paper does not say how ties are broken (two boxes of one label are always one): with `ties=None` the lower box
+number comes first, with a seed or a generator they are ordered at random.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from numbers import Integral
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.metrics.annotation_signatures import (
+    Seed,
+    generator_of,
+    seed_field,
+    signature,
+    whole_count,
+)
+from evaluation.metrics.content_kernels import walk_greedily
+from evaluation.metrics.errors import InvalidInput
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+SIDES = 4  # x, y, width, height
+# No coordinate is larger, so that areas and distances stay finite.
+_LARGEST = 1e100
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxRanks:
+    """The boxes of every image, ranked by a baseline.
+
+    Image i has the boxes starts[i] .. starts[i + 1]. `ranks` (boxes,) float64 from 1 on within each image;
+    boxes that the baseline does not select share the rank 0.5 ((N_box + 1) - N_s) + N_s, with N_s selected
+    ones, and are marked in `selects` (boxes,) bool. `places` (boxes,) int64 is the order of each image's
+    boxes from 0 on, ties broken.
+    """
+
+    ranks: Floats
+    selects: Flags
+    places: Ints
+    starts: Ints
+    signature: str
+
+    @property
+    def counts(self) -> Ints:
+        """(images,) int64: the boxes of each image."""
+        return np.diff(self.starts)
+
+    def selections(self, k: int) -> list[list[int]]:
+        """The first k boxes of every image that the baseline selects, best first, numbered within the image.
+
+        An image with fewer boxes gives those it has. Raises InvalidInput unless k is at least 1.
+        """
+        k = whole_count(k, "k")
+        begin = np.repeat(self.starts[:-1], self.counts)
+        ordered = np.argsort(begin + self.places)
+        ordered = ordered[(self.selects & (self.places < k))[ordered]]
+        taken = np.bincount(_image_of(self.starts)[ordered], minlength=self.starts.size - 1)
+        numbers = (ordered - begin[ordered]).tolist()
+        return [numbers[low:high] for low, high in pairwise(_starts(taken).tolist())]
+
+
+@dataclass(frozen=True, slots=True)
+class UnigramPrior:
+    """How often each label is named in the training `descriptions` (WG15 section 4.2)."""
+
+    counts: Mapping[str, int]
+    descriptions: int
+
+    @classmethod
+    def fit(cls, mentions: Iterable[Sequence[str]]) -> "UnigramPrior":
+        """From the labels that each training description names, in any order; every mention counts."""
+        mentions = _checked_mentions(mentions)
+        return cls(MappingProxyType(Counter(chain.from_iterable(mentions))), len(mentions))
+
+
+@dataclass(frozen=True, slots=True)
+class BigramPrior:
+    """How often a label opens a training description, and follows another one at once (WG15 section 4.2)."""
+
+    first: Mapping[str, int]
+    following: Mapping[tuple[str, str], int]
+    descriptions: int
+
+    @classmethod
+    def fit(cls, mentions: Iterable[Sequence[str]]) -> "BigramPrior":
+        """From the labels that each training description names, in the order of the words."""
+        mentions = _checked_mentions(mentions)
+        return cls(
+            MappingProxyType(Counter(labels[0] for labels in mentions if labels)),
+            MappingProxyType(Counter(chain.from_iterable(map(pairwise, mentions)))),
+            len(mentions),
+        )
+
+
+def mentions_of(
+    labels: Sequence[Sequence[str]], descriptions: Sequence[Sequence[Sequence[int]]]
+) -> list[list[str]]:
+    """The labels that each description names, for `UnigramPrior.fit` and `BigramPrior.fit`.
+
+    `labels` holds for every training image the label of each box, `descriptions` for every image and
+    description the numbers of the boxes it names, in the order of the words. Raises InvalidInput.
+    """
+    if len(labels) != len(descriptions):
+        raise InvalidInput(
+            f"descriptions has {len(descriptions)} images, expected {len(labels)} as in labels"
+        )
+    found = []
+    for image, (names, own) in enumerate(zip(labels, descriptions, strict=True)):
+        for position, boxes in enumerate(own):
+            if not isinstance(boxes, Sequence | np.ndarray):
+                raise InvalidInput(
+                    f"descriptions[{image}][{position}] is a {type(boxes).__name__}, "
+                    "expected a list of boxes in the order of the words"
+                )
+            if not all(isinstance(box, Integral) and 0 <= box < len(names) for box in boxes):
+                raise InvalidInput(
+                    f"descriptions[{image}][{position}] names a box that the image has not, "
+                    f"expected whole numbers from 0 to {len(names) - 1}"
+                )
+            found.append([names[box] for box in boxes])
+    return found
+
+
+def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
+    """Boxes in random order; `counts` is the number of boxes of each image (WG15 section 5)."""
+    generator = generator_of(seed, "seed")
+    sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 0):
+        raise InvalidInput("counts is no list of whole numbers from 0 on, expected the boxes of each image")
+    starts = _starts(sizes)
+    return _ranked(
+        generator.random(int(starts[-1])), starts, None, signature("content-random", seed=seed_field(seed))
+    )
+
+
+def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
+    """Larger boxes first; `boxes` holds (B, 4) numbers x, y, width, height for every image (WG15 section 4.1)."""
+    sides, starts = _flat_boxes(boxes)
+    return _ranked(-sides[:, 2] * sides[:, 3], starts, ties, signature("content-size", ties=seed_field(ties)))
+
+
+def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
+    """Boxes with the centre nearer to the image's first (WG15 section 4.1).
+
+    `boxes` as in `size_ranks`, `image_sizes` (images, 2) width and height in the same unit.
+    """
+    sides, starts = _flat_boxes(boxes)
+    sizes = _numbers(image_sizes, "image_sizes")
+    if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _LARGEST)):
+        raise InvalidInput(
+            f"image_sizes is no table of {starts.size - 1} rows, expected a width and a height above 0 for each image"
+        )
+    middle = np.repeat(sizes / 2, np.diff(starts), axis=0)
+    offset = sides[:, :2] + sides[:, 2:] / 2 - middle
+    return _ranked(
+        np.hypot(offset[:, 0], offset[:, 1]), starts, ties, signature("content-centre", ties=seed_field(ties))
+    )
+
+
+def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties: Seed = None) -> BoxRanks:
+    """Boxes with the label that training descriptions name more often first; unnamed ones last.
+
+    `labels` holds for every image the label of each box (WG15 section 4.2).
+    """
+    flat, starts = _flat_labels(labels)
+    count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
+    return _ranked(-count, starts, ties, signature("content-unigram", ties=seed_field(ties)))
+
+
+def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
+    """Boxes in the order of a greedy walk through the bigram prior (WG15 section 4.2).
+
+    `labels` as in `unigram_ranks`. The walk ends where no label that is left ever followed the one before
+    (or, at its start, ever opened a description): the boxes left are not selected.
+    """
+    flat, starts = _flat_labels(labels)
+    known = sorted({*prior.first, *chain.from_iterable(prior.following)})
+    number = {label: index for index, label in enumerate(known)}
+    codes = np.fromiter((number.get(label, -1) for label in flat), dtype=np.int64, count=len(flat))
+    first = np.fromiter((prior.first.get(label, 0) for label in known), dtype=np.int64, count=len(known))
+    pairs = sorted((number[before], number[after], n) for (before, after), n in prior.following.items())
+    table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
+    row_starts = _starts(np.bincount(table[:, 0], minlength=len(known)))
+    ranks: Floats = np.zeros(codes.size)
+    selects = np.zeros(codes.size, dtype=np.bool_)
+    tie_places = _places(np.zeros(codes.size), starts, ties)
+    walk_greedily(
+        codes,
+        starts,
+        tie_places,
+        first,
+        row_starts,
+        np.ascontiguousarray(table[:, 1]),
+        np.ascontiguousarray(table[:, 2]),
+        ranks,
+        selects,
+    )
+    image = _image_of(starts)
+    selected = np.bincount(image[selects], minlength=starts.size - 1)
+    shared = 0.5 * ((np.diff(starts) + 1) - selected) + selected
+    ranks[~selects] = shared[image[~selects]]
+    # The boxes that share a rank stand in the order in which ties are broken.
+    order = np.lexsort((tie_places, ranks, image))
+    return BoxRanks(
+        ranks, selects, _inverse(order, starts), starts, signature("content-bigram", ties=seed_field(ties))
+    )
+
+
+def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRanks:
+    """Two baselines combined: boxes by the mean of their two ranks, all of them selected (WG15 section 5.1).
+
+    Raises InvalidInput where the two rank different boxes.
+    """
+    if not np.array_equal(first.starts, second.starts):
+        raise InvalidInput("first and second rank the boxes of different images, expected the same images")
+    return _ranked(
+        (first.ranks + second.ranks) / 2,
+        first.starts,
+        ties,
+        signature("content-mean", of=(first.signature, second.signature), ties=seed_field(ties)),
+    )
+
+
+def _ranked(keys: Floats, starts: Ints, ties: Seed, made: str) -> BoxRanks:
+    """Every box selected, the smallest key first."""
+    places = _places(keys, starts, ties)
+    return BoxRanks(places.astype(np.float64) + 1, np.ones(keys.size, dtype=np.bool_), places, starts, made)
+
+
+def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
+    """(boxes,) int64: the place of each box within its image, by ascending key."""
+    if ties is None:
+        order = np.lexsort((keys, _image_of(starts)))
+    else:
+        order = np.lexsort((generator_of(ties, "ties").random(keys.size), keys, _image_of(starts)))
+    return _inverse(order, starts)
+
+
+def _inverse(order: Ints, starts: Ints) -> Ints:
+    """From the boxes in order, image by image, to the place of each box within its image."""
+    places = np.empty(order.size, dtype=np.int64)
+    places[order] = np.arange(order.size) - np.repeat(starts[:-1], np.diff(starts))
+    return places
+
+
+def _image_of(starts: Ints) -> Ints:
+    return np.repeat(np.arange(starts.size - 1), np.diff(starts))
+
+
+def _starts(counts: Ints) -> Ints:
+    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
+
+
+def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
+    """(all boxes, 4) float64, and where the boxes of each image begin."""
+    arrays = [_numbers(own, f"boxes[{image}]") for image, own in enumerate(boxes)]
+    arrays = [own.reshape(0, SIDES) if own.size == 0 else own for own in arrays]
+    for image, own in enumerate(arrays):
+        if own.ndim != 2 or own.shape[1] != SIDES:
+            raise InvalidInput(
+                f"boxes[{image}] has the shape {own.shape}, expected x, y, width and height of each box"
+            )
+    flat = np.concatenate([np.empty((0, SIDES)), *arrays])
+    starts = _starts(np.array([len(own) for own in arrays], dtype=np.int64))
+    is_wrong = ~(np.abs(flat) < _LARGEST).all(axis=1) | (flat[:, 2:] < 0).any(axis=1)
+    if is_wrong.any():
+        box = int(np.argmax(is_wrong))
+        image = int(_image_of(starts)[box])
+        raise InvalidInput(
+            f"boxes[{image}][{box - int(starts[image])}] is {flat[box].tolist()}, "
+            "expected finite numbers with width and height from 0 on"
+        )
+    return flat, starts
+
+
+def _numbers(values: ArrayLike, what: str) -> Floats:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"{what} holds something that is no number, expected a table of numbers"
+        ) from error
+
+
+def _flat_labels(labels: Sequence[Sequence[str]]) -> tuple[list[str], Ints]:
+    """All labels one after the other, and where those of each image begin."""
+    _check_labels(labels, "labels")
+    return list(chain.from_iterable(labels)), _starts(np.array(list(map(len, labels)), dtype=np.int64))
+
+
+def _checked_mentions(mentions: Iterable[Sequence[str]]) -> list[Sequence[str]]:
+    mentions = list(mentions)
+    _check_labels(mentions, "mentions")
+    return mentions
+
+
+def _check_labels(lists: Sequence[Any], what: str) -> None:
+    for index, labels in enumerate(lists):
+        if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+            raise InvalidInput(f"{what}[{index}] is a {type(labels).__name__}, expected a list of labels")
+    if not all(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(lists)))):
+        index = next(
+            i for i, labels in enumerate(lists) if not all(isinstance(label, str) for label in labels)
+        )
+        raise InvalidInput(f"{what}[{index}] holds something that is no text, expected labels")
+
+
+CALLS: dict[str, Callable[..., BoxRanks]] = {
+    "content-random": random_ranks,
+    "content-size": size_ranks,
+    "content-centre": centre_ranks,
+    "content-unigram": unigram_ranks,
+    "content-bigram": bigram_ranks,
+    "content-mean": mean_ranks,
+}

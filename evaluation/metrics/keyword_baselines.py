@@ -1,0 +1,295 @@
+"""Baselines for keywords: annotating an image from the text around it without looking at it (MC12 section 4).
+
+    tf         count of a term in the document / terms of the document                        (4.1)
+    tf-idf     tf * log(N / n_i), n_i of the N training documents hold the term               (4.2)
+    corpus     how often a keyword is gold in the training captions, or for the other images  (4.3)
+    title      the terms of the document's title                                              (4.4)
+    sentence   the terms of the sentence closest to the document                              (4.5)
+
+Documents are lists of terms: function words are gone and forms are one already (`keyword_forms.keyword_terms`). A
+`vocabulary` leaves other words out of the candidates, as the standard evaluation does. Terms of equal weight come in
+the order of the document; of the corpus, in the order of the alphabet (the paper does not say).
+
+What the paper leaves open. n_i = 0 has no idf: such a term is taken as if one document held it, log N, so that it
+stays a candidate, as in the paper's remark that idf favours very infrequent words. The closest sentence is that of
+KLSum (Haghighi, Vanderwende 2009), which the paper refers to: the smallest KL(P_D || P_S), where P_S needs mass on
+all words of the document; neither paper says how much. Here P_S(w) = (c_S(w) + a) / (|S| + a V) with V different words
+in the document and a = `smoothing`; the first of two equal sentences is taken.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.metrics.annotation_signatures import given_words, signature, whole_count
+from evaluation.metrics.errors import InvalidInput
+from evaluation.metrics.keywords import (
+    GUESSES,
+    Tags,
+    Vocabulary,
+    are_texts,
+    check_gold,
+    evaluation_fields,
+)
+from evaluation.signatures import Value
+
+Floats = NDArray[np.float64]
+Terms = Sequence[str]
+SMOOTHING = 0.01
+MOST_SMOOTHING = 1000.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeywordList:
+    """The keywords that a baseline gives every image, best first, ready for the measures of `keywords`.
+
+    `weights` holds what they were ranked by, (keywords,) float64 for each image: nan for the terms of a
+    title or a sentence, which keep their order. `chosen` is for each image the number of the sentence that
+    was taken, -1 where there is none to take, and empty for other baselines. `empty` images got no keyword;
+    `reason` says so.
+    """
+
+    annotations: tuple[tuple[str, ...], ...]
+    weights: tuple[Floats, ...]
+    chosen: tuple[int, ...]
+    empty: int
+    reason: str
+    signature: str
+
+
+def term_frequency(
+    documents: Sequence[Terms], *, keywords: int | None = GUESSES, vocabulary: Vocabulary = None
+) -> KeywordList:
+    """The most frequent terms of each document (MC12 section 4.1).
+
+    `documents` are lists of terms, `keywords` is the number taken of each (None: all). Raises InvalidInput.
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    found = []
+    for counts in _counted(documents, "documents"):
+        size = counts.total()
+        best = pick.known(counts).most_common(pick.keywords)
+        found.append([(term, count / size) for term, count in best])
+    return _list(found, signature("keyword-tf", **pick.fields))
+
+
+def tf_idf(
+    documents: Sequence[Terms],
+    *,
+    training: Iterable[Terms] | None = None,
+    keywords: int | None = GUESSES,
+    vocabulary: Vocabulary = None,
+) -> KeywordList:
+    """The terms of each document that are frequent in it and rare elsewhere (MC12 section 4.2).
+
+    `documents` are lists of terms; document frequencies are those of the `training` documents, or without
+    these of all documents but the one at hand (the paper's footnote 7). Raises InvalidInput, also where
+    there is no other document.
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    counted = _counted(documents, "documents")
+    if training is None:
+        others, own, corpus = counted, 1, None
+    else:
+        training = list(training)
+        others, own, corpus = _counted(training, "training"), 0, _given(training)
+    holders = Counter(chain.from_iterable(others))
+    total = len(others) - own
+    if total < 1:
+        raise InvalidInput(
+            "there is no other document, expected training documents or two documents at least"
+        )
+    found = []
+    for counts in counted:
+        size = counts.total()
+        weighed = [
+            (term, count / size * math.log(total / max(holders[term] - own, 1)))
+            for term, count in pick.known(counts).items()
+        ]
+        # The sort is stable: terms of one weight keep the order of the document.
+        weighed.sort(key=lambda entry: -entry[1])
+        found.append(weighed[: pick.keywords])
+    return _list(found, signature("keyword-tf-idf", **pick.fields, training=corpus))
+
+
+def corpus_frequency(
+    gold: Sequence[Tags],
+    *,
+    training: Iterable[Terms] | None = None,
+    keywords: int | None = GUESSES,
+    vocabulary: Vocabulary = None,
+) -> KeywordList:
+    """The keywords that are most often gold, the same ones for every image but for what is its own (MC12 section 4.3).
+
+    `gold` holds for every image how often each tag was given. Counted are the terms of the `training`
+    captions, or without these the tags of all images but the one at hand. Raises InvalidInput.
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    check_gold(gold)
+    total: Counter[str] = Counter()
+    if training is not None:
+        training = list(training)
+        for counts in _counted(training, "training"):
+            total.update(counts)
+        ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
+        same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
+        made = signature("keyword-corpus", **pick.fields, training=_given(training))
+        return _list([same] * len(gold), made)
+    for tags in gold:
+        total.update(tags)
+    ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
+    found = []
+    for tags in gold:
+        # Only an image's own tags lose by leaving it out: no more than their number moves up.
+        head = ranked if pick.keywords is None else ranked[: pick.keywords + len(tags)]
+        left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
+        left = sorted((entry for entry in left if entry[1] > 0), key=_by_count_and_name)
+        found.append([(tag, float(count)) for tag, count in left[: pick.keywords]])
+    return _list(found, signature("keyword-corpus", **pick.fields, training=None))
+
+
+def document_title(
+    titles: Sequence[Terms], *, keywords: int | None = None, vocabulary: Vocabulary = None
+) -> KeywordList:
+    """The terms of each title in their order, each once (MC12 section 4.4); all of them unless `keywords` is given.
+
+    `titles` are lists of terms. Raises InvalidInput.
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    _check_terms(titles, "titles")
+    return _list([pick.in_order(title) for title in titles], signature("keyword-title", **pick.fields))
+
+
+def sentence_extraction(
+    documents: Sequence[Sequence[Terms]],
+    *,
+    keywords: int | None = None,
+    vocabulary: Vocabulary = None,
+    smoothing: float = SMOOTHING,
+) -> KeywordList:
+    """The terms of the sentence with the smallest KL divergence from its document (MC12 section 4.5).
+
+    `documents` are lists of sentences, which are lists of terms; sentences without terms are never taken.
+    A `vocabulary` is applied before sentences are compared. `smoothing` is a, above 0 (see the module).
+    Raises InvalidInput.
+    """
+    pick = _Pick.of(keywords, vocabulary)
+    if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:
+        raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MOST_SMOOTHING:g}")
+    found, chosen = [], []
+    for position, document in enumerate(documents):
+        _check_terms(document, f"documents[{position}]")
+        sentences = [pick.filtered(sentence) for sentence in document]
+        best = _closest(sentences, float(smoothing))
+        chosen.append(best)
+        found.append(pick.in_order(sentences[best]) if best >= 0 else [])
+    made = signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
+    return _list(found, made, tuple(chosen))
+
+
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    """How many keywords are taken, and among which words."""
+
+    keywords: int | None
+    vocabulary: frozenset[str] | None
+    fields: Mapping[str, Value]
+
+    @classmethod
+    def of(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Pick":
+        count = None if keywords is None else whole_count(keywords, "keywords")
+        words = None if vocabulary is None else frozenset(vocabulary)
+        return cls(count, words, {"keywords": count, **evaluation_fields(words)})
+
+    def known(self, counts: Counter[str]) -> Counter[str]:
+        words = self.vocabulary
+        if words is None:
+            return counts
+        return Counter({term: count for term, count in counts.items() if term in words})
+
+    def filtered(self, terms: Terms) -> list[str]:
+        words = self.vocabulary
+        return [term for term in terms if words is None or term in words]
+
+    def in_order(self, terms: Terms) -> "_Weighed":
+        return [(term, math.nan) for term in dict.fromkeys(self.filtered(terms))][: self.keywords]
+
+
+_Weighed = list[tuple[str, float]]
+
+
+def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
+    return -entry[1], entry[0]
+
+
+def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
+    """The sentence with the smallest KL(P_D || P_S), or -1 where none has a term.
+
+    The entropy of P_D is the same for all of them. What is left, sum_w P_D(w) log P_S(w), is summed over the
+    sentence's words alone: every other word of the document has the same log P_S.
+    """
+    document = Counter(chain.from_iterable(sentences))
+    size, different = document.total(), len(document)
+    best, most = -1, -math.inf
+    for index, sentence in enumerate(sentences):
+        if not sentence:
+            continue
+        held = math.fsum(
+            document[term] / size * (math.log(count + smoothing) - math.log(smoothing))
+            for term, count in Counter(sentence).items()
+        )
+        likelihood = held - math.log(len(sentence) + smoothing * different)
+        if likelihood > most:
+            best, most = index, likelihood
+    return best
+
+
+def _list(found: Sequence[_Weighed], made: str, chosen: tuple[int, ...] = ()) -> KeywordList:
+    weights = []
+    for entries in found:
+        values = np.array([weight for _, weight in entries], dtype=np.float64)
+        values.flags.writeable = False
+        weights.append(values)
+    empty = sum(not entries for entries in found)
+    return KeywordList(
+        tuple(tuple(term for term, _ in entries) for entries in found),
+        tuple(weights),
+        chosen,
+        empty,
+        f"images without a keyword to take: {empty}" if empty else "",
+        made,
+    )
+
+
+def _given(documents: Sequence[Terms]) -> str:
+    return given_words([" ".join(document) for document in documents])
+
+
+def _counted(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
+    _check_terms(documents, what)
+    return [Counter(document) for document in documents]
+
+
+def _check_terms(documents: Sequence[Any], what: str) -> None:
+    for position, document in enumerate(documents):
+        if not isinstance(document, list | tuple):
+            raise InvalidInput(f"{what}[{position}] is a {type(document).__name__}, expected a list of terms")
+    if not are_texts(chain.from_iterable(documents)):
+        position = next(position for position, own in enumerate(documents) if not are_texts(own))
+        raise InvalidInput(f"{what}[{position}] holds something that is no text, expected terms")
+
+
+CALLS: dict[str, Callable[..., KeywordList]] = {
+    "keyword-tf": term_frequency,
+    "keyword-tf-idf": tf_idf,
+    "keyword-corpus": corpus_frequency,
+    "keyword-title": document_title,
+    "keyword-sentence": sentence_extraction,
+}

@@ -1,0 +1,375 @@
+"""How well keywords describe an image, held against the keywords that people chose (MC12 sections 5.2 and 6.2).
+
+R_j is the multiset of the tags that the annotators of image j gave, |a in R_j| how often it holds a. Over the images
+that have tags, with A_j the guesses of a system:
+
+    best = sum_j |a_j in R_j| / |R_j| / |I|                  one guess an image; the credit of several is shared
+    oot  = sum_j sum_(a in A_j) |a in R_j| / |R_j| / |I|     "out of ten": ten guesses, free of charge
+
+and the *mode* variants: over the images whose R_j has a single most frequent tag, the share where that tag is the
+first guess (best), or among the guesses (oot). They come from SemEval-2007 task 10 (McCarthy, Navigli 2007), whose
+conventions hold here: an image without guesses is not attempted, it counts in the recall (MC12's figure) with credit 0
+and is left out of the precision; guesses beyond the tenth are not read; a guess that is repeated is credited again
+(`duplicates="once"` drops repetitions first, which is what a set A_j means).
+
+Precision, recall and F1 of ten keywords (MC12 Table 2): precision and recall are means over images, F1 is the harmonic
+mean of those two means. Both follow from the table: its F1 is that of the printed P and R, and at ten guesses an image
+its ratio of P to R differs between systems, which pooled counts could not.
+
+Standard evaluation keeps, of guesses and of gold keywords, only those in a `vocabulary` (MC12: the words that occur at
+least five times in the training articles, `frequent_words`); include-infrequent keeps all (`vocabulary=None`). Guesses
+outside of it go before guesses are counted. An image that has no gold keyword left is undefined.
+
+Keywords match when they are equal: bring guesses and tags to one form first (`keyword_forms`).
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, repeat
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.metrics.annotation_signatures import given_words, signature, whole_count
+from evaluation.metrics.errors import InvalidInput, UnknownName
+from evaluation.signatures import Value
+
+Floats = NDArray[np.float64]
+Tags = Mapping[str, int]
+Vocabulary = Collection[str] | None
+
+GUESSES = 10
+CREDITED = "credited"
+ONCE = "once"
+DUPLICATES = (CREDITED, ONCE)
+
+NO_TAGS = "images without tags"
+NO_MODE = "images without a single most frequent tag"
+NO_GUESS = "images without guesses"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeywordScore:
+    """Precision and recall of one of the four measures of SemEval-2007 task 10.
+
+    `images` (images,) float64 is the credit of each image: nan where it is undefined (no tags; for a mode
+    no single most frequent tag), 0 where it is not attempted. `recall` is the mean over the `counted`
+    images that are defined, `precision` that over the `attempted` ones among them; nan where there is
+    none. `repeated` counts the attempted ones that guess a keyword twice. `reason` says why images are
+    undefined or not attempted, and is empty where all are fine.
+    """
+
+    precision: float
+    recall: float
+    images: Floats
+    counted: int
+    attempted: int
+    undefined: int
+    repeated: int
+    reason: str
+    signature: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeywordOverlap:
+    """Precision, recall and F1 of a number of keywords.
+
+    `image_precision`, `image_recall`, `image_f1` (images,) float64 are nan where undefined: all three for
+    an image without gold keywords, the precision where there is no guess. `precision` and `recall` are the
+    means of what is defined, `f1` is the harmonic mean of these two (MC12), and `mean_f1` the mean over
+    images. `counted`, `attempted`, `undefined`, `repeated`, `reason` as in `KeywordScore`; a repeated guess
+    counts once.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    mean_f1: float
+    image_precision: Floats
+    image_recall: Floats
+    image_f1: Floats
+    counted: int
+    attempted: int
+    undefined: int
+    repeated: int
+    reason: str
+    signature: str
+
+
+def keyword_best(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    *,
+    vocabulary: Vocabulary = None,
+    duplicates: str = CREDITED,
+) -> KeywordScore:
+    """Credit of the best keyword (MC12 section 6.2, "best normal").
+
+    `annotations` holds for every image the guesses of a system, best first; where it gives several, their
+    credits are summed and divided by their number. `gold` holds for every image how often each tag was
+    given. `vocabulary` makes it the standard evaluation, `duplicates` says what a repeated guess is worth
+    (see above). Raises InvalidInput, UnknownName.
+    """
+    task = _task(annotations, gold, vocabulary, duplicates)
+    credit = task.credits() / np.maximum([len(own) for own in task.guesses], 1)
+    made = signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
+    return _scored(task, credit, task.sizes > 0, NO_TAGS, made)
+
+
+def keyword_best_mode(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    *,
+    vocabulary: Vocabulary = None,
+    modes: Sequence[str | None] | None = None,
+) -> KeywordScore:
+    """Share of images where the first guess is the single most frequent tag (MC12 section 6.2, "best mode").
+
+    Arguments as in `keyword_best`. `modes` replaces the most frequent tag of each image by another rule's;
+    None where an image has none.
+    """
+    task = _task(annotations, gold, vocabulary)
+    wanted = _modes(task, modes)
+    hits = [bool(own) and own[0] == mode for own, mode in zip(task.guesses, wanted, strict=True)]
+    return _mode_score(
+        task, hits, wanted, signature("keyword-best-mode", **evaluation_fields(vocabulary, modes))
+    )
+
+
+def keyword_oot(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    *,
+    guesses: int = GUESSES,
+    vocabulary: Vocabulary = None,
+    duplicates: str = CREDITED,
+) -> KeywordScore:
+    """Credit of up to ten keywords, in any order (MC12 section 6.2, "oot normal").
+
+    Arguments as in `keyword_best`; `guesses` is the number that is read. An image that repeats a guess may
+    be credited more than 1, as by the task's own program.
+    """
+    guesses = whole_count(guesses, "guesses")
+    task = _task(annotations, gold, vocabulary, duplicates, guesses)
+    made = signature("keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates)
+    return _scored(task, task.credits(), task.sizes > 0, NO_TAGS, made)
+
+
+def keyword_oot_mode(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    *,
+    guesses: int = GUESSES,
+    vocabulary: Vocabulary = None,
+    modes: Sequence[str | None] | None = None,
+) -> KeywordScore:
+    """Share of images where the single most frequent tag is among the guesses (MC12 section 6.2, "oot mode").
+
+    Arguments as in `keyword_best_mode`; `guesses` is the number that is read.
+    """
+    guesses = whole_count(guesses, "guesses")
+    task = _task(annotations, gold, vocabulary, guesses=guesses)
+    wanted = _modes(task, modes)
+    hits = [mode in own for own, mode in zip(task.guesses, wanted, strict=True)]
+    made = signature("keyword-oot-mode", guesses=guesses, **evaluation_fields(vocabulary, modes))
+    return _mode_score(task, hits, wanted, made)
+
+
+def keyword_f1(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Collection[str]],
+    *,
+    guesses: int = GUESSES,
+    vocabulary: Vocabulary = None,
+) -> KeywordOverlap:
+    """Precision, recall and F1 of the first ten keywords against the gold ones (MC12 section 5.2).
+
+    `annotations` as in `keyword_best`, `gold` holds the gold keywords of every image (how often does not
+    matter), `guesses` is the number that is read. A system that gives fewer is held against those it
+    gives. Raises InvalidInput.
+    """
+    guesses = whole_count(guesses, "guesses")
+    counts = [own if isinstance(own, Mapping) else _tally(own, image) for image, own in enumerate(gold)]
+    task = _task(annotations, counts, vocabulary, ONCE, guesses)
+    given = np.array([len(own) for own in task.guesses], dtype=np.int64)
+    wanted = np.array([len(own) for own in task.gold], dtype=np.int64)
+    hits = np.array(
+        [sum(map(own.__contains__, said)) for own, said in zip(task.gold, task.guesses, strict=True)],
+        dtype=np.int64,
+    )
+    is_defined = wanted > 0
+    is_attempted = is_defined & (given > 0)
+    precision, recall, f1 = (np.full(wanted.size, np.nan) for _ in range(3))
+    np.divide(hits, given, out=precision, where=is_attempted)
+    np.divide(hits, wanted, out=recall, where=is_defined)
+    np.divide(2 * hits, given + wanted, out=f1, where=is_attempted)
+    mean_precision, mean_recall = _mean(precision[is_attempted]), _mean(recall[is_defined])
+    total = mean_precision + mean_recall
+    for images in (precision, recall, f1):
+        images.flags.writeable = False
+    return KeywordOverlap(
+        precision=mean_precision,
+        recall=mean_recall,
+        f1=2 * mean_precision * mean_recall / total if total else total,
+        mean_f1=_mean(f1[is_attempted]),
+        image_precision=precision,
+        image_recall=recall,
+        image_f1=f1,
+        counted=int(is_defined.sum()),
+        attempted=int(is_attempted.sum()),
+        undefined=int((~is_defined).sum()),
+        repeated=int((task.is_repeated & is_attempted).sum()),
+        reason=_reason({"images without gold keywords": ~is_defined, NO_GUESS: is_defined & ~is_attempted}),
+        signature=signature("keyword-f1", guesses=guesses, **evaluation_fields(vocabulary)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Task:
+    """Guesses and tags as they are compared: `sizes` (images,) is |R_j|, `is_repeated` marks repeated guesses."""
+
+    guesses: Sequence[Sequence[str]]
+    gold: Sequence[Tags]
+    sizes: NDArray[np.int64]
+    is_repeated: NDArray[np.bool_]
+
+    def credits(self) -> Floats:
+        """(images,) float64: sum over the guesses of |a in R_j| / |R_j|; 0 where there is no tag."""
+        hits = [sum(map(tags.get, own, repeat(0))) for own, tags in zip(self.guesses, self.gold, strict=True)]
+        return np.array(hits, dtype=np.float64) / np.maximum(self.sizes, 1)
+
+
+def _task(
+    annotations: Sequence[Sequence[str]],
+    gold: Sequence[Tags],
+    vocabulary: Vocabulary,
+    duplicates: str = CREDITED,
+    guesses: int | None = None,
+) -> _Task:
+    if duplicates not in DUPLICATES:
+        raise UnknownName("duplicates", duplicates, DUPLICATES)
+    _check_annotations(annotations)
+    check_gold(gold)
+    if len(annotations) != len(gold):
+        raise InvalidInput(f"annotations has {len(annotations)} images, expected {len(gold)} as in gold")
+    if vocabulary is not None:
+        known = frozenset(vocabulary)
+        annotations = [[word for word in own if word in known] for own in annotations]
+        gold = [{tag: count for tag, count in tags.items() if tag in known} for tags in gold]
+    if duplicates == ONCE:
+        distinct: list[Sequence[str]] = [list(dict.fromkeys(own)) for own in annotations]
+        read, looked_at = [own[:guesses] for own in distinct], annotations
+    else:
+        read = looked_at = [own[:guesses] for own in annotations]
+    return _Task(
+        read,
+        gold,
+        np.fromiter((sum(tags.values()) for tags in gold), dtype=np.int64, count=len(gold)),
+        np.array([len(set(own)) < len(own) for own in looked_at], dtype=np.bool_),
+    )
+
+
+def _modes(task: _Task, given: Sequence[str | None] | None) -> Sequence[str | None]:
+    """The single most frequent tag of every image, or None."""
+    if given is None:
+        return [_mode(tags) for tags in task.gold]
+    if len(given) != len(task.gold):
+        raise InvalidInput(f"modes has {len(given)} images, expected {len(task.gold)} as in gold")
+    return given
+
+
+def _mode(tags: Tags) -> str | None:
+    most = max(tags.values(), default=0)
+    found = [tag for tag, count in tags.items() if count == most]
+    return found[0] if len(found) == 1 else None
+
+
+def _mode_score(task: _Task, hits: Sequence[bool], wanted: Sequence[str | None], made: str) -> KeywordScore:
+    has_mode = np.array([mode is not None for mode in wanted], dtype=np.bool_)
+    return _scored(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, made)
+
+
+def _scored(
+    task: _Task, credit: Floats, is_defined: NDArray[np.bool_], why_not: str, made: str
+) -> KeywordScore:
+    has_guess = np.array([len(own) > 0 for own in task.guesses], dtype=np.bool_)
+    is_attempted = is_defined & has_guess
+    images = np.where(is_defined, credit, np.nan)
+    images.flags.writeable = False
+    return KeywordScore(
+        precision=_mean(images[is_attempted]),
+        recall=_mean(images[is_defined]),
+        images=images,
+        counted=int(is_defined.sum()),
+        attempted=int(is_attempted.sum()),
+        undefined=int((~is_defined).sum()),
+        repeated=int((task.is_repeated & is_attempted).sum()),
+        reason=_reason({why_not: ~is_defined, NO_GUESS: is_defined & ~has_guess}),
+        signature=made,
+    )
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if values.size else float("nan")
+
+
+def _reason(marks: Mapping[str, NDArray[np.bool_]]) -> str:
+    return "; ".join(f"{why}: {int(mark.sum())}" for why, mark in marks.items() if mark.any())
+
+
+def evaluation_fields(vocabulary: Vocabulary, modes: Sequence[str | None] | None = None) -> dict[str, Value]:
+    """The fields that say which evaluation it is, and what only the caller has."""
+    fields: dict[str, Value] = {"eval": "include-infrequent" if vocabulary is None else "standard"}
+    if vocabulary is not None:
+        fields["vocabulary"] = given_words(frozenset(vocabulary))
+    if modes is not None:
+        fields["modes"] = "given"
+    return fields
+
+
+def _tally(keywords: Collection[str], image: int) -> Tags:
+    if isinstance(keywords, str | bytes) or not isinstance(keywords, Collection):
+        raise InvalidInput(f"gold[{image}] is a {type(keywords).__name__}, expected the keywords of an image")
+    return dict.fromkeys(keywords, 1)
+
+
+def _check_annotations(annotations: Sequence[Any]) -> None:
+    for image, own in enumerate(annotations):
+        if not isinstance(own, list | tuple):
+            raise InvalidInput(f"annotations[{image}] is a {type(own).__name__}, expected a list of keywords")
+    if not are_texts(chain.from_iterable(annotations)):
+        image = next(image for image, own in enumerate(annotations) if not are_texts(own))
+        raise InvalidInput(f"annotations[{image}] holds something that is no text, expected keywords")
+
+
+def check_gold(gold: Sequence[Any]) -> None:
+    for image, tags in enumerate(gold):
+        if not isinstance(tags, Mapping):
+            raise InvalidInput(f"gold[{image}] is a {type(tags).__name__}, expected the count of each tag")
+    tagsare_texts = are_texts(chain.from_iterable(gold))
+    if not tagsare_texts or not _are_counts(chain.from_iterable(tags.values() for tags in gold)):
+        image = next(
+            image for image, tags in enumerate(gold) if not (are_texts(tags) and _are_counts(tags.values()))
+        )
+        raise InvalidInput(f"gold[{image}] is {gold[image]!r}, expected texts with whole counts from 1 on")
+
+
+def are_texts(values: Any) -> bool:
+    # A look at the kinds of all values at once is cheaper than one at each value.
+    return all(issubclass(kind, str) for kind in set(map(type, values)))
+
+
+def _are_counts(values: Any) -> bool:
+    distinct = set(values)
+    return all(isinstance(value, Integral) and int(value) >= 1 for value in distinct)
+
+
+CALLS: dict[str, Callable[..., KeywordScore | KeywordOverlap]] = {
+    "keyword-best": keyword_best,
+    "keyword-best-mode": keyword_best_mode,
+    "keyword-oot": keyword_oot,
+    "keyword-oot-mode": keyword_oot_mode,
+    "keyword-f1": keyword_f1,
+}
