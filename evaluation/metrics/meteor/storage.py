@@ -36,7 +36,7 @@ def _path(digest: str) -> Path:
 def load(digest: str) -> Arrays | None:
     """The arrays stored for a source, or None where there are none or the file is damaged."""
     try:
-        with np.load(_path(digest), allow_pickle=False) as stored:
+        with _path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
     except (OSError, ValueError, EOFError, BadZipFile):
         return None

@@ -4,7 +4,7 @@ They are data of others and no part of Quorum: function words, abbreviations and
 official program's jar, which is a zip file, paraphrases in a compressed text beside it. The package
 pycocoevalcap 1.2 carries both (requirements-meteor.txt), a user may also point to a copy:
 
-`QUORUM_METEOR_DATA`   a folder, a jar or pycocoevalcap's wheel
+`QUORUM_METEOR_DATA`   a folder, a jar or pycocoevalcap's wheel; `none` for no tables at all
 `QUORUM_METEOR_CACHE`  where the read tables are kept (see `storage`)
 """
 
@@ -100,6 +100,8 @@ def find_tables() -> Tables:
 def _source(given: str) -> _Source | None:
     if not given:
         return _installed()
+    if given == NOTHING.digest:
+        return None
     path = Path(given).expanduser()
     if path.is_dir():
         return _folder(path)
