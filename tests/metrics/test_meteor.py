@@ -109,11 +109,13 @@ def test_the_coco_systems_score_as_in_the_coco_evaluation(shared: Path, system: 
     folder = shared / "data/coco-captions"
     references: dict[str, list[str]] = {}
     for row in read_json(folder / "captions_karpathy_test4.json")["annotations"]:
-        # The evaluation's tokenizer reads all captions as one text: here it parts the full stop from the letter,
-        # as the next caption goes on. Of 25,010 references it is the only one, and METEOR notices.
-        caption = row["caption"].replace("new Nintendo Wii U.", "new Nintendo Wii U")
-        references.setdefault(str(row["image_id"]), []).append(caption)
-    captions = {str(row["image_id"]): row["caption"] for row in read_json(folder / f"{system}_results.json")}
+        references.setdefault(str(row["image_id"]), []).append(row["caption"])
+    # The evaluation's tokenizer reads all captions as one text, and parts the full stop of one candidate from its
+    # last letter because of the caption that comes next. METEOR alone notices.
+    captions = {
+        str(row["image_id"]): row["caption"].replace("new Nintendo Wii U.", "new Nintendo Wii U")
+        for row in read_json(folder / f"{system}_results.json")
+    }
     found = meteor([captions[image] for image in references], list(references.values()))
     expected = read_json(folder / "expected_scores.json")["systems"][system]
     assert found.corpus == pytest.approx(expected["corpus"]["meteor"], rel=0, abs=1e-12)

@@ -249,7 +249,7 @@ def test_a_file_that_is_no_zip_file_is_refused(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / name).write_bytes(b"PK and no more")
-    with pytest.raises(InvalidFile, match=f"{name} is no whole zip file, expected meteor-1.5.jar"):
+    with pytest.raises(InvalidFile, match=f"{name} cannot be read as a zip file, expected meteor-1.5.jar"):
         found_at(tmp_path / name, monkeypatch)
 
 
@@ -258,11 +258,3 @@ def test_a_wheel_of_something_else_is_refused(monkeypatch: pytest.MonkeyPatch, t
         wheel.writestr("other/__init__.py", "")
     with pytest.raises(InvalidFile, match=r"other-1.0.*no item named 'pycocoevalcap/meteor/meteor-1.5.jar'"):
         found_at(tmp_path / "other-1.0-py3-none-any.whl", monkeypatch)
-
-
-def test_a_program_that_may_not_be_read_is_named(program: Maker, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = program()
-    (place / "meteor-1.5.jar").unlink()
-    (place / "meteor-1.5.jar").symlink_to(place / "gone")
-    with pytest.raises(InvalidFile, match=r"found no meteor-1.5.jar in the folder"):
-        found_at(place, monkeypatch)

@@ -166,14 +166,14 @@ def _members(source: _Source) -> dict[str, bytes]:
             if VERSION_CONSTANT not in jar.read(VERSION_CLASS):
                 raise InvalidFile(f"{source.jar} is another version of METEOR, expected version 1.5")
             return {name: jar.read(name) for name in MEMBERS}
-    except (BadZipFile, zlib.error, EOFError):
-        raise InvalidFile(f"{source.archive or source.jar} is no whole zip file, expected {JAR}") from None
     except KeyError as missing:
         raise InvalidFile(
             f"{source.archive or source.jar}: {missing.args[0]}; expected the program METEOR 1.5"
         ) from None
-    except OSError as error:
-        raise InvalidFile(f"{source.jar} cannot be read ({error.strerror}), expected {JAR}") from None
+    except (BadZipFile, zlib.error, EOFError, OSError):
+        raise InvalidFile(
+            f"{source.archive or source.jar} cannot be read as a zip file, expected {JAR}"
+        ) from None
 
 
 def _tail(source: _Source) -> bytes:
