@@ -12,24 +12,25 @@ values is needed but for the ratio level.
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from evaluation.statistics.errors import BadValue, DuplicateJudgment
-from evaluation.statistics.patterns import Patterns, patterns_of_matrix, patterns_of_rows
+from evaluation.statistics.agreement_result import AgreementResult, interval_of
+from evaluation.statistics.patterns import Patterns, patterns_of
+from evaluation.statistics.rater_resampling import RaterAlpha, bootstrap_raters
+from evaluation.statistics.ratings import Data, exact_positions, ratings_of, ratings_of_judgments
 from evaluation.statistics.resampling import (
     CONFIDENCE,
+    OVER,
     RESAMPLES,
     Seed,
     bootstrap,
     check_confidence,
     generator_of,
-    percentile_interval,
 )
-from evaluation.statistics.tables import Floats, encode, one_of, same_length
+from evaluation.statistics.signed import signed
+from evaluation.statistics.tables import Floats, one_of
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
@@ -41,59 +42,35 @@ NO_VARIATION = "every judgment that can be compared has the same value"
 NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
 
 
-@dataclass(frozen=True, slots=True)
-class AgreementResult:
-    """An agreement figure, its percentile bootstrap interval over units, and how it was made.
-
-    `units`, `raters` and `judgments` count what was given; `pairable` the units with two judgments or
-    more, which alone enter the figure and the resamples. `undefined_resamples` were left out of the
-    interval (for instance resamples without any variation). `reason` says why `value` is nan, and is
-    empty otherwise; `note` warns of a value that is defined but should not be trusted. `seed` is None
-    where a running random stream was handed in.
-    """
-
-    statistic: str
-    value: float
-    low: float
-    high: float
-    confidence: float
-    units: int
-    pairable: int
-    raters: int
-    judgments: int
-    level: str
-    resamples: int
-    undefined_resamples: int
-    seed: int | None
-    reason: str
-    note: str = ""
-
-
-def krippendorff_alpha(reliability_data: ArrayLike, level: str = "nominal") -> float:
+def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
     """Krippendorff's alpha of a (raters, units) array in which nan (or None) is a missing judgment.
 
     `level` is nominal, ordinal, interval or ratio. nan where alpha is undefined; `alpha_interval` says
-    why. Raises BadShape, BadValue, BadOption.
+    why. `Ratings`, one judgment a row, are taken too. Raises BadShape, BadValue, BadOption.
     """
     one_of(level, LEVELS, "level")
-    patterns = patterns_of_matrix(reliability_data, numeric=level != "nominal")
-    return _point(patterns, level)
+    return _point(patterns_of(reliability_data, numeric=level != "nominal").comparable(), level)
 
 
+@signed("krippendorff-alpha", input="table")
 def alpha_interval(
-    reliability_data: ArrayLike,
+    reliability_data: Data,
     level: str = "nominal",
     *,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    over: str = "units",
 ) -> AgreementResult:
-    """`krippendorff_alpha` with a bootstrap interval over units and the reason where it is undefined."""
+    """`krippendorff_alpha` with a bootstrap interval and the reason where it is undefined.
+
+    `over` says what is drawn anew: units (the raters are these), raters (the units are these), or both.
+    """
     one_of(level, LEVELS, "level")
-    patterns = patterns_of_matrix(reliability_data, numeric=level != "nominal")
-    return _result(patterns, level, confidence, resamples, seed)
+    return _result(reliability_data, level, confidence, resamples, seed, over)
 
 
+@signed("krippendorff-alpha", input="rows")
 def alpha_of_judgments(
     units: Iterable[Any],
     workers: Iterable[Any],
@@ -103,6 +80,7 @@ def alpha_of_judgments(
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
+    over: str = "units",
 ) -> AgreementResult:
     """Alpha of one judgment a row: three (N,) columns, no table of workers by units in between.
 
@@ -110,61 +88,45 @@ def alpha_of_judgments(
     Raises DuplicateJudgment where a worker judged a unit twice, BadShape, BadValue, BadOption.
     """
     one_of(level, LEVELS, "level")
-    unit_names, unit_codes = encode(units, "units")
-    worker_names, worker_codes = encode(workers, "workers")
-    labels, codes = encode(values, "values")
-    same_length(units=unit_codes, workers=worker_codes, values=codes)
-    _refuse_duplicates(unit_names, unit_codes, worker_names, worker_codes)
-    if level != "nominal" and labels.dtype.kind not in "biuf" and len(labels):
-        raise BadValue(f"values hold {labels[0]!r}, expected numbers at the {level} level")
-    patterns = patterns_of_rows(unit_codes, codes, labels, raters=len(worker_names))
-    return _result(patterns, level, confidence, resamples, seed)
-
-
-def _refuse_duplicates(
-    unit_names: NDArray[Any],
-    unit_codes: NDArray[np.int64],
-    worker_names: NDArray[Any],
-    worker_codes: NDArray[np.int64],
-) -> None:
-    keys = np.sort(unit_codes * max(len(worker_names), 1) + worker_codes)
-    repeated = np.flatnonzero(keys[1:] == keys[:-1])
-    if repeated.size:
-        unit, worker = divmod(int(keys[repeated[0]]), len(worker_names))
-        raise DuplicateJudgment(
-            f"worker {worker_names[worker]} judged unit {unit_names[unit]} more than once, "
-            "expected one judgment per worker and unit"
-        )
+    return _result(ratings_of_judgments(units, workers, values), level, confidence, resamples, seed, over)
 
 
 def _point(patterns: Patterns, level: str) -> float:
+    """Alpha of patterns of units that can be compared."""
     if not len(patterns.frequency):
         return math.nan
     return float(_Alpha(patterns, level)(patterns.frequency[np.newaxis].astype(np.float64))[0])
 
 
-def _result(patterns: Patterns, level: str, confidence: float, resamples: int, seed: Seed) -> AgreementResult:
+def _result(
+    data: Data, level: str, confidence: float, resamples: int, seed: Seed, over: str
+) -> AgreementResult:
     check_confidence(confidence)
+    one_of(over, OVER, "over")
     generator, reported = generator_of(seed)
-    value = low = high = math.nan
-    undefined = 0
-    reason = ""
-    if not len(patterns.frequency):
-        reason = NO_PAIRS
-    else:
-        statistic = _Alpha(patterns, level)
-        value = float(statistic(patterns.frequency[np.newaxis].astype(np.float64))[0])
-        if math.isnan(value):
-            reason = NO_VARIATION
-        else:
-            draws = bootstrap(
-                statistic,
-                patterns.frequency,
+    patterns = patterns_of(data, numeric=level != "nominal").comparable()
+    value = _point(patterns, level)
+
+    def draws() -> Floats:
+        if over != "units":
+            return bootstrap_raters(
+                lambda ratings: RaterAlpha(ratings, level),
+                ratings_of(data).judged_at_least(2),
+                over=over,
                 resamples=resamples,
                 generator=generator,
-                width=statistic.width,
             )
-            low, high, undefined = percentile_interval(draws, confidence)
+        statistic = _Alpha(patterns, level)
+        return bootstrap(
+            statistic,
+            patterns.frequency,
+            resamples=resamples,
+            generator=generator,
+            width=statistic.width,
+        )
+
+    low, high, undefined = interval_of(value, draws, confidence)
+    reason = "" if not math.isnan(value) else NO_VARIATION if len(patterns.frequency) else NO_PAIRS
     return AgreementResult(
         statistic="krippendorff-alpha",
         value=value,
@@ -180,12 +142,9 @@ def _result(patterns: Patterns, level: str, confidence: float, resamples: int, s
         undefined_resamples=undefined,
         seed=reported,
         reason=reason,
-        note=NEGATIVE_RATIO if level == "ratio" and _any_negative(patterns) else "",
+        note=NEGATIVE_RATIO if level == "ratio" and (patterns.labels < 0).any() else "",
+        over=over,
     )
-
-
-def _any_negative(patterns: Patterns) -> bool:
-    return bool(len(patterns.labels)) and float(patterns.labels[0]) < 0
 
 
 class _Alpha:
@@ -198,7 +157,7 @@ class _Alpha:
         # Numbers made per resample: the values' totals, and mid-ranks per pattern at the ordinal level.
         self.width = max(patterns.counts.shape)
         if level == "interval" or level == "ratio":
-            self._values = patterns.labels.astype(np.float64)
+            self._values = exact_positions(patterns.labels)
         if level == "nominal":
             squares = np.asarray(patterns.counts.power(2).sum(axis=1))
             self._observed = (self._size**2 - squares) / (self._size - 1)

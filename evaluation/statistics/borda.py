@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.statistics.errors import BadShape, BadValue
+from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, encode
 
 
@@ -31,6 +32,7 @@ class BordaResult:
     rank: NDArray[np.int64]
     tied: NDArray[np.bool_]
     rankings: int
+    signature: str = ""
 
     def ranking(self) -> list[Any]:
         """The items, best first."""
@@ -38,6 +40,7 @@ class BordaResult:
         return [names[place] for place in self.order.tolist()]
 
 
+@signed("borda", input="lists")
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     """Join rankings, each a sequence of all the items from best to worst.
 
@@ -47,20 +50,26 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     if not lists:
         raise BadShape("there are no rankings, expected one or more")
     names, codes = encode([item for ranking in lists for item in ranking], "rankings")
+    lengths = np.array([len(ranking) for ranking in lists])
+    row = np.repeat(np.arange(len(lists)), lengths)
+    keys = np.sort(row * len(names) + codes)
+    twice = keys[:-1][keys[1:] == keys[:-1]]
+    if twice.size:
+        place, item = divmod(int(twice[0]), len(names))
+        raise BadValue(f"ranking {place} has {names.tolist()[item]!r} twice, expected every item once")
+    short = np.flatnonzero(lengths != len(names))
+    if short.size:
+        raise BadShape(
+            f"ranking {short[0]} has {lengths[short[0]]} items of {len(names)}, expected all of them"
+        )
+    if not len(names):
+        raise BadShape("the rankings are empty, expected one item or more")
     ranks = np.empty((len(lists), len(names)), dtype=np.int64)
-    start = 0
-    for place, ranking in enumerate(lists):
-        here = codes[start : start + len(ranking)]
-        start += len(ranking)
-        if len(np.unique(here)) != len(here):
-            counted = np.bincount(here, minlength=len(names))
-            raise BadValue(f"ranking {place} has {names[counted.argmax()]!r} twice, expected every item once")
-        if len(here) != len(names):
-            raise BadShape(f"ranking {place} has {len(here)} items of {len(names)}, expected all of them")
-        ranks[place, here] = np.arange(len(here))
+    ranks[row, codes] = np.tile(np.arange(len(names)), len(lists))
     return _join(names, ranks)
 
 
+@signed("borda", input="ranks")
 def borda_of_ranks(ranks: ArrayLike) -> BordaResult:
     """Join (rankings, items) ranks, each row a permutation of 0..N-1; items are named by position."""
     table = np.asarray(ranks)

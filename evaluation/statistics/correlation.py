@@ -1,19 +1,26 @@
 """Correlations between metrics, people and rankings of systems (PROTOCOLS 5), with bootstrap intervals.
 
-Pearson's r, Spearman's rho and Kendall's tau-b and tau-c. Values and p are scipy's; the intervals
-resample the observations.
+Pearson's r, Spearman's rho and Kendall's tau-b and tau-c of two vectors; the intervals resample the
+observations. Where observations belong to items and systems: `grouped_correlation`; to tell two metrics'
+correlations apart: `paired_correlation_test`.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import betainc, ndtr
 
-from evaluation.statistics.errors import BadValue
+from evaluation.statistics.coefficients import (
+    COEFFICIENTS,
+    group_coefficients,
+    kendall_codes,
+    kendall_groups,
+    taus,
+)
+from evaluation.statistics.correlation_patterns import Patterns
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
@@ -23,12 +30,12 @@ from evaluation.statistics.resampling import (
     generator_of,
     percentile_interval,
 )
-from evaluation.statistics.tables import Floats, encode, finite_vector, float_vector, one_of, same_length
+from evaluation.statistics.score_vectors import gappy_vector, score_vector
+from evaluation.statistics.signed import signed
+from evaluation.statistics.tables import Floats, one_of, same_length
 
-COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
-
-# Kendall's resamples count agreeing pairs against up to this many levels of the coarser variable.
-_LEVELS = 64
+# Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
+_EXACT = 33
 
 TOO_FEW = "there are fewer than two observations"
 CONSTANT = "{} has the same value throughout"
@@ -54,12 +61,14 @@ class CorrelationResult:
     undefined_resamples: int
     seed: int | None
     reason: str
+    signature: str = ""
 
 
+@signed("correlation")
 def correlation(
     first: ArrayLike,
     second: ArrayLike,
-    coefficient: str,
+    coefficient: str = "pearson",
     *,
     missing: str = "refuse",
     confidence: float = CONFIDENCE,
@@ -69,7 +78,9 @@ def correlation(
     """A coefficient of COEFFICIENTS between two (N,) vectors.
 
     nan is a missing value: `missing` refuses it or leaves the observation out ("leave-out").
-    `resamples` 0 gives no interval. Raises BadShape, BadValue, BadOption.
+    `resamples` 0 gives no interval. p of Pearson and Spearman: (1 - r^2)^(n/2 - 2) as density (Student
+    1908); of Kendall: exact without ties for n <= 33, else normal with Kendall's (1970) variance for ties.
+    Raises BadShape, BadValue, BadOption.
     """
     one_of(coefficient, COEFFICIENTS, "coefficient")
     check_confidence(confidence)
@@ -79,10 +90,20 @@ def correlation(
     undefined = 0
     reason = _undefined(x, y)
     if not reason:
-        value, p = _point(x, y, coefficient)
+        if coefficient.startswith("kendall"):
+            value, p = _kendall(x, y, coefficient)
+        else:
+            value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
+            p = _linear_p(value, len(x))
         if resamples:
-            statistic, frequency, width = _resampled(x, y, coefficient)
-            draws = bootstrap(statistic, frequency, resamples=resamples, generator=generator, width=width)
+            patterns = Patterns(x, y, coefficient)
+            draws = bootstrap(
+                patterns,
+                patterns.frequency,
+                resamples=resamples,
+                generator=generator,
+                width=len(patterns.frequency),
+            )
             low, high, undefined = percentile_interval(draws, confidence)
     return CorrelationResult(
         coefficient=coefficient,
@@ -121,17 +142,22 @@ def kendall_tau_c(first: ArrayLike, second: ArrayLike) -> float:
 
 
 def _prepare(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, int]:
+    x, y, given = paired_observations(first, second, missing)
+    return x[given], y[given], int((~given).sum())
+
+
+def paired_observations(
+    first: ArrayLike, second: ArrayLike, missing: str
+) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Two (N,) vectors and which of their observations have both values. Raises BadShape, BadValue."""
     one_of(missing, ("refuse", "leave-out"), "missing")
     if missing == "refuse":
-        x, y = finite_vector(first, "first"), finite_vector(second, "second")
+        x, y = score_vector(first, "first"), score_vector(second, "second")
         same_length(first=x, second=y)
-        return x, y, 0
-    x, y = float_vector(first, "first"), float_vector(second, "second")
+        return x, y, np.ones(len(x), dtype=np.bool_)
+    x, y = gappy_vector(first, "first"), gappy_vector(second, "second")
     same_length(first=x, second=y)
-    given = ~(np.isnan(x) | np.isnan(y))
-    if np.isinf(x[given]).any() or np.isinf(y[given]).any():
-        raise BadValue("an observation is infinite, expected finite numbers, or nan for a missing one")
-    return x[given], y[given], int((~given).sum())
+    return x, y, ~(np.isnan(x) | np.isnan(y))
 
 
 def _undefined(x: Floats, y: Floats) -> str:
@@ -144,112 +170,30 @@ def _undefined(x: Floats, y: Floats) -> str:
     return ""
 
 
-def _point(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
-    if coefficient.startswith("kendall"):
-        tau = scipy.stats.kendalltau(x, y, variant=_variant(coefficient))
-        return float(tau.statistic), float(tau.pvalue)
-    if coefficient == "spearman" and len(x) > 2:
-        rho = scipy.stats.spearmanr(x, y)
-        return float(rho.statistic), float(rho.pvalue)
-    # Two observations always lie on a line, whether by value or by rank; p is 1 then.
-    r = scipy.stats.pearsonr(_scaled(x, x.mean()), _scaled(y, y.mean()))
-    return float(r.statistic), float(r.pvalue)
+def _linear_p(r: float, n: int) -> float:
+    """Two-sided p of Pearson's r (and, nearly, of Spearman's) when nothing correlates: r is beta then."""
+    # Two observations always lie on a line, whether by value or by rank.
+    return float(2 * betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 
-def _variant(coefficient: str) -> Literal["b", "c"]:
-    return "b" if coefficient == "kendall-tau-b" else "c"
-
-
-def _scaled(x: Floats, mean: float) -> Floats:
-    """Shifted by the mean and scaled to at most 1: Pearson's r ignores both, rounding does not."""
-    centred = x - mean
-    return centred / np.abs(centred).max()
-
-
-_Statistic = Callable[[Floats], Floats]
-
-
-def _resampled(x: Floats, y: Floats, coefficient: str) -> tuple[_Statistic, NDArray[np.int64], int]:
-    """The coefficient as a function of how often each distinct observation was drawn."""
-    x_levels, x_codes = encode(x, "first")
-    y_levels, y_codes = encode(y, "second")
-    keys, frequency = np.unique(x_codes * len(y_levels) + y_codes, return_counts=True)
-    rows, columns = np.divmod(keys, len(y_levels))
-    frequency = frequency.astype(np.int64)
-    if coefficient == "pearson":
-        left, right = _scaled(x_levels, x.mean())[rows], _scaled(y_levels, y.mean())[columns]
-        return lambda weights: _weighted_pearson(weights, left, right), frequency, len(keys)
-    if coefficient == "spearman":
-        return (
-            lambda weights: _row_by_row(weights, lambda row: _weighted_spearman(row, rows, columns)),
-            frequency,
-            len(keys),
-        )
-    if min(len(x_levels), len(y_levels)) <= _LEVELS:
-        if len(x_levels) < len(y_levels):
-            rows, columns = columns, rows
-        kendall = _KendallCounts(rows, columns, coefficient)
-        return lambda weights: _row_by_row(weights, kendall), frequency, len(keys)
-    variant = _variant(coefficient)
-
-    def resample(row: Floats) -> float:
-        drawn = np.repeat(np.arange(len(keys)), row.astype(np.int64))
-        return float(scipy.stats.kendalltau(rows[drawn], columns[drawn], variant=variant).statistic)
-
-    return lambda weights: _row_by_row(weights, resample), frequency, len(keys)
-
-
-def _row_by_row(weights: Floats, statistic: Callable[[Floats], float]) -> Floats:
-    return np.array([statistic(row) for row in weights], dtype=np.float64)
-
-
-def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
-    n = weights.sum(axis=1)
-    sum_x, sum_y = weights @ x, weights @ y
-    squares_x, squares_y = weights @ x**2, weights @ y**2
-    spread_x = n * squares_x - sum_x**2
-    spread_y = n * squares_y - sum_y**2
-    shared = n * (weights @ (x * y)) - sum_x * sum_y
-    # What is left of equal values after rounding is no variation.
-    varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
-    result = np.full(len(weights), np.nan)
-    np.divide(shared, np.sqrt(np.where(varied, spread_x * spread_y, 1.0)), out=result, where=varied)
-    return np.clip(result, -1, 1)
-
-
-def _weighted_spearman(weights: Floats, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> float:
-    ranks = []
-    for codes in (rows, columns):
-        totals = np.bincount(codes, weights=weights)
-        ranks.append((np.cumsum(totals) - totals / 2 - weights.sum() / 2)[codes])
-    x, y = ranks
-    spread = float(weights @ x**2) * float(weights @ y**2)
-    return float(weights @ (x * y)) / math.sqrt(spread) if spread > 0 else math.nan
-
-
-class _KendallCounts:
-    """Tau from counts: agreeing minus disagreeing pairs, summed along the finer variable.
-
-    `fine` and `coarse` are (P,) codes of the distinct observations, sorted by neither in particular.
-    """
-
-    def __init__(self, fine: NDArray[np.int64], coarse: NDArray[np.int64], coefficient: str) -> None:
-        self._levels = int(coarse.max()) + 1
-        self._groups = int(fine.max()) + 1
-        self._cells = fine * self._levels + coarse
-        self._stuart = coefficient == "kendall-tau-c"
-
-    def __call__(self, weights: Floats) -> float:
-        size = self._groups * self._levels
-        table = np.bincount(self._cells, weights=weights, minlength=size).reshape(self._groups, self._levels)
-        groups, levels = table.sum(axis=1), table.sum(axis=0)
-        n = weights.sum()
-        earlier = np.cumsum(table, axis=0) - table
-        below = np.cumsum(earlier, axis=1) - earlier
-        above = earlier.sum(axis=1, keepdims=True) - below - earlier
-        balance = float((table * (below - above)).sum())
-        if self._stuart:
-            smaller = min(int((groups > 0).sum()), int((levels > 0).sum()))
-            return 2 * balance * smaller / (n**2 * (smaller - 1)) if smaller > 1 else math.nan
-        untied = float((n**2 - (groups**2).sum()) * (n**2 - (levels**2).sum()))
-        return 2 * balance / math.sqrt(untied) if untied > 0 else math.nan
+def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
+    """Tau and its two-sided p, which tau-b and tau-c share: p is about their common numerator."""
+    n = len(x)
+    ends = np.array([0, n])
+    rows, columns, levels = kendall_codes(x, y, ends)
+    sums = kendall_groups(rows, columns, np.ones(n), ends, levels)
+    value, balance = float(taus(sums, coefficient)[0]), float(sums[0, 0])
+    x_sizes, y_sizes = (np.bincount(codes).astype(np.float64) for codes in (rows, columns))
+    pairs = n * (n - 1) / 2
+    if len(x_sizes) == n == len(y_sizes) and (n <= _EXACT or pairs - abs(balance) <= 2):
+        return value, float(scipy.stats.kendalltau(x, y, method="exact").pvalue)
+    tied, once, twice = [], [], []
+    for sizes in (x_sizes, y_sizes):
+        tied.append(float((sizes * (sizes - 1)).sum()))
+        once.append(float((sizes * (sizes - 1) * (2 * sizes + 5)).sum()))
+        twice.append(float((sizes * (sizes - 1) * (sizes - 2)).sum()))
+    ordered = n * (n - 1.0)
+    variance = (ordered * (2 * n + 5) - sum(once)) / 18 + tied[0] * tied[1] / (2 * ordered)
+    # Two observations that differ in both variables have no ties, so there are three or more here.
+    variance += twice[0] * twice[1] / (9 * ordered * (n - 2))
+    return value, float(2 * ndtr(-abs(balance) / math.sqrt(variance)))

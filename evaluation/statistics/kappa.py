@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from evaluation.statistics.alpha import AgreementResult
+from evaluation.statistics.agreement_result import AgreementResult, interval_of
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.patterns import count_rows
 from evaluation.statistics.resampling import (
@@ -22,8 +22,8 @@ from evaluation.statistics.resampling import (
     bootstrap,
     check_confidence,
     generator_of,
-    percentile_interval,
 )
+from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Codes, Floats, encode, encode_with, same_length
 
 WEIGHTS = (None, "linear", "quadratic")
@@ -51,6 +51,7 @@ def cohen_kappa(
     return cells.point()
 
 
+@signed("cohen-kappa")
 def kappa_interval(
     first: Iterable[Any],
     second: Iterable[Any],
@@ -66,13 +67,13 @@ def kappa_interval(
     generator, reported = generator_of(seed)
     cells = _Cells(first, second, weights, labels)
     value = cells.point()
-    low = high = math.nan
-    undefined = 0
-    if not math.isnan(value):
-        draws = bootstrap(
+
+    def draws() -> Floats:
+        return bootstrap(
             cells, cells.frequency, resamples=resamples, generator=generator, width=2 * cells.labels
         )
-        low, high, undefined = percentile_interval(draws, confidence)
+
+    low, high, undefined = interval_of(value, draws, confidence)
     return AgreementResult(
         statistic="cohen-kappa",
         value=value,
@@ -100,6 +101,7 @@ def fleiss_kappa(counts: ArrayLike) -> float:
     return _fleiss_point(rows, frequency, raters)
 
 
+@signed("fleiss-kappa")
 def fleiss_interval(
     counts: ArrayLike,
     *,
@@ -113,17 +115,17 @@ def fleiss_interval(
     rows, frequency, raters = _fleiss_table(counts)
     value = _fleiss_point(rows, frequency, raters)
     units = int(frequency.sum())
-    low = high = math.nan
-    undefined = 0
-    if not math.isnan(value):
-        draws = bootstrap(
+
+    def draws() -> Floats:
+        return bootstrap(
             lambda weights: _fleiss(rows, raters, weights),
             frequency,
             resamples=resamples,
             generator=generator,
             width=rows.shape[1],
         )
-        low, high, undefined = percentile_interval(draws, confidence)
+
+    low, high, undefined = interval_of(value, draws, confidence)
     return AgreementResult(
         statistic="fleiss-kappa",
         value=value,
@@ -161,7 +163,9 @@ class _Cells:
         self._weights = weights
         left, right, self.labels = _two_codes(first, second, labels)
         self.n = len(left)
-        keys = left * self.labels + right
+        keys = left  # made here, so it may be written over
+        keys *= self.labels
+        keys += right
         if self.labels**2 <= max(1 << 16, 4 * self.n):
             table = np.bincount(keys, minlength=self.labels**2)
             occurring = np.flatnonzero(table)
@@ -223,18 +227,29 @@ def _two_codes(
         return encode_with(left, labels, "first"), encode_with(right, labels, "second"), len(labels)
     left_labels, left_codes = encode(left, "first")
     right_labels, right_codes = encode(right, "second")
-    together, positions = encode(np.concatenate([left_labels, right_labels]), "labels")
     if n == 0:
         return left_codes, right_codes, 0
+    together, positions = encode(np.concatenate([left_labels, right_labels]), "labels")
+    split = len(left_labels)
     return (
-        positions[: len(left_labels)][left_codes],
-        positions[len(left_labels) :][right_codes],
+        _moved(left_codes, positions[:split]),
+        _moved(right_codes, positions[split:]),
         len(together),
     )
 
 
+def _moved(codes: Codes, positions: Codes) -> Codes:
+    """Codes among a rater's own labels to those among both raters' labels."""
+    if positions[-1] == len(positions) - 1:  # they ascend, so each is where it was
+        return codes
+    return positions[codes]
+
+
 def _fleiss_table(counts: ArrayLike) -> tuple[Floats, NDArray[np.int64], int]:
-    table = np.asarray(counts)
+    try:
+        table = np.asarray(counts)
+    except ValueError as error:
+        raise BadShape("counts has rows of unequal length, expected units by categories") from error
     if table.ndim != 2:
         raise BadShape(f"counts has {table.ndim} dimensions, expected two: units by categories")
     if table.dtype.kind not in "biuf":

@@ -1,132 +1,32 @@
-"""How often a metric names the same winner as people do (V15 section 3, PROTOCOLS 6)."""
+"""How well a metric agrees with people (PROTOCOLS 6): accuracy on pairs, correlation, clusters of systems."""
 
-import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from evaluation.statistics.accuracy import AccuracyResult, metric_winners, pair_accuracy, wilson_interval
+from evaluation.statistics.clusters import ClusterResult, clusters_of_p_values, system_clusters
+from evaluation.statistics.grouped_correlation import GroupedCorrelationResult, grouped_correlation
+from evaluation.statistics.paired_correlation import PairedCorrelationResult, paired_correlation_test
+from evaluation.statistics.references_curve import ReferenceCurve, accuracy_by_references, random_subsets
+from evaluation.statistics.thresholds import KappaGrid, ThresholdAgreement, kappa_grid, threshold_kappa
+from evaluation.statistics.tie_calibration import PairwiseAccuracyResult, pairwise_accuracy
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
-
-from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.resampling import CONFIDENCE, check_confidence
-from evaluation.statistics.tables import Floats, encode, finite_vector, same_length
-
-# Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
-TIE_TOLERANCE = 1e-12
-
-NO_PAIRS = "no pair has a consensus"
-
-
-@dataclass(frozen=True, slots=True)
-class AccuracyResult:
-    """Accuracy of a metric on the pairs of one kind, with a Wilson interval.
-
-    `value` is `correct` over `n`, the pairs with a consensus; a metric's tie counts as wrong, as in V15.
-    `pairs` = `n` + `no_consensus`. The other readings: `value_ties_half` gives a metric's tie half a
-    point; `value_all_pairs` draws a winner at random for pairs without a consensus (in expectation, so a
-    metric that names a winner gets half a point there) and divides by all pairs. nan where there is
-    nothing to divide by; `reason` says so.
-    """
-
-    kind: str
-    value: float
-    low: float
-    high: float
-    n: int
-    correct: int
-    metric_ties: int
-    no_consensus: int
-    pairs: int
-    value_ties_half: float
-    value_all_pairs: float
-    confidence: float
-    interval: str
-    reason: str
-
-
-def wilson_interval(successes: int, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Wilson's score interval of a share; nan, nan for n = 0. Raises BadOption."""
-    check_confidence(confidence)
-    if not 0 <= successes <= n:
-        raise BadOption(f"{successes} successes of {n}, expected between 0 and all")
-    if n == 0:
-        return math.nan, math.nan
-    z = float(ndtri(0.5 + confidence / 2))
-    share = successes / n
-    scale = 1 + z**2 / n
-    centre = (share + z**2 / (2 * n)) / scale
-    half = z / scale * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
-    # At the ends the formula gives 0 and 1 but for rounding.
-    low = 0.0 if successes == 0 else centre - half
-    high = 1.0 if successes == n else centre + half
-    return low, high
-
-
-def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> NDArray[np.int64]:
-    """(P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie."""
-    first = finite_vector(first_scores, "first_scores")
-    second = finite_vector(second_scores, "second_scores")
-    same_length(first_scores=first, second_scores=second)
-    margin: Floats = TIE_TOLERANCE * np.maximum(np.abs(first), np.abs(second))
-    return (first - second > margin) + 2 * (second - first > margin).astype(np.int64)
-
-
-def pair_accuracy(
-    first_scores: ArrayLike,
-    second_scores: ArrayLike,
-    winners: ArrayLike,
-    kinds: Iterable[Any] | None = None,
-    *,
-    confidence: float = CONFIDENCE,
-) -> dict[str, AccuracyResult]:
-    """Accuracy of a metric by pair kind, and over all pairs under the key "all".
-
-    (P,) scores of the first and the second candidates, (P,) winners of the consensus (1, 2, or 0 where
-    there is none) and (P,) kinds (HC, HI, HM, MM; without them only "all"). Raises BadShape, BadValue.
-    """
-    check_confidence(confidence)
-    named = metric_winners(first_scores, second_scores)
-    consensus = finite_vector(winners, "winners")
-    same_length(first_scores=named, winners=consensus)
-    wrong = np.flatnonzero(~np.isin(consensus, (0, 1, 2)))
-    if wrong.size:
-        raise BadValue(f"winners[{wrong[0]}] is {consensus[wrong[0]]:g}, expected 1, 2, or 0 for none")
-    results = {}
-    if kinds is not None:
-        labels, codes = encode(kinds, "kinds")
-        same_length(first_scores=named, kinds=codes)
-        for place, label in enumerate(labels.tolist()):
-            if str(label) == "all":
-                raise BadValue("kinds holds 'all', expected names of pair kinds; 'all' names the total")
-            here = codes == place
-            results[str(label)] = _accuracy(str(label), named[here], consensus[here], confidence)
-    results["all"] = _accuracy("all", named, consensus, confidence)
-    return results
-
-
-def _accuracy(kind: str, named: NDArray[np.int64], consensus: Floats, confidence: float) -> AccuracyResult:
-    decided = consensus != 0
-    n = int(decided.sum())
-    correct = int((named[decided] == consensus[decided]).sum())
-    ties = int((named[decided] == 0).sum())
-    pairs = len(named)
-    by_lot = int((named[~decided] != 0).sum())
-    low, high = wilson_interval(correct, n, confidence)
-    return AccuracyResult(
-        kind=kind,
-        value=correct / n if n else math.nan,
-        low=low,
-        high=high,
-        n=n,
-        correct=correct,
-        metric_ties=ties,
-        no_consensus=pairs - n,
-        pairs=pairs,
-        value_ties_half=(correct + ties / 2) / n if n else math.nan,
-        value_all_pairs=(correct + by_lot / 2) / pairs if pairs else math.nan,
-        confidence=float(confidence),
-        interval="wilson",
-        reason="" if n else NO_PAIRS,
-    )
+__all__ = [
+    "AccuracyResult",
+    "ClusterResult",
+    "GroupedCorrelationResult",
+    "KappaGrid",
+    "PairedCorrelationResult",
+    "PairwiseAccuracyResult",
+    "ReferenceCurve",
+    "ThresholdAgreement",
+    "accuracy_by_references",
+    "clusters_of_p_values",
+    "grouped_correlation",
+    "kappa_grid",
+    "metric_winners",
+    "pair_accuracy",
+    "paired_correlation_test",
+    "pairwise_accuracy",
+    "random_subsets",
+    "system_clusters",
+    "threshold_kappa",
+    "wilson_interval",
+]

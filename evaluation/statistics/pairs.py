@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.statistics.errors import BadValue
+from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, encode, finite_vector, one_of, same_length
 
 TRIPLET_TIES = ("set-aside", "count")
@@ -34,8 +35,22 @@ class PairResult:
     share: Floats
     margin: Floats
     triplet_ties: str
+    signature: str = ""
 
 
+def outcomes_of(winners: ArrayLike, name: str = "winners") -> NDArray[np.int64]:
+    """(N,) winners as whole numbers: 1, 2, or 0 for a tie. Raises BadShape, BadValue."""
+    outcome = np.asarray(winners)
+    if outcome.dtype.kind not in "iu" or outcome.ndim != 1:
+        outcome = finite_vector(winners, name)
+    if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
+        wrong = np.flatnonzero((outcome != 0) & (outcome != 1) & (outcome != 2))
+        if wrong.size:
+            raise BadValue(f"{name}[{wrong[0]}] is {outcome[wrong[0]]:g}, expected 1, 2, or 0 for a tie")
+    return outcome.astype(np.int64, copy=False)
+
+
+@signed("pair-winners")
 def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
     """Winner per pair from one row a triplet: (N,) pair names and (N,) triplet winners 1, 2 or 0.
 
@@ -45,12 +60,9 @@ def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str 
     """
     one_of(triplet_ties, TRIPLET_TIES, "triplet_ties")
     names, codes = encode(pairs, "pairs")
-    outcome = finite_vector(winners, "winners")
+    outcome = outcomes_of(winners)
     same_length(pairs=codes, winners=outcome)
-    wrong = np.flatnonzero(~np.isin(outcome, (0, 1, 2)))
-    if wrong.size:
-        raise BadValue(f"winners[{wrong[0]}] is {outcome[wrong[0]]:g}, expected 1, 2, or 0 for a tie")
-    table = np.bincount(codes * 3 + outcome.astype(np.int64), minlength=3 * len(names)).reshape(-1, 3)
+    table = np.bincount(codes * 3 + outcome, minlength=3 * len(names)).reshape(-1, 3)
     ties, wins, losses = table.T
     n = table.sum(axis=1)
     if triplet_ties == "set-aside":

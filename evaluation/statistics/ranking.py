@@ -1,21 +1,36 @@
 """How well systems rank captions for an image, or images for a caption (H13 section 4.3).
 
 A ranking is a query's list of items from best to worst; `relevant` says per query which items are
-relevant: a collection of them, or a mapping from items to grades, where above zero is relevant and an
-item that is not in it was never judged. Unjudged items count as not relevant, and are counted.
+relevant: a collection of them (everything else is known not to be), or a mapping from items to grades, where
+above zero is relevant and an item that is not in it was never judged. What an unjudged item may change is
+always told: how many were looked at, and what the measure would be if all of them were relevant.
 """
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.tables import Floats, positive
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.signed import signed
+from evaluation.statistics.tables import Codes, Floats, encode, finite_vector, one_of, positive, same_length
 
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
+
+# What is done with an item that nobody judged: it stays in its place and is counted; it is taken out of its
+# list, so that later items move up ("condensed lists", Sakai 2007); or it is an error.
+UNJUDGED = ("count", "leave-out", "refuse")
+
+NOTHING_RELEVANT = "no query has a relevant item"
+
+# Codes of the items of a list.
+_UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +40,10 @@ class RankingResult:
     measure: its text form, such as "R@5". value: the mean over queries (of "median rank": the median).
     per_query: (Q,); nan where a query has no relevant item at all, which `undefined` counts and the
     value leaves out; a rank is inf where no relevant item was returned. unjudged: looked-at items that
-    nobody judged, over all queries; None where `relevant` does not tell judged from unjudged.
+    nobody judged, over all queries (under "leave-out": all that were taken out); None where `relevant` does
+    not tell judged from unjudged. unjudged_per_query: (Q,). best_case: the value if every unjudged item that
+    was looked at were relevant, and best_per_query; `value` itself is what the judged items are sure of.
+    `reason` says why the value is nan.
     """
 
     measure: str
@@ -34,106 +52,274 @@ class RankingResult:
     queries: int
     undefined: int
     unjudged: int | None
-
-
-def recall_at_k(rankings: Sequence[Ranking], relevant: Sequence[Relevant], k: int) -> RankingResult:
-    """R@k: the part of a query's relevant items among its first k (H13: of the one original item)."""
-    queries = _queries(rankings, relevant)
-    cut = positive(k, "k")
-    hits = [_ratio(len(query.hits(cut)), query.total) for query in queries]
-    return _mean(f"R@{cut}", hits, queries, [cut] * len(queries))
-
-
-def success_at_k(rankings: Sequence[Ranking], relevant: Sequence[Relevant], k: int) -> RankingResult:
-    """S@k: whether a relevant item is among the first k."""
-    queries = _queries(rankings, relevant)
-    cut = positive(k, "k")
-    hits = [_ratio(bool(query.hits(cut)), bool(query.total)) for query in queries]
-    return _mean(f"S@{cut}", hits, queries, [cut] * len(queries))
-
-
-def r_precision(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> RankingResult:
-    """Precision at rank r for a query with r relevant items; a list shorter than r is not forgiven."""
-    queries = _queries(rankings, relevant)
-    hits = [_ratio(len(query.hits(query.total)), query.total) for query in queries]
-    return _mean("R-precision", hits, queries, [query.total for query in queries])
-
-
-def median_rank(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> RankingResult:
-    """Median over queries of the rank, from 1, of the first relevant item; inf where none was returned."""
-    queries = _queries(rankings, relevant)
-    ranks = []
-    for query in queries:
-        hits = query.hits(len(query.ranking))
-        ranks.append(math.nan if not query.total else hits[0] + 1.0 if hits else math.inf)
-    per_query = np.array(ranks, dtype=np.float64)
-    defined = per_query[~np.isnan(per_query)]
-    # A reader looks down to the first relevant item, or to the end.
-    depths = [
-        0 if math.isnan(rank) else len(query.ranking) if math.isinf(rank) else int(rank)
-        for query, rank in zip(queries, ranks, strict=True)
-    ]
-    return RankingResult(
-        "median rank",
-        float(np.median(defined)) if len(defined) else math.nan,
-        per_query,
-        len(queries),
-        len(per_query) - len(defined),
-        _unjudged(queries, depths),
-    )
+    unjudged_per_query: NDArray[np.int64] | None
+    best_case: float
+    best_per_query: Floats
+    reason: str
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Query:
-    ranking: Ranking
-    relevant: frozenset[Hashable]
-    judged: frozenset[Hashable] | None
+class JudgedRankings:
+    """Q lists laid end to end, with what is known of every item; made by `judge_rankings` or `judge_run`.
 
-    @property
-    def total(self) -> int:
-        return len(self.relevant)
+    starts: (Q + 1,) where each list begins. codes: (N,) int8, 1 relevant, 0 judged not relevant, -1 never judged.
+    total: (Q,) relevant items of the query, returned or not. queries: (Q,) names. judged: whether it is known
+    which items were judged. left_out: (Q,) unjudged items that were taken out, None where none were to be.
+    """
 
-    def hits(self, depth: int) -> list[int]:
-        """Positions from 0 of the relevant items among the first `depth`."""
-        return [place for place, item in enumerate(self.ranking[:depth]) if item in self.relevant]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int8]
+    total: NDArray[np.int64]
+    queries: NDArray[Any]
+    judged: bool
+    left_out: NDArray[np.int64] | None = None
 
 
-def _queries(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> list[_Query]:
+@signed("recall-at", data=("relevant",))
+def recall_at_k(
+    rankings: Sequence[Ranking] | JudgedRankings,
+    relevant: Sequence[Relevant] | None = None,
+    k: int = 10,
+    *,
+    unjudged: str = "count",
+) -> RankingResult:
+    """R@k: the part of a query's relevant items among its first k (H13: of the one original item).
+
+    In the best case the unjudged items among the first k are relevant, and no others. Raises BadShape,
+    BadValue, BadOption.
+    """
+    cut = positive(k, "k")
+    lists = _opened(rankings, relevant, unjudged)
+    hits, blank = _seen(lists, np.full(len(lists.total), cut))
+    share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
+    return _result(f"R@{cut}", lists, blank, unjudged, share, best)
+
+
+@signed("success-at", data=("relevant",))
+def success_at_k(
+    rankings: Sequence[Ranking] | JudgedRankings,
+    relevant: Sequence[Relevant] | None = None,
+    k: int = 10,
+    *,
+    unjudged: str = "count",
+) -> RankingResult:
+    """S@k: whether a relevant item is among the first k. Raises BadShape, BadValue, BadOption."""
+    cut = positive(k, "k")
+    lists = _opened(rankings, relevant, unjudged)
+    hits, blank = _seen(lists, np.full(len(lists.total), cut))
+    found, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
+    return _result(f"S@{cut}", lists, blank, unjudged, found, best)
+
+
+@signed("r-precision", data=("relevant",))
+def r_precision(
+    rankings: Sequence[Ranking] | JudgedRankings,
+    relevant: Sequence[Relevant] | None = None,
+    *,
+    unjudged: str = "count",
+) -> RankingResult:
+    """Precision at rank r for a query with r relevant items; a list shorter than r is not forgiven.
+
+    The best case leaves r as it is known. Raises BadShape, BadValue, BadOption.
+    """
+    lists = _opened(rankings, relevant, unjudged)
+    hits, blank = _seen(lists, lists.total)
+    share, best = _share(hits, lists.total), _share(hits + blank, lists.total)
+    return _result("R-precision", lists, blank, unjudged, share, best)
+
+
+@signed("median-rank", data=("relevant",))
+def median_rank(
+    rankings: Sequence[Ranking] | JudgedRankings,
+    relevant: Sequence[Relevant] | None = None,
+    *,
+    unjudged: str = "count",
+) -> RankingResult:
+    """Median over queries of the rank, from 1, of the first relevant item; inf where none was returned.
+
+    A reader looks down to the first relevant item, or to the end; in the best case the first unjudged item on
+    that way is it. Raises BadShape, BadValue, BadOption.
+    """
+    lists = _opened(rankings, relevant, unjudged)
+    rank = _first(lists, _RELEVANT)
+    best = np.minimum(rank, _first(lists, _UNJUDGED))
+    depth = np.where(lists.total > 0, np.minimum(rank, np.diff(lists.starts)), 0).astype(np.int64)
+    _, blank = _seen(lists, depth)
+    return _result("median rank", lists, blank, unjudged, rank, best)
+
+
+def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) -> JudgedRankings:
+    """Look every item up once, for any number of measures; queries are named by position.
+
+    Raises BadShape, BadValue (an item twice in a list, a grade that is no number).
+    """
     if len(rankings) != len(relevant):
         raise BadShape(f"there are {len(rankings)} rankings and {len(relevant)} sets of relevant items")
-    queries = []
-    for place, (ranking, wanted) in enumerate(zip(rankings, relevant, strict=True)):
-        if len(set(ranking)) != len(ranking):
-            raise BadValue(f"ranking {place} has an item twice, expected every item at most once")
-        if isinstance(wanted, Mapping):
-            positives = frozenset(item for item, grade in wanted.items() if grade > 0)
-            queries.append(_Query(ranking, positives, frozenset(wanted)))
-        else:
-            queries.append(_Query(ranking, frozenset(wanted), None))
-    return queries
-
-
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else math.nan
-
-
-def _mean(measure: str, values: list[float], queries: list[_Query], depths: list[int]) -> RankingResult:
-    per_query = np.array(values, dtype=np.float64)
-    defined = per_query[~np.isnan(per_query)]
-    return RankingResult(
-        measure,
-        float(defined.mean()) if len(defined) else math.nan,
-        per_query,
-        len(queries),
-        len(per_query) - len(defined),
-        _unjudged(queries, depths),
+    told = np.array([isinstance(wanted, Mapping) for wanted in relevant], dtype=bool)
+    grades = [wanted.values() if isinstance(wanted, Mapping) else [1] * len(wanted) for wanted in relevant]
+    lengths = np.array([len(ranking) for ranking in rankings], dtype=np.int64)
+    queries = np.arange(len(rankings))
+    listed = list(chain.from_iterable(rankings))
+    wanted_items = list(chain.from_iterable(relevant))
+    items, wanted = _number(listed, wanted_items)
+    return _looked_up(
+        np.repeat(queries, lengths),
+        items,
+        np.repeat(queries, [len(wanted) for wanted in relevant]),
+        wanted,
+        finite_vector(list(chain.from_iterable(grades)), "the grades of relevant"),
+        queries,
+        told,
     )
 
 
-def _unjudged(queries: list[_Query], depths: list[int]) -> int | None:
-    count = 0
-    for query, depth in zip(queries, depths, strict=True):
-        if query.judged is None:
-            return None
-        count += sum(item not in query.judged for item in query.ranking[:depth])
-    return count
+def judge_run(
+    queries: Iterable[Any],
+    items: Iterable[Any],
+    ranks: ArrayLike,
+    relevant_queries: Iterable[Any],
+    relevant_items: Iterable[Any],
+    grades: ArrayLike | None = None,
+) -> JudgedRankings:
+    """The same from columns, as a TREC run and its judgments ("qrels") have them, for millions of rows.
+
+    A list holds one row an item: (N,) query, item, and rank, the smallest first. The judgments are (M,) query,
+    item and grade; without grades every row is a relevant item and all others are known not to be. Queries
+    are those of either table, ascending; one without a list returned nothing. Raises BadShape, BadValue.
+    """
+    ran, judged = list(queries), list(relevant_queries)
+    names, codes = encode([*ran, *judged], "queries")
+    query, wanted_query = codes[: len(ran)], codes[len(ran) :]
+    listed, wanted_items = list(items), list(relevant_items)
+    place = finite_vector(ranks, "ranks")
+    same_length(queries=query, items=listed, ranks=place)
+    same_length(relevant_queries=wanted_query, relevant_items=wanted_items)
+    given = np.ones(len(wanted_items)) if grades is None else finite_vector(grades, "grades")
+    same_length(relevant_queries=wanted_query, grades=given)
+    item, wanted = _number(listed, wanted_items)
+    order = np.lexsort((place, query))
+    query, place = query[order], place[order]
+    tied = np.flatnonzero((np.diff(query) == 0) & (np.diff(place) == 0))
+    if tied.size:
+        name = names.tolist()[query[tied[0]]]
+        raise BadValue(f"query {name!r} has two items of rank {place[tied[0]]:g}, expected every rank once")
+    told = np.full(len(names), grades is not None)
+    return _looked_up(query, item[order], wanted_query, wanted, given, names, told)
+
+
+def _number(listed: list[Any], wanted: list[Any]) -> tuple[Codes, Codes]:
+    """One number for each item, in the lists and among the relevant ones."""
+    index: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    try:
+        return (
+            np.fromiter(map(index.__getitem__, listed), dtype=np.int64, count=len(listed)),
+            np.fromiter(map(index.__getitem__, wanted), dtype=np.int64, count=len(wanted)),
+        )
+    except TypeError as error:
+        raise BadValue("an item is no single value, expected text, numbers or tuples of them") from error
+
+
+def _looked_up(
+    query: Codes,
+    item: Codes,
+    wanted_query: Codes,
+    wanted: Codes,
+    grades: Floats,
+    names: NDArray[Any],
+    told: NDArray[np.bool_],
+) -> JudgedRankings:
+    """Rows of the lists, sorted by query, beside the judgments: one key for a query and an item."""
+    size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
+    keys, judged = query * size + item, wanted_query * size + wanted
+    starts = np.searchsorted(query, np.arange(len(names) + 1))
+    ordered = np.sort(keys)
+    twice = ordered[:-1][ordered[1:] == ordered[:-1]]
+    if twice.size:
+        where = int(twice[0]) // size
+        raise BadValue(
+            f"ranking {names.tolist()[where]!r} has an item twice, expected every item at most once"
+        )
+    best = np.lexsort((-grades, judged))
+    judged, grades = judged[best], grades[best]
+    # An item judged twice is relevant if one of its grades says so.
+    first = np.ones(len(judged), dtype=bool)
+    first[1:] = judged[1:] != judged[:-1]
+    judged, grades = judged[first], grades[first]
+    codes = np.where(told[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
+    if len(judged):
+        place = np.minimum(np.searchsorted(judged, keys), len(judged) - 1)
+        known = judged[place] == keys
+        codes[known] = np.where(grades[place[known]] > 0, _RELEVANT, _IRRELEVANT)
+    total = np.bincount(judged[grades > 0] // size, minlength=len(names))
+    return JudgedRankings(starts, codes, total, names, bool(told.all()))
+
+
+def _opened(
+    rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, unjudged: str
+) -> JudgedRankings:
+    one_of(unjudged, UNJUDGED, "unjudged")
+    if isinstance(rankings, JudgedRankings):
+        if relevant is not None:
+            raise BadOption("relevant is given beside judged rankings, expected one of the two")
+        lists = rankings
+    elif relevant is None:
+        raise BadOption("relevant is missing, expected the relevant items of each query")
+    else:
+        lists = judge_rankings(rankings, relevant)
+    if unjudged != "leave-out":
+        return lists
+    keep = lists.codes != _UNJUDGED
+    before = np.concatenate([[0], np.cumsum(keep)])[lists.starts]
+    gone = np.diff(lists.starts) - np.diff(before)
+    return replace(lists, starts=before, codes=lists.codes[keep], left_out=gone)
+
+
+def _seen(lists: JudgedRankings, depth: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(Q,) relevant items, and unjudged ones, among the first `depth` (Q,) of each list."""
+    ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
+    hits, blank = (np.concatenate([[0], np.cumsum(lists.codes == code)]) for code in (_RELEVANT, _UNJUDGED))
+    return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
+
+
+def _first(lists: JudgedRankings, code: int) -> Floats:
+    """(Q,) rank from 1 of the first item of a code; inf where there is none."""
+    places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
+    place = places[np.searchsorted(places, lists.starts[:-1])]
+    return np.where(place < lists.starts[1:], place - lists.starts[:-1] + 1.0, math.inf)
+
+
+def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Floats:
+    return part / np.maximum(whole, 1)
+
+
+def _result(
+    measure: str,
+    lists: JudgedRankings,
+    blank: NDArray[np.int64],
+    unjudged: str,
+    per_query: Floats,
+    best: Floats,
+) -> RankingResult:
+    if unjudged == "refuse" and blank.any():
+        where = int(np.flatnonzero(blank)[0])
+        name = lists.queries.tolist()[where]
+        raise BadValue(
+            f"query {name!r} has {blank[where]} unjudged items where {measure} looks, expected judged ones"
+        )
+    known = lists.total > 0
+    per_query, best = np.where(known, per_query, math.nan), np.where(known, best, math.nan)
+    middle = np.median if measure == "median rank" else np.mean
+    told = blank if lists.left_out is None else lists.left_out
+    return RankingResult(
+        measure=measure,
+        value=float(middle(per_query[known])) if known.any() else math.nan,
+        per_query=per_query,
+        queries=len(known),
+        undefined=int((~known).sum()),
+        unjudged=int(told.sum()) if lists.judged else None,
+        unjudged_per_query=told if lists.judged else None,
+        best_case=float(middle(best[known])) if known.any() else math.nan,
+        best_per_query=best,
+        reason="" if known.any() else NOTHING_RELEVANT,
+    )

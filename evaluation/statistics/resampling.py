@@ -19,6 +19,8 @@ Seed = int | np.random.Generator
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
+# What a bootstrap draws anew.
+OVER = ("units", "raters", "both")
 # Numbers held at once while resampling: 4 million doubles are 32 MB.
 _CELLS = 4_000_000
 

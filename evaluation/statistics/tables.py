@@ -1,6 +1,8 @@
 """Turn answers into small whole numbers and counts; every statistic starts here."""
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -11,8 +13,10 @@ from evaluation.statistics.errors import BadOption, BadShape, BadValue
 Codes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-# Integers that span at most this many values are coded by subtraction instead of sorting.
+# Whole numbers that span at most this many values are coded by subtraction instead of sorting.
 _SMALL_RANGE = 1 << 16
+# Up to here a double holds every whole number.
+_EXACT = 2.0**53
 
 
 def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Codes]:
@@ -24,10 +28,13 @@ def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], C
     array = _numeric(values, name)
     if array is None:
         return _encode_hashable(values, name)
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
+    if not array.size:
+        return array, np.empty(0, dtype=np.int64)
+    low, high = array.min(), array.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
         where = int(np.flatnonzero(~np.isfinite(array))[0])
         raise BadValue(f"{name}[{where}] is {array[where]}, expected a finite number")
-    small = _encode_small_integers(array)
+    small = _encode_small_range(array, float(low), float(high))
     if small is not None:
         return small
     labels, codes = np.unique(array, return_inverse=True)
@@ -37,6 +44,8 @@ def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], C
 def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
     if isinstance(values, np.ndarray):
         array = values
+    elif isinstance(values, list | tuple) and values and isinstance(values[0], str):
+        return None  # numpy would copy a million names only to show that they are no numbers
     else:
         # A list that mixes numbers and text becomes text in numpy, so only a numeric outcome is trusted.
         try:
@@ -50,16 +59,19 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
     return array
 
 
-def _encode_small_integers(array: NDArray[Any]) -> tuple[NDArray[Any], Codes] | None:
-    if array.size == 0 or array.dtype.kind == "f":
+def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Codes] | None:
+    """Whole numbers that lie close together, coded by subtraction instead of sorting; None for others."""
+    if high - low >= _SMALL_RANGE or max(abs(low), abs(high)) >= _EXACT:
         return None
-    low, high = int(array.min()), int(array.max())
-    if high - low >= _SMALL_RANGE or high > np.iinfo(np.int64).max:
+    codes = array.astype(np.int64)
+    if array.dtype.kind == "f" and not np.array_equal(codes, array):
         return None
-    shifted = array.astype(np.int64) - low
-    present = np.bincount(shifted, minlength=high - low + 1) > 0
-    codes = (np.cumsum(present) - 1)[shifted]
-    labels = (np.flatnonzero(present) + low).astype(array.dtype)
+    codes -= int(low)
+    present = np.zeros(int(high - low) + 1, dtype=bool)
+    present[codes] = True
+    labels = (np.flatnonzero(present) + int(low)).astype(array.dtype)
+    if not present.all():
+        codes = (np.cumsum(present) - 1)[codes]
     return labels, codes
 
 
@@ -67,17 +79,16 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Co
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
     items = values.tolist() if isinstance(values, np.ndarray) else list(values)
-    index: dict[Hashable, int] = {}
+    # A dictionary that numbers a new key itself is looked up without a line of Python per item.
+    index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
-        first_seen = np.fromiter(
-            (index.setdefault(item, len(index)) for item in items), dtype=np.int64, count=len(items)
-        )
+        first_seen = np.fromiter(map(index.__getitem__, items), dtype=np.int64, count=len(items))
     except TypeError as error:
         raise BadValue(f"{name} holds an answer that is no single value, expected text or numbers") from error
-    for item in index:
+    keys = list(index)
+    for item in keys:
         if item is None or item != item:
             raise BadValue(f"{name}[{items.index(item)}] is missing, expected a value")
-    keys = list(index)
     try:
         ordered = sorted(keys)  # type: ignore[type-var]
     except TypeError:
@@ -85,9 +96,10 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Co
     labels = np.empty(len(ordered), dtype=object)
     labels[:] = ordered
     position = np.empty(len(ordered), dtype=np.int64)
-    for rank, key in enumerate(ordered):
-        position[index[key]] = rank
-    return labels, position[first_seen] if len(items) else first_seen
+    position[np.fromiter(map(index.__getitem__, ordered), dtype=np.int64, count=len(ordered))] = np.arange(
+        len(ordered)
+    )
+    return labels, position[first_seen]
 
 
 def encode_with(values: Sequence[Any] | NDArray[Any], scale: Sequence[Any], name: str = "values") -> Codes:
@@ -126,6 +138,8 @@ def finite_vector(values: ArrayLike, name: str) -> Floats:
 
 def float_vector(values: ArrayLike, name: str) -> Floats:
     """(N,) float64 where nan means missing. Raises BadShape, BadValue."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        raise BadValue(f"{name} holds complex numbers, expected real ones")
     try:
         vector = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:

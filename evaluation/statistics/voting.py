@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.statistics.answer_scale import check_cells, encode_on_scale
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.tables import Floats, encode, encode_with, finite_vector, one_of, same_length
+from evaluation.statistics.signed import signed
+from evaluation.statistics.tables import Floats, encode, finite_vector, one_of, same_length
 from evaluation.statistics.thresholds import at_least
 
 TIE_RULES = ("none", "lowest", "random")
@@ -24,8 +26,12 @@ RELEVANT = (2, 3)
 # H13 Table 1: the thresholds at which mean grades are reported.
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
 
-# Votes are counted in a table of units by labels; this many cells are 800 MB.
-_CELLS = 100_000_000
+# Sums of weights that differ by a smaller part are tied: 0.1 + 0.2 against 0.3.
+_ROUNDING = 1e-9
+# Sums of squares of such weights are still numbers.
+_HEAVIEST = 1e100
+
+WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +41,9 @@ class MajorityResult:
     counts: (U, L) votes. winner: (U,) position in `labels`, -1 where a tie decides nothing. share: (U,)
     votes of the most frequent answer over all. margin: (U,) that share minus the runner-up's, 0 on a
     tie. tie: (U,) whether two labels or more share the lead, whatever the rule made of it. `seed` is
-    that of the rule "random", else None.
+    that of the rule "random", else None. weight: (U, L) sums of weights where there are some, and then
+    share, margin and tie are of weights; a unit of weight zero has share nan and no winner, and the
+    `reason` says so.
     """
 
     units: NDArray[Any]
@@ -47,6 +55,9 @@ class MajorityResult:
     tie: NDArray[np.bool_]
     ties: str
     seed: int | None
+    weight: Floats | None = None
+    reason: str = ""
+    signature: str = ""
 
     @property
     def n(self) -> NDArray[np.int64]:
@@ -69,18 +80,27 @@ class RelevanceResult:
     share: Floats
     relevant: NDArray[np.bool_]
     at_least: tuple[int, int]
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class MeanResult:
-    """Mean grade of each of U units, its judgments, and their standard deviation (n - 1; nan for one)."""
+    """Mean grade of each of U units, its judgments, and their standard deviation (n - 1; nan for one).
+
+    weight: (U,) sums of weights where there are some; a unit of weight zero has mean nan, and the `reason`
+    says so. The deviation then divides by sum(w) - sum(w^2) / sum(w), which is n - 1 for equal weights.
+    """
 
     units: NDArray[Any]
     mean: Floats
     n: NDArray[np.int64]
     deviation: Floats
+    weight: Floats | None = None
+    reason: str = ""
+    signature: str = ""
 
 
+@signed("majority-vote")
 def majority_vote(
     units: Iterable[Any],
     values: Iterable[Any],
@@ -95,33 +115,90 @@ def majority_vote(
     a tie decides: "none" nothing, "lowest" the tied label that stands first on the scale, "random" one
     of the tied labels, drawn with `seed`. Raises BadShape, BadValue, BadOption.
     """
+    return _vote(units, values, None, labels, ties, seed)
+
+
+@signed("weighted-vote")
+def weighted_vote(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    weights: ArrayLike,
+    *,
+    labels: Sequence[Any] | None = None,
+    ties: str = "none",
+    seed: Seed = 0,
+) -> MajorityResult:
+    """The answer of the largest sum of weights per unit: `weights` (N,) from zero on, one a judgment.
+
+    `accuracy_weights` makes weights of workers' control answers. Sums that differ by a part in 10^9 are
+    tied. The rest is as for `majority_vote`. Raises BadShape, BadValue, BadOption.
+    """
+    return _vote(units, values, _weights(weights), labels, ties, seed)
+
+
+def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
+    """(W,) weights of workers who got `right` of `seen` items of known answer right, (W,) each.
+
+    The accuracy is p = (right + 1) / (seen + labels), Laplace's estimate, which is chance where nothing was
+    seen. The rule "accuracy" takes p; "log-odds" takes log(p (labels - 1) / (1 - p)), the best weights for
+    independent workers (Nitzan, Paroush 1982), and zero at chance and below. Raises BadShape, BadValue,
+    BadOption.
+    """
+    one_of(rule, ("log-odds", "accuracy"), "rule")
+    if isinstance(labels, bool) or not isinstance(labels, (int, np.integer)) or labels < 2:
+        raise BadOption(f"labels is {labels!r}, expected a whole number from two on")
+    hits, tries = _counts(right, "right"), _counts(seen, "seen")
+    same_length(right=hits, seen=tries)
+    if np.any(hits > tries):
+        where = int(np.flatnonzero(hits > tries)[0])
+        raise BadValue(f"worker {where} has {hits[where]} right of {tries[where]}, expected at most all")
+    share = (hits + 1) / (tries + labels)
+    if rule == "accuracy":
+        return np.asarray(share, dtype=np.float64)
+    return np.maximum(np.log(share * (labels - 1) / (1 - share)), 0.0)
+
+
+def _vote(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    weights: Floats | None,
+    labels: Sequence[Any] | None,
+    ties: str,
+    seed: Seed,
+) -> MajorityResult:
     one_of(ties, TIE_RULES, "ties")
     names, unit_codes = encode(units, "units")
-    if labels is None:
-        scale, codes = encode(values, "values")
-    else:
-        given = list(labels)
-        if not given:
-            raise BadOption("labels is empty, expected the scale's values")
-        codes = encode_with(values if isinstance(values, np.ndarray) else list(values), given, "values")
-        scale = np.empty(len(given), dtype=object)
-        scale[:] = given
+    scale, codes = encode_on_scale(values, labels)
     same_length(units=unit_codes, values=codes)
     shape = (len(names), len(scale))
-    if shape[0] * shape[1] > _CELLS:
-        raise BadValue(
-            f"there are {shape[0]:,} units and {shape[1]:,} different answers, expected a scale of a few values"
-        )
-    counts = np.bincount(unit_codes * shape[1] + codes, minlength=shape[0] * shape[1]).reshape(shape)
-    n = counts.sum(axis=1)
+    check_cells(shape[0], "units", shape[1], shape[0] * shape[1])
+    cells = unit_codes * shape[1] + codes
+    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    sums: NDArray[Any] = counts
+    if weights is not None:
+        same_length(units=unit_codes, weights=weights)
+        sums = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
     if not len(names):
-        nothing = np.empty(0)
-        no_place, no_tie = np.empty(0, dtype=np.int64), np.empty(0, dtype=bool)
-        return MajorityResult(names, scale, counts, no_place, nothing, nothing, no_tie, ties, None)
-    most = counts.max(axis=1)
-    leading = counts == most[:, np.newaxis]
+        nothing, no_place = np.empty(0), np.empty(0, dtype=np.int64)
+        no_tie = np.empty(0, dtype=bool)
+        return MajorityResult(
+            names,
+            scale,
+            counts,
+            no_place,
+            nothing,
+            nothing,
+            no_tie,
+            ties,
+            None,
+            None if weights is None else sums,
+        )
+    total = sums.sum(axis=1)
+    empty = total == 0
+    most = sums.max(axis=1)
+    leading = sums >= (most if weights is None else most * (1 - _ROUNDING))[:, np.newaxis]
     tie = leading.sum(axis=1) > 1
-    runner_up = np.partition(counts, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(most)
+    runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(most)
     winner = leading.argmax(axis=1)
     reported = None
     if ties == "none":
@@ -130,7 +207,22 @@ def majority_vote(
         generator, reported = generator_of(seed)
         lots = generator.random((int(tie.sum()), shape[1]))
         winner[tie] = np.where(leading[tie], lots, -1.0).argmax(axis=1)
-    return MajorityResult(names, scale, counts, winner, most / n, (most - runner_up) / n, tie, ties, reported)
+    winner[empty] = -1
+    whole = np.where(empty, math.nan, total)
+    margin = np.where(tie, 0.0, most - runner_up) / whole
+    return MajorityResult(
+        units=names,
+        labels=scale,
+        counts=counts,
+        winner=winner,
+        share=most / whole,
+        margin=margin,
+        tie=tie,
+        ties=ties,
+        seed=reported,
+        weight=None if weights is None else sums,
+        reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
+    )
 
 
 def is_relevant(
@@ -151,6 +243,7 @@ def is_relevant(
     return (votes * bottom >= judgments * top) & (judgments > 0)
 
 
+@signed("relevance-vote")
 def relevance_vote(
     units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
 ) -> RelevanceResult:
@@ -169,17 +262,45 @@ def relevance_vote(
     return RelevanceResult(names, yes, n, yes / n, is_relevant(yes, n, at_least_share), at_least_share)
 
 
-def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
-    """Mean grade per unit (H13 section 4.2.1). Raises BadShape, BadValue."""
+@signed("mean-grade", data=("weights",))
+def mean_grade(
+    units: Iterable[Any], values: Iterable[Any], *, weights: ArrayLike | None = None
+) -> MeanResult:
+    """Mean grade per unit (H13 section 4.2.1), or weighted mean: `weights` (N,) from zero on, one a judgment.
+
+    Raises BadShape, BadValue.
+    """
     names, unit_codes = encode(units, "units")
     grades = finite_vector(_list(values), "values")
     same_length(units=unit_codes, values=grades)
     n = np.bincount(unit_codes, minlength=len(names))
-    mean = np.bincount(unit_codes, weights=grades, minlength=len(names)) / n
-    squares = np.bincount(unit_codes, weights=(grades - mean[unit_codes]) ** 2, minlength=len(names))
+    weight: Floats = n.astype(np.float64)
+    weighted: Floats = np.ones(len(grades))
+    if weights is not None:
+        weighted = _weights(weights)
+        same_length(units=unit_codes, weights=weighted)
+        weight = np.bincount(unit_codes, weights=weighted, minlength=len(names)).astype(
+            np.float64, copy=False
+        )
+    # Grades of any size, without overflow: a power of two changes no digit.
+    size = int(np.frexp(np.abs(grades).max(initial=0.0))[1])
+    scaled = np.ldexp(grades, -size)
+    empty = weight == 0
+    whole = np.where(empty, math.nan, weight)
+    mean = np.bincount(unit_codes, weights=weighted * scaled, minlength=len(names)) / whole
+    away = weighted * (scaled - mean[unit_codes]) ** 2
+    squares = np.bincount(unit_codes, weights=away, minlength=len(names))
+    freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
     deviation = np.full(len(names), math.nan)
-    np.divide(squares, n - 1, out=deviation, where=n > 1)
-    return MeanResult(names, mean, n, np.sqrt(deviation))
+    np.divide(squares, freedom, out=deviation, where=freedom > _ROUNDING * whole)
+    return MeanResult(
+        units=names,
+        mean=np.ldexp(mean, size),
+        n=n,
+        deviation=np.ldexp(np.sqrt(deviation), size),
+        weight=None if weights is None else weight,
+        reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
+    )
 
 
 def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
@@ -192,6 +313,16 @@ def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRE
 
 def _list(values: Iterable[Any]) -> ArrayLike:
     return values if isinstance(values, np.ndarray) else list(values)
+
+
+def _weights(weights: ArrayLike) -> Floats:
+    vector = finite_vector(weights, "weights")
+    bad = np.flatnonzero((vector < 0) | (vector > _HEAVIEST))
+    if bad.size:
+        raise BadValue(
+            f"weights[{bad[0]}] is {vector[bad[0]]:g}, expected a number from zero to {_HEAVIEST:g}"
+        )
+    return vector
 
 
 def _counts(values: ArrayLike, name: str) -> NDArray[np.int64]:

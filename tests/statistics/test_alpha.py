@@ -14,8 +14,10 @@ from evaluation.statistics.agreement import (
     alpha_interval,
     alpha_of_judgments,
     krippendorff_alpha,
+    ratings_of_judgments,
 )
 from evaluation.statistics.errors import BadOption, BadShape, BadValue, DuplicateJudgment, StatisticsError
+from tests.statistics import agreeing_plainly as plainly
 from tests.statistics.golden import golden, with_nan
 
 TABLES = golden("agreement.json")["alpha"]
@@ -70,6 +72,12 @@ def test_text_is_compared_at_the_nominal_level() -> None:
     words = [["cat", "dog", "cat", None], ["cat", "dog", "dog", "cat"]]
     numbers = [[1.0, 2.0, 1.0, math.nan], [1.0, 2.0, 2.0, 1.0]]
     assert krippendorff_alpha(np.array(words, dtype=object)) == pytest.approx(krippendorff_alpha(numbers))
+
+
+def test_numbers_with_none_for_missing_are_numbers() -> None:
+    table: Any = [[1, 2, None, 4], [1, 3, 2, 4]]
+    given = [[1.0, 2.0, math.nan, 4.0], [1.0, 3.0, 2.0, 4.0]]
+    assert krippendorff_alpha(table, "interval") == krippendorff_alpha(given, "interval")
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -230,6 +238,8 @@ def test_ordinal_alpha_only_sees_the_order_of_values(matrix: Any) -> None:
         ([1, 2, 3], "nominal", BadShape, "reliability_data has 1 dimensions, expected two: raters by units"),
         ([[1, 2], [1, 2]], "cardinal", BadOption, "level is 'cardinal', expected one of nominal, ordinal"),
         ([["a", "b"], ["a", "b"]], "ordinal", BadValue, "holds text, expected numbers"),
+        (np.array([["2026-01-01"]], dtype="M8[D]"), "nominal", BadValue, "expected numbers or text"),
+        ([[1, 2], [1]], "nominal", BadShape, "has rows of unequal length, expected raters by units"),
         ([[1, math.inf], [1, 2]], "interval", BadValue, "infinite number, expected finite numbers or nan"),
     ],
 )
@@ -251,7 +261,7 @@ def test_columns_of_different_length_are_refused() -> None:
 
 
 def test_text_has_no_distance() -> None:
-    with pytest.raises(BadValue, match="expected numbers at the interval level"):
+    with pytest.raises(BadValue, match="expected numbers at the ordinal, interval and ratio level"):
         alpha_of_judgments(["u", "u"], ["a", "b"], ["yes", "no"], "interval")
 
 
@@ -280,3 +290,79 @@ def test_values_so_large_that_one_is_lost_beside_them_still_count() -> None:
         krippendorff_alpha([[1, 1, 0], [1, 0, 0]])
     )
     assert alpha_interval([[2.0**60] * 2, [2.0**60] * 2]).judgments == 4
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.integers(1, 9).flatmap(
+        lambda raters: arrays(
+            np.float64,
+            st.tuples(st.just(raters), st.integers(1, 10)),
+            elements=st.one_of(
+                st.integers(-2, 2).map(float),
+                st.integers(0, 40).map(lambda half: half / 2),
+                st.just(math.nan),
+            ),
+        )
+    ),
+    st.sampled_from(LEVELS),
+)
+def test_alpha_is_that_of_the_definition_pair_by_pair(matrix: Any, level: str) -> None:
+    expected = plainly.alpha(matrix, level)
+    assert krippendorff_alpha(matrix, level) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+    if not np.isnan(matrix).all():
+        rater, unit = np.nonzero(~np.isnan(matrix))
+        rows = ratings_of_judgments(unit, rater, matrix[rater, unit])
+        assert krippendorff_alpha(rows, level) == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_how_the_table_lies_in_memory_does_not_matter(level: str) -> None:
+    table = np.random.default_rng(6).integers(1, 5, (5, 5000))
+    alpha = krippendorff_alpha(table, level)
+    for same in (
+        table.astype(np.uint8),
+        table.astype(np.float32),
+        np.asfortranarray(table.astype(float)),
+        np.repeat(table, 2, axis=1)[:, ::2].astype(float),
+        table.tolist(),
+    ):
+        assert krippendorff_alpha(same, level) == alpha
+
+
+@pytest.mark.parametrize("raters", [40, 70])
+def test_many_raters_with_many_values_need_no_merging(raters: int) -> None:
+    table = np.random.default_rng(7).integers(0, 30, (raters, 12)).astype(float)
+    table[:, 0] = np.nan
+    assert krippendorff_alpha(table, "ordinal") == pytest.approx(plainly.alpha(table, "ordinal"), abs=1e-12)
+    result = alpha_interval(table, "ordinal", resamples=50)
+    assert (result.units, result.raters, result.judgments) == (11, raters, raters * 11)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+@pytest.mark.parametrize("level", ["interval", "ratio"])
+@pytest.mark.parametrize("over", ["units", "raters"])
+def test_numbers_whose_squares_no_double_holds_have_the_alpha_of_smaller_ones(
+    scale: float, level: str, over: str
+) -> None:
+    table = np.array([[1.0, 2, 3, 3, 1], [1, 2, 3, 1, 1], [2, 2, 3, 3, 1]])
+    plain = alpha_interval(table, level, over=over, resamples=200)
+    scaled = alpha_interval(table * scale, level, over=over, resamples=200)
+    assert scaled.value == pytest.approx(plain.value, abs=1e-12)
+    assert scaled.low == pytest.approx(plain.low, abs=1e-12)
+
+
+def test_a_table_of_a_million_judgments_has_an_alpha() -> None:
+    generator = np.random.default_rng(9)
+    truth = generator.integers(1, 5, 500_000)
+    table = np.where(generator.random((2, 500_000)) < 0.6, truth, generator.integers(1, 5, (2, 500_000)))
+    assert krippendorff_alpha(table.astype(float)) == pytest.approx(0.36, abs=0.005)
+
+
+def test_counting_a_table_leaves_it_as_it_was() -> None:
+    table = np.array([[1.5, np.nan, 2.5], [1.5, 2.5, 2.5]])
+    before = table.copy()
+    krippendorff_alpha(table, "interval")
+    table.setflags(write=False)
+    assert np.isnan(krippendorff_alpha(table[:, :1]))
+    assert np.array_equal(table, before, equal_nan=True)

@@ -147,6 +147,7 @@ def test_bad_labels_are_refused_in_one_sentence(
 @pytest.mark.parametrize(
     ("counts", "error", "sentence"),
     [
+        ([[1, 1], [2]], BadShape, "counts has rows of unequal length, expected units by categories"),
         ([1, 2], BadShape, "counts has 1 dimensions, expected two: units by categories"),
         ([[1, -1], [0, 0]], BadValue, "expected whole numbers from zero on"),
         ([[1.5, 1.5]], BadValue, "expected whole numbers from zero on"),
@@ -159,3 +160,22 @@ def test_bad_labels_are_refused_in_one_sentence(
 def test_bad_counts_are_refused_in_one_sentence(counts: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         fleiss_kappa(counts)
+
+
+def test_fleiss_kappa_of_eighty_categories_is_that_of_the_formula() -> None:
+    # Twice the same units, so that alike ones are met.
+    answers = np.tile(np.random.default_rng(3).integers(0, 80, (90, 4)), (2, 1))
+    answers[:, 1] = answers[:, 0]
+    counts = np.array([np.bincount(row, minlength=80) for row in answers])
+    shares = counts.sum(axis=0) / counts.sum()
+    observed = np.mean([(row * (row - 1)).sum() / (4 * 3) for row in counts])
+    expected = (shares**2).sum()
+    assert fleiss_kappa(counts) == pytest.approx((observed - expected) / (1 - expected))
+
+
+def test_a_million_pairs_of_words_are_compared() -> None:
+    generator = np.random.default_rng(2)
+    words = np.array(["cat", "dog", "قط", "🐈"], dtype=object)
+    first = generator.integers(0, 4, 1_000_000)
+    second = np.where(generator.random(1_000_000) < 0.5, first, generator.integers(0, 4, 1_000_000))
+    assert cohen_kappa(words[first], words[second].tolist()) == pytest.approx(cohen_kappa(first, second))

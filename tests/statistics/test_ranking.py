@@ -3,10 +3,21 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.ranking import median_rank, r_precision, recall_at_k, success_at_k
+from evaluation.statistics.ranking import (
+    judge_rankings,
+    judge_run,
+    median_rank,
+    r_precision,
+    recall_at_k,
+    success_at_k,
+)
+from evaluation.statistics.signed import call_among
 from tests.statistics.golden import golden
 
 DATA = golden("ranking.json")
@@ -23,6 +34,7 @@ def _rankings() -> list[list[str]]:
 
 
 RANKINGS = _rankings()
+NO_SINGLE_VALUE: Any = ["a"]
 
 
 def _expected(name: str) -> list[float]:
@@ -58,24 +70,149 @@ def test_recall_of_one_original_item_is_success() -> None:
     assert recall_at_k(rankings, originals, 2).value == success_at_k(rankings, originals, 2).value == 1
 
 
-def test_unjudged_items_count_as_not_relevant_and_are_counted() -> None:
+def test_unjudged_items_are_counted_and_the_best_case_says_what_they_could_change() -> None:
     judged = [{"a": 1, "b": 0}]
-    assert recall_at_k([["x", "a", "b", "y"]], judged, 3).unjudged == 1
-    assert r_precision([["x", "a"]], judged).unjudged == 1
-    assert median_rank([["x", "y", "a", "z"]], judged).unjudged == 2
-    assert success_at_k([["x", "a"]], [{"a"}], 2).unjudged is None
+    recall = recall_at_k([["x", "a", "b", "y"]], judged, 3)
+    assert (recall.value, recall.unjudged, recall.best_case) == (1.0, 1, 1.0)
+    success = success_at_k([["b", "x", "a"]], judged, 2)
+    assert (success.value, success.unjudged, success.best_case) == (0.0, 1, 1.0)
+    precision = r_precision([["x", "a"]], judged)
+    assert (precision.value, precision.unjudged, precision.best_case) == (0.0, 1, 1.0)
+    rank = median_rank([["b", "x", "y", "a", "z"]], judged)
+    assert (rank.value, rank.unjudged, rank.best_case) == (4.0, 2, 2.0)
+    assert rank.unjudged_per_query is not None
+    assert rank.unjudged_per_query.tolist() == [2]
+    # Had the two unjudged items been relevant as well, two of three relevant items were found.
+    missed = recall_at_k([["x", "y", "b"]], judged, 3)
+    assert (missed.value, missed.best_case) == (0.0, pytest.approx(2 / 3))
+
+
+def test_where_everything_is_known_nothing_is_unjudged() -> None:
+    result = success_at_k([["x", "a"]], [{"a"}], 1)
+    assert result.unjudged is None
+    assert result.unjudged_per_query is None
+    assert (result.value, result.best_case) == (0.0, 0.0)
+    fully = success_at_k([["x", "a"]], [{"a": 1, "x": 0}], 1)
+    assert (fully.value, fully.best_case, fully.unjudged) == (0.0, 0.0, 0)
+
+
+def test_unjudged_items_can_be_left_out_so_that_later_ones_move_up() -> None:
+    judged = [{"a": 1, "b": 0}]
+    result = success_at_k([["x", "y", "a", "b"]], judged, 1, unjudged="leave-out")
+    assert (result.value, result.best_case, result.unjudged) == (1.0, 1.0, 2)
+    assert median_rank([["x", "b", "y", "a"]], judged, unjudged="leave-out").value == 2
+    assert median_rank([["x"]], judged, unjudged="leave-out").value == math.inf
+
+
+def test_unjudged_items_can_be_refused_where_a_measure_looks() -> None:
+    judged = [{"a": 1}, {"a": 1, "b": 0}]
+    with pytest.raises(BadValue, match="query 1 has 1 unjudged items where S@2 looks"):
+        success_at_k([["a"], ["b", "x", "a"]], judged, 2, unjudged="refuse")
+    assert success_at_k([["a"], ["b", "x", "a"]], judged, 1, unjudged="refuse").value == 0.5
 
 
 def test_a_query_with_nothing_relevant_is_left_out_and_counted() -> None:
     result = r_precision([["a"], ["a"]], [{"a": 1}, {"a": 0}])
     assert (result.value, result.undefined, result.queries) == (1.0, 1, 2)
     assert math.isnan(result.per_query[1])
-    assert math.isnan(success_at_k([["a"]], [set()], 1).value)
-    assert math.isnan(median_rank([["a"]], [set()]).value)
+    for nothing in (success_at_k([["a"]], [set()], 1), median_rank([["a"]], [{"a": 0}]), r_precision([], [])):
+        assert math.isnan(nothing.value)
+        assert math.isnan(nothing.best_case)
+        assert nothing.reason == "no query has a relevant item"
 
 
 def test_a_list_shorter_than_r_is_not_forgiven() -> None:
     assert r_precision([["a"]], [{"a", "b"}]).value == 0.5
+
+
+def test_a_run_in_columns_gives_the_same_figures_as_lists() -> None:
+    columns = [line.split() for line in DATA["run"]]
+    shuffled = [columns[place] for place in np.random.default_rng(0).permutation(len(columns))]
+    judgments = [(query, item, grade) for query in QUERIES for item, grade in DATA["qrels"][query].items()]
+    run = judge_run(
+        [row[0] for row in shuffled],
+        [row[2] for row in shuffled],
+        [int(row[3]) for row in shuffled],
+        *zip(*judgments, strict=True),
+    )
+    assert run.queries.tolist() == QUERIES
+    for measure in (r_precision, median_rank):
+        assert measure(run).per_query.tolist() == measure(RANKINGS, RELEVANT).per_query.tolist()
+    recall = recall_at_k(run, k=10)
+    assert recall.value == pytest.approx(DATA["mean"]["recall_10"])
+    assert recall.unjudged == recall_at_k(RANKINGS, RELEVANT, 10).unjudged
+
+
+def test_a_query_without_a_list_found_nothing_and_one_without_judgments_says_nothing() -> None:
+    run = judge_run(["p", "p", "q"], ["a", "b", "a"], [1, 2, 1], ["p", "r"], ["b", "a"])
+    result = success_at_k(run, k=2)
+    assert run.queries.tolist() == ["p", "q", "r"]
+    assert result.per_query.tolist() == pytest.approx([1, math.nan, 0], nan_ok=True)
+    assert (result.value, result.undefined, result.unjudged) == (0.5, 1, None)
+    assert median_rank(run).value == math.inf
+    assert judge_run([], [], [], [], []).queries.tolist() == []
+
+
+def test_an_item_judged_twice_is_relevant_if_anyone_says_so() -> None:
+    run = judge_run(["p"], ["a"], [1], ["p", "p", "p"], ["a", "a", "a"], [0, 2, 0])
+    assert (run.codes.tolist(), run.total.tolist()) == ([1], [1])
+
+
+def test_items_may_be_pairs_numbers_or_words_in_any_script() -> None:
+    items = [("dog.jpg", 1), 7, "🐕‍🦺", "كلب", ""]
+    result = recall_at_k([items], [{("dog.jpg", 1), "كلب", ""}], 4)
+    assert result.value == pytest.approx(2 / 3)
+
+
+LISTS = st.lists(
+    st.tuples(
+        st.lists(st.integers(0, 8), unique=True, max_size=8),
+        st.dictionaries(st.integers(0, 9), st.integers(0, 2), max_size=6),
+    ),
+    max_size=6,
+)
+
+
+@settings(deadline=None, max_examples=100)
+@given(LISTS, st.integers(1, 6))
+def test_every_measure_is_what_looking_down_the_list_gives(
+    queries: list[tuple[list[int], dict[int, int]]], k: int
+) -> None:
+    lists = judge_rankings([ranking for ranking, _ in queries], [judged for _, judged in queries])
+    results = [recall_at_k(lists, k=k), success_at_k(lists, k=k), r_precision(lists), median_rank(lists)]
+    for place, (ranking, judged) in enumerate(queries):
+        relevant = {item for item, grade in judged.items() if grade}
+        found = [result.per_query[place] for result in results]
+        best = [result.best_per_query[place] for result in results]
+        if not relevant:
+            assert np.isnan(found + best).all()
+            continue
+        top, unknown = set(ranking[:k]), set(ranking[:k]) - set(judged)
+        first = [rank for rank, item in enumerate(ranking, 1) if item in relevant]
+        early = [rank for rank, item in enumerate(ranking, 1) if item in relevant or item not in judged]
+        within = ranking[: len(relevant)]
+        assert found == [
+            len(top & relevant) / len(relevant),
+            float(bool(top & relevant)),
+            len(set(within) & relevant) / len(relevant),
+            first[0] if first else math.inf,
+        ]
+        assert best == [
+            len(top & relevant | unknown) / len(relevant | unknown),
+            float(bool(top & relevant | unknown)),
+            sum(item in relevant or item not in judged for item in within) / len(relevant),
+            early[0] if early else math.inf,
+        ]
+
+
+def test_the_signature_leads_back_to_the_same_figure() -> None:
+    functions = (recall_at_k, success_at_k, r_precision, median_rank)
+    result = recall_at_k(RANKINGS, RELEVANT, 5, unjudged="leave-out")
+    assert result.signature == "recall-at|k:5|unjudged:leave-out|v:1.0"
+    again = call_among(functions, result.signature)
+    assert again(RANKINGS, RELEVANT).value == result.value
+    assert again(judge_rankings(RANKINGS, RELEVANT)).value == result.value
+    assert median_rank(RANKINGS, RELEVANT).signature == "median-rank|unjudged:count|v:1.0"
 
 
 @pytest.mark.parametrize(
@@ -83,6 +220,37 @@ def test_a_list_shorter_than_r_is_not_forgiven() -> None:
     [
         (lambda: recall_at_k([["a"]], [], 1), BadShape, "there are 1 rankings and 0 sets of relevant items"),
         (lambda: recall_at_k([["a", "a"]], [{"a"}], 1), BadValue, "ranking 0 has an item twice"),
+        (lambda: recall_at_k([["a"]], [{"a": None}], 1), BadValue, "the grades of relevant.*is nan"),
+        (lambda: recall_at_k([[NO_SINGLE_VALUE]], [{"a"}], 1), BadValue, "an item is no single value"),
+        (lambda: recall_at_k([["a"]], None, 1), BadOption, "relevant is missing"),
+        (
+            lambda: recall_at_k(judge_rankings([["a"]], [{"a"}]), [{"a"}], 1),
+            BadOption,
+            "relevant is given beside judged rankings",
+        ),
+        (lambda: r_precision([["a"]], [{"a"}], unjudged="no"), BadOption, "one of count, leave-out, refuse"),
+        (lambda: judge_run(["p"], ["a", "b"], [1], [], []), BadShape, "items has 2 entries and queries 1"),
+        (lambda: judge_run(["p"], ["a"], [1, 2], [], []), BadShape, "ranks has 2 entries and queries 1"),
+        (
+            lambda: judge_run(["p"], ["a"], [1], ["p"], []),
+            BadShape,
+            "relevant_items has 0 entries and relevant_queries 1",
+        ),
+        (
+            lambda: judge_run(["p"], ["a"], [1], ["p"], ["a"], [1, 1]),
+            BadShape,
+            "grades has 2 entries and relevant_queries 1",
+        ),
+        (
+            lambda: judge_run(["p", "p"], ["a", "b"], [1, 1], [], []),
+            BadValue,
+            "query 'p' has two items of rank 1",
+        ),
+        (
+            lambda: judge_run(["p", "p"], ["a", "a"], [1, 2], [], []),
+            BadValue,
+            "ranking 'p' has an item twice",
+        ),
         (lambda: success_at_k([["a"]], [{"a"}], 0), BadOption, "k is 0, expected a whole number above zero"),
     ],
 )

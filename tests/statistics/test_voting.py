@@ -11,14 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.aggregation import (
+    accuracy_weights,
     cumulative_shares,
     is_relevant,
     majority_vote,
     mean_grade,
     pair_winners,
     relevance_vote,
+    weighted_vote,
 )
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.signed import call_among
+from tests.statistics.golden import golden
+
+CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("crowds.json")["crowds"], strict=True))
 
 UNITS = ["u1", "u1", "u1", "u2", "u2", "u3", "u3", "u3", "u3"]
 VALUES = [1, 2, 2, 1, 2, 1, 1, 1, 2]
@@ -81,6 +87,65 @@ def test_of_two_answers_the_majority_has_more_than_half(rows: list[tuple[int, in
     assert (result.share[result.tie] == 0.5).all()
 
 
+@pytest.mark.parametrize(("crowd", "expected"), CROWDS, ids=["two labels", "three labels"])
+def test_shares_of_weights_are_the_reference_programs(
+    crowd: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    vote = expected["weighted_vote"]
+    result = weighted_vote(units, values, np.array(vote["worker_weights"])[workers])
+    shares = np.array(vote["shares"])
+    assert result.weight is not None
+    assert result.weight / result.weight.sum(axis=1, keepdims=True) == pytest.approx(shares, abs=1e-12)
+    assert result.share == pytest.approx(shares.max(axis=1))
+    decided = ~result.tie
+    assert np.array(result.values())[decided].tolist() == np.array(vote["labels"])[decided].tolist()
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4)), min_size=1, max_size=40),
+    st.sampled_from(["none", "lowest", "random"]),
+    st.floats(1e-3, 1e3),
+)
+def test_equal_weights_are_no_weights(rows: list[tuple[int, int]], ties: str, weight: float) -> None:
+    units, values = zip(*rows, strict=True)
+    plain = majority_vote(units, values, ties=ties)
+    weighted = weighted_vote(units, values, [weight] * len(units), ties=ties)
+    assert weighted.values() == plain.values()
+    assert weighted.tie.tolist() == plain.tie.tolist()
+    assert weighted.share == pytest.approx(plain.share)
+    assert weighted.margin == pytest.approx(plain.margin, abs=1e-12)
+
+
+def test_one_heavy_judge_outweighs_two_light_ones_and_thirds_that_add_up_are_a_tie() -> None:
+    result = weighted_vote(["u", "u", "u"], ["yes", "no", "no"], [0.9, 0.3, 0.2])
+    assert (result.values(), result.n.tolist()) == (["yes"], [3])
+    assert result.margin.tolist() == pytest.approx([0.4 / 1.4])
+    tied = weighted_vote(["u", "u", "u"], ["yes", "no", "no"], [0.3, 0.1, 0.2])
+    assert (tied.values(), tied.tie.tolist(), tied.margin.tolist()) == ([None], [True], [0.0])
+
+
+def test_a_unit_without_weight_has_no_winner_under_any_rule_and_says_so() -> None:
+    for ties in ("none", "lowest", "random"):
+        result = weighted_vote(["u", "u", "v"], [1, 2, 1], [0, 0, 2], ties=ties)
+        assert result.values() == [None, 1]
+        assert math.isnan(result.share[0])
+        assert math.isnan(result.margin[0])
+        assert result.reason == "1 of 2 units have only judgments of weight zero, which decide nothing"
+    assert weighted_vote(["v"], [1], [2]).reason == ""
+    assert weighted_vote([], [], []).values() == []
+
+
+def test_control_answers_make_weights() -> None:
+    weights = accuracy_weights([8, 0, 4, 9], [8, 0, 8, 9])
+    # (right + 1) / (seen + 2): 9/10, 1/2, 1/2, 10/11; the log of their odds.
+    assert weights == pytest.approx([math.log(9), 0, 0, math.log(10)])
+    assert accuracy_weights([8, 0], [8, 0], rule="accuracy") == pytest.approx([0.9, 0.5])
+    # Of four labels, chance is a quarter, and less than that counts for nothing.
+    assert accuracy_weights([0, 0, 2], [0, 8, 2], 4) == pytest.approx([0, 0, math.log(3)])
+
+
 def test_a_caption_is_relevant_when_two_of_three_say_yes() -> None:
     units = ["a"] * 3 + ["b"] * 3 + ["c"] * 4 + ["d"] * 5
     result = relevance_vote(units, [1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 1, 1, 1, 0, 0])
@@ -107,6 +172,59 @@ def test_the_mean_grade_keeps_its_number_and_spread() -> None:
     assert math.isnan(result.deviation[1])
 
 
+def test_a_weighted_mean_divides_by_the_weights() -> None:
+    result = mean_grade(["p", "p", "p", "q"], [4, 3, 2, 1], weights=[2, 1, 1, 0])
+    assert result.mean[0] == pytest.approx(13 / 4)
+    # Sum of w (x - m)^2 over sum(w) - sum(w^2) / sum(w).
+    assert result.deviation[0] == pytest.approx(math.sqrt((2 * 0.5625 + 0.0625 + 1.5625) / (4 - 6 / 4)))
+    assert math.isnan(result.mean[1])
+    assert result.weight is not None
+    assert result.weight.tolist() == [4, 0]
+    assert result.reason == "1 of 2 units have only judgments of weight zero, which decide nothing"
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.floats(-1e300, 1e300)), min_size=1, max_size=20),
+    st.sampled_from([None, 2.0, 0.125]),
+)
+def test_means_are_the_plain_ones_whatever_the_size_of_grades(
+    rows: list[tuple[int, float]], weight: float | None
+) -> None:
+    units, grades = zip(*rows, strict=True)
+    result = mean_grade(units, grades, weights=None if weight is None else [weight] * len(units))
+    for place, unit in enumerate(result.units.tolist()):
+        own = [Fraction(grade) for one, grade in rows if one == unit]
+        mean = sum(own) / len(own)
+        largest = max(map(abs, grades))
+        assert result.mean[place] == pytest.approx(float(mean), rel=1e-9, abs=largest * 1e-12)
+        if len(own) == 1:
+            assert math.isnan(result.deviation[place])
+        else:
+            scale = Fraction(largest) if largest else Fraction(1)
+            square = sum(((one - mean) / scale) ** 2 for one in own) / (len(own) - 1)
+            assert result.deviation[place] == pytest.approx(
+                math.sqrt(square) * float(scale), rel=1e-6, abs=largest * 1e-9
+            )
+
+
+def test_results_lead_back_to_the_calls_that_made_them() -> None:
+    functions = (majority_vote, weighted_vote, relevance_vote, mean_grade, pair_winners)
+    vote = majority_vote(UNITS, VALUES, labels=[2, 1], ties="random", seed=9)
+    assert vote.signature == "majority-vote|labels:[2,1]|ties:random|seed:9|v:1.0"
+    assert call_among(functions, vote.signature)(UNITS, VALUES).values() == vote.values()
+    weighted = weighted_vote(UNITS, VALUES, [1] * 9, ties="lowest")
+    assert call_among(functions, weighted.signature)(UNITS, VALUES, [1] * 9).values() == weighted.values()
+    relevant = relevance_vote(["u", "u"], [1, 0], at_least_share=(1, 2))
+    assert relevant.signature == "relevance-vote|at_least_share:[1,2]|v:1.0"
+    assert call_among(functions, relevant.signature)(["u", "u"], [1, 0]).relevant.tolist() == [True]
+    mean = mean_grade(["u"], [3], weights=[2])
+    assert mean.signature == "mean-grade|v:1.0"
+    assert call_among(functions, mean.signature)(["u"], [3]).mean.tolist() == [3]
+    pair = pair_winners(["p"], [0], triplet_ties="count")
+    assert call_among(functions, pair.signature)(["p"], [0]).triplet_ties == "count"
+
+
 def test_cumulative_shares_count_thirds_at_the_printed_thresholds() -> None:
     means = [4.0, 11 / 3, 10 / 3, 3.0, 8 / 3, 7 / 3, 2.0, 1.0]
     assert cumulative_shares(means).tolist() == [place / 8 for place in range(1, 8)]
@@ -124,6 +242,7 @@ def test_the_winner_of_a_pair_wins_most_of_its_triplets() -> None:
         [0, 0, 1],
     )
     assert result.margin.tolist() == pytest.approx([1 / 3, 0, 2 / 3])
+    assert pair_winners(["p", "p"], [2.0, 2.0]).winner.tolist() == [2]
 
 
 def test_tied_triplets_are_set_aside_or_count_as_asked() -> None:
@@ -158,12 +277,31 @@ def test_abstract_50s_has_its_twelve_drawn_pairs(shared: Any) -> None:
             BadValue,
             "20,000 units and 20,000 different answers",
         ),
+        (lambda: majority_vote(["u"], [None]), BadValue, r"values\[0\] is missing"),
+        (
+            lambda: weighted_vote(["u"], [1], [-1]),
+            BadValue,
+            r"weights\[0\] is -1, expected a number from zero",
+        ),
+        (lambda: weighted_vote(["u"], [1], [1, 2]), BadShape, "weights has 2 entries and units 1"),
+        (lambda: mean_grade(["u"], [1], weights=[1e200]), BadValue, r"weights\[0\] is 1e\+200, expected"),
+        (lambda: mean_grade(["u"], [1], weights=[]), BadShape, "weights has 0 entries and units 1"),
+        (lambda: accuracy_weights([3], [2]), BadValue, "worker 0 has 3 right of 2, expected at most all"),
+        (
+            lambda: accuracy_weights([1], [2], 1),
+            BadOption,
+            "labels is 1, expected a whole number from two on",
+        ),
+        (lambda: accuracy_weights([1], [2], rule="x"), BadOption, "expected one of log-odds, accuracy"),
         (lambda: relevance_vote(["u"], [2]), BadValue, r"values\[0\] is 2, expected 0 or 1"),
         (lambda: is_relevant([3], [2]), BadValue, "unit 0 has 3 yes of 2, expected at most all"),
         (lambda: is_relevant([1], [2], (3, 2)), BadOption, "the share is 3 of 2"),
         (lambda: is_relevant([1.5], [2]), BadValue, r"yes\[0\] is 1.5, expected a whole number"),
         (lambda: mean_grade(["u"], [math.nan]), BadValue, r"values\[0\] is nan, expected a finite number"),
         (lambda: pair_winners(["p"], [3]), BadValue, r"winners\[0\] is 3, expected 1, 2, or 0 for a tie"),
+        (lambda: pair_winners(["p"], [1.5]), BadValue, r"winners\[0\] is 1.5, expected 1, 2, or 0"),
+        (lambda: pair_winners(["p"], [math.nan]), BadValue, r"winners\[0\] is nan, expected a finite number"),
+        (lambda: pair_winners(["p"], [[1]]), BadShape, "winners has 2 dimensions, expected one"),
         (lambda: pair_winners(["p"], [1], triplet_ties="x"), BadOption, "triplet_ties is 'x'"),
     ],
 )

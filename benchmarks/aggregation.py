@@ -1,0 +1,221 @@
+"""Consensus, comparisons and rankings beside crowd-kit 1.4.2 and evalica 0.4.2, on made-up judgments.
+
+    python -m benchmarks.aggregation                        # every job at every size, some minutes
+    python -m benchmarks.aggregation "bradley-terry" --sizes 1000000
+
+The peers are named in requirements-oracles.txt. Judgments: three a task by 500 workers, right three times in
+four, two labels; a task's peer table is a pandas frame, ours are columns. Comparisons: of 50 systems, given as
+lists of names, a tenth of them tied. crowd-kit's Dawid-Skene stops too early by itself, so both sides do 20 steps.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from benchmarks.measuring import Job, main
+from evaluation.statistics.aggregation import (
+    bradley_terry_of_comparisons,
+    dawid_skene,
+    majority_vote,
+    tournament,
+    weighted_vote,
+)
+from evaluation.statistics.ranking import judge_run, median_rank, r_precision, recall_at_k, success_at_k
+
+TASKS = (10_000, 100_000, 1_000_000)
+ROWS = (10_000, 100_000, 1_000_000)
+JUDGMENTS = 3
+WORKERS = 500
+SYSTEMS = 50
+STEPS = 20
+SHOWN = 1_000
+SEED = 20
+
+
+@dataclass(frozen=True)
+class Judgments:
+    """Columns of judgments, the workers' weights, and the same as a frame for the peer."""
+
+    units: NDArray[np.int64]
+    workers: NDArray[np.int64]
+    values: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    frame: Any
+
+
+def judgments(tasks: int) -> Judgments:
+    """Three judgments a task."""
+    rng = np.random.default_rng(SEED)
+    rows = tasks * JUDGMENTS
+    units, workers = np.repeat(np.arange(tasks), JUDGMENTS), rng.integers(0, WORKERS, rows)
+    truth = rng.integers(0, 2, tasks)
+    values = np.where(rng.random(rows) < 0.75, truth[units], 1 - truth[units])
+    try:
+        pandas = importlib.import_module("pandas")
+        frame = pandas.DataFrame({"task": units, "worker": workers, "label": values})
+    except ImportError:
+        frame = None
+    return Judgments(units, workers, values, rng.random(WORKERS) + 0.1, frame)
+
+
+def _crowdkit(name: str) -> Any:
+    return getattr(importlib.import_module("crowdkit.aggregation"), name)
+
+
+def majority(given: Judgments) -> ArrayLike:
+    return majority_vote(given.units, given.values, ties="lowest").winner[:SHOWN]
+
+
+def peer_majority(given: Judgments) -> ArrayLike:
+    labels: ArrayLike = _crowdkit("MajorityVote")().fit_predict(given.frame).sort_index().to_numpy()[:SHOWN]
+    return labels
+
+
+def weighted(given: Judgments) -> ArrayLike:
+    return weighted_vote(given.units, given.values, given.weights[given.workers]).winner[:SHOWN]
+
+
+def peer_weighted(given: Judgments) -> ArrayLike:
+    skills = importlib.import_module("pandas").Series(given.weights)
+    labels = _crowdkit("MajorityVote")().fit_predict(given.frame, skills).sort_index()
+    answer: ArrayLike = labels.to_numpy()[:SHOWN]
+    return answer
+
+
+def twenty_steps(given: Judgments) -> ArrayLike:
+    found = dawid_skene(given.units, given.workers, given.values, max_iterations=STEPS, tolerance=0)
+    return found.posterior[:SHOWN, 1]
+
+
+def peer_twenty_steps(given: Judgments) -> ArrayLike:
+    found = _crowdkit("DawidSkene")(n_iter=STEPS, tol=-np.inf).fit(given.frame)
+    chances: ArrayLike = found.probas_.sort_index()[1].to_numpy()[:SHOWN]
+    return chances
+
+
+def to_the_end(given: Judgments) -> ArrayLike:
+    found = dawid_skene(given.units, given.workers, given.values)
+    return [found.converged, found.iterations]
+
+
+def one_coin(given: Judgments) -> ArrayLike:
+    found = dawid_skene(given.units, given.workers, given.values, model="one-coin")
+    return [found.converged, found.iterations]
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """Names of two systems a row, who won (1, 2 or 0), and that as the peer writes it."""
+
+    first: list[str]
+    second: list[str]
+    winners: NDArray[np.int64]
+    outcomes: list[Any]
+
+
+def comparisons(rows: int) -> Comparisons:
+    """Comparisons of 50 systems; every name is a text of its own, as if it had been read from a file."""
+    rng = np.random.default_rng(SEED)
+    strength = rng.random(SYSTEMS) + 0.1
+    first = rng.integers(0, SYSTEMS, rows)
+    second = (first + rng.integers(1, SYSTEMS, rows)) % SYSTEMS
+    won = rng.random(rows) < strength[first] / (strength[first] + strength[second])
+    winners = np.where(rng.random(rows) < 0.1, 0, np.where(won, 1, 2))
+    names = [[f"system-{place:02}" for place in column.tolist()] for column in (first, second)]
+    try:
+        winner = importlib.import_module("evalica").Winner
+        kinds = [winner.Draw, winner.X, winner.Y]
+        outcomes = [kinds[place] for place in winners.tolist()]
+    except ImportError:
+        outcomes = []
+    return Comparisons(names[0], names[1], winners, outcomes)
+
+
+def bradley_terry(given: Comparisons) -> ArrayLike:
+    return bradley_terry_of_comparisons(given.first, given.second, given.winners).strength
+
+
+def peer_bradley_terry(given: Comparisons) -> ArrayLike:
+    found = importlib.import_module("evalica").bradley_terry(given.first, given.second, given.outcomes)
+    scores = found.scores.sort_index()
+    strength: ArrayLike = (scores / scores.sum()).to_numpy()
+    return strength
+
+
+def davidson(given: Comparisons) -> ArrayLike:
+    found = bradley_terry_of_comparisons(
+        given.first, given.second, given.winners, tie_model="davidson", order_effect=True
+    )
+    return [found.nu, found.order_effect]
+
+
+def fractions(given: Comparisons) -> ArrayLike:
+    return tournament(given.first, given.second, given.winners, resamples=0).fraction
+
+
+def fractions_with_intervals(given: Comparisons) -> ArrayLike:
+    return tournament(given.first, given.second, given.winners).low
+
+
+@dataclass(frozen=True)
+class Run:
+    """A ranked list of a hundred items a query, and judgments of half of them, in columns of names."""
+
+    queries: list[str]
+    items: list[str]
+    ranks: NDArray[np.int64]
+    judged_queries: list[str]
+    judged_items: list[str]
+    grades: NDArray[np.int64]
+
+
+def run(rows: int) -> Run:
+    """Rows of a run; items are drawn from a thousand for each query."""
+    rng = np.random.default_rng(SEED)
+    queries = [f"image-{row // 100}" for row in range(rows)]
+    shift = rng.integers(0, 1000, rows // 100 + 1)
+    items = [f"caption-{(int(shift[row // 100]) + 7 * (row % 100)) % 1000}" for row in range(rows)]
+    judged = np.flatnonzero(rng.random(rows) < 0.5).tolist()
+    return Run(
+        queries,
+        items,
+        np.arange(rows) % 100 + 1,
+        [queries[row] for row in judged],
+        [items[row] for row in judged],
+        (rng.random(len(judged)) < 0.1).astype(np.int64),
+    )
+
+
+def ranking(given: Run) -> ArrayLike:
+    lists = judge_run(
+        given.queries, given.items, given.ranks, given.judged_queries, given.judged_items, given.grades
+    )
+    found = [recall_at_k(lists, k=10), success_at_k(lists, k=10), r_precision(lists), median_rank(lists)]
+    return [one.value for one in found]
+
+
+CROWDKIT = ("crowd-kit 1.4.2", "crowdkit")
+EVALICA = ("evalica 0.4.2", "evalica")
+UNIT = f" x {JUDGMENTS}"
+JOBS = (
+    Job("majority", TASKS, judgments, majority, peer_majority, *CROWDKIT, unit=UNIT),
+    Job("weighted majority", TASKS, judgments, weighted, peer_weighted, *CROWDKIT, unit=UNIT),
+    Job(
+        f"dawid-skene, {STEPS} steps", TASKS, judgments, twenty_steps, peer_twenty_steps, *CROWDKIT, unit=UNIT
+    ),
+    Job("dawid-skene, to the optimum", TASKS, judgments, to_the_end, repeats=2, unit=UNIT),
+    Job("one-coin, to the optimum", TASKS, judgments, one_coin, repeats=2, unit=UNIT),
+    Job("bradley-terry", ROWS, comparisons, bradley_terry, peer_bradley_terry, *EVALICA, warm_up=10_000),
+    Job("davidson with order effect", ROWS, comparisons, davidson, warm_up=10_000),
+    Job("tournament", ROWS, comparisons, fractions),
+    Job("tournament, 2,000 resamples", ROWS, comparisons, fractions_with_intervals),
+    Job("four ranking measures", ROWS, run, ranking),
+)
+
+if __name__ == "__main__":
+    main(JOBS)

@@ -1,0 +1,177 @@
+"""Agreement beside krippendorff 0.9, evalica 0.4.2 and scikit-learn 1.9 on made-up answers.
+
+    python -m benchmarks.agreement                      # every job at three sizes, some minutes
+    python -m benchmarks.agreement alpha --sizes 10000
+
+The peers are named in requirements-oracles.txt. Alpha takes five raters, four values and a tenth of the answers
+missing. "The obvious loop" draws the units anew and calls the peer's alpha, a thousand times; its interval rests on
+other draws than ours, so the ends differ in the third digit.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from benchmarks.measuring import Job, main
+from evaluation.statistics.agreement import (
+    agreement_by_pair,
+    agreement_by_unit,
+    alpha_interval,
+    alpha_of_judgments,
+    cohen_kappa,
+    gwet_interval,
+    krippendorff_alpha,
+    ratings_of_judgments,
+)
+
+SIZES = (10_000, 100_000, 1_000_000)
+RATERS = 5
+MISSING = 0.1
+RESAMPLES = 1000
+SEED = 20
+
+Table = NDArray[np.float64]
+
+
+def table(units: int) -> Table:
+    """Five raters who copy the unit's truth half of the time, nan for missing."""
+    generator = np.random.default_rng(SEED)
+    shape = (RATERS, units)
+    truth = generator.integers(1, 5, units)
+    answers = np.where(generator.random(shape) < 0.5, truth, generator.integers(1, 5, shape)).astype(float)
+    answers[generator.random(shape) < MISSING] = np.nan
+    return answers
+
+
+def sliders(units: int) -> Table:
+    """The same on a scale from 0 to 100, where hardly two units are alike."""
+    generator = np.random.default_rng(SEED)
+    return np.clip(np.round(table(units) * 25 + generator.normal(0, 10, (RATERS, units))), 0, 100)
+
+
+def frame(units: int) -> tuple[Table, Any]:
+    """The table, and again as evalica takes it."""
+    answers = table(units)
+    return answers, importlib.import_module("pandas").DataFrame(answers)
+
+
+def pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Two raters' labels, 1 to 5."""
+    generator = np.random.default_rng(SEED)
+    first = generator.integers(1, 6, count)
+    return first, np.where(generator.random(count) < 0.6, first, generator.integers(1, 6, count))
+
+
+def words(count: int) -> tuple[list[str], list[str]]:
+    """The same as words."""
+    names = np.array(["none", "bird", "horse", "person", "bicycle"])
+    first, second = pairs(count)
+    return names[first - 1].tolist(), names[second - 1].tolist()
+
+
+def rows(judgments: int) -> tuple[list[str], list[str], NDArray[np.int64]]:
+    """Names of units, each judged three times, and of ten thousand workers; grades 1 to 4."""
+    grades = np.random.default_rng(SEED).integers(1, 5, judgments)
+    units = [f"unit-{row // 3}" for row in range(judgments)]
+    return units, [f"w-{(row // 3 * 7 + row % 3) % 9999}" for row in range(judgments)], grades
+
+
+def alpha(level: str) -> Callable[[Table], ArrayLike]:
+    return lambda answers: krippendorff_alpha(answers, level)
+
+
+def peer_alpha(level: str) -> Callable[[Table], ArrayLike]:
+    def call(answers: Table) -> ArrayLike:
+        return float(importlib.import_module("krippendorff").alpha(answers, level_of_measurement=level))
+
+    return call
+
+
+def alpha_beside_frame(given: tuple[Table, Any]) -> ArrayLike:
+    return krippendorff_alpha(given[0], "ordinal")
+
+
+def evalica_alpha(given: tuple[Table, Any]) -> ArrayLike:
+    return float(importlib.import_module("evalica").alpha(given[1], distance="ordinal").alpha)
+
+
+def interval(answers: Table, level: str = "nominal", over: str = "units") -> ArrayLike:
+    result = alpha_interval(answers, level, resamples=RESAMPLES, over=over)
+    return [result.low, result.high]
+
+
+def obvious_loop(answers: Table) -> ArrayLike:
+    """Draw the units anew and ask the peer, a thousand times."""
+    peer = importlib.import_module("krippendorff")
+    generator = np.random.default_rng(SEED)
+    units = answers.shape[1]
+    drawn = [
+        peer.alpha(answers[:, generator.integers(0, units, units)], level_of_measurement="nominal")
+        for _ in range(RESAMPLES)
+    ]
+    low, high = np.quantile(drawn, [0.025, 0.975])
+    return [low, high]
+
+
+def kappa(weights: str | None) -> Callable[[tuple[Any, Any]], ArrayLike]:
+    return lambda given: cohen_kappa(*given, weights)
+
+
+def peer_kappa(weights: str | None) -> Callable[[tuple[Any, Any]], ArrayLike]:
+    def call(given: tuple[Any, Any]) -> ArrayLike:
+        return float(importlib.import_module("sklearn.metrics").cohen_kappa_score(*given, weights=weights))
+
+    return call
+
+
+def alpha_of_rows(given: tuple[list[str], list[str], NDArray[np.int64]]) -> ArrayLike:
+    return alpha_of_judgments(*given, "ordinal", resamples=RESAMPLES).value
+
+
+def gwet(answers: Table) -> ArrayLike:
+    return gwet_interval(answers, "quadratic", resamples=RESAMPLES).value
+
+
+def by_unit(answers: Table) -> ArrayLike:
+    return float(np.nansum(agreement_by_unit(answers).contribution))
+
+
+def by_pair(answers: Table) -> ArrayLike:
+    return agreement_by_pair(answers).alpha
+
+
+def by_pair_of_rows(given: tuple[list[str], list[str], NDArray[np.int64]]) -> ArrayLike:
+    return len(agreement_by_pair(ratings_of_judgments(*given)).alpha)
+
+
+KRIPPENDORFF = ("krippendorff 0.9.0", "krippendorff")
+EVALICA = ("evalica 0.4.2", "evalica")
+SKLEARN = ("scikit-learn 1.9.1", "sklearn")
+LOOP = ("the obvious loop", "krippendorff")
+UNIT = f" x {RATERS}"
+JOBS = (
+    Job("alpha", SIZES, table, alpha("nominal"), peer_alpha("nominal"), *KRIPPENDORFF, unit=UNIT),
+    Job("alpha-ordinal", SIZES, table, alpha("ordinal"), peer_alpha("ordinal"), *KRIPPENDORFF, unit=UNIT),
+    Job("alpha-evalica", SIZES, frame, alpha_beside_frame, evalica_alpha, *EVALICA, unit=UNIT),
+    Job("alpha-sliders", SIZES, sliders, alpha("interval"), unit=UNIT),
+    Job("alpha-interval", (1_000, 10_000, 100_000), table, interval, obvious_loop, *LOOP, unit=UNIT),
+    Job("raters-drawn", SIZES, table, functools.partial(interval, over="raters"), unit=UNIT),
+    Job("sliders-interval", SIZES[:2], sliders, functools.partial(interval, level="interval"), unit=UNIT),
+    Job("alpha-of-names", SIZES, rows, alpha_of_rows),
+    Job("kappa", SIZES, pairs, kappa(None), peer_kappa(None), *SKLEARN),
+    Job("kappa-quadratic", SIZES, pairs, kappa("quadratic"), peer_kappa("quadratic"), *SKLEARN),
+    Job("kappa-words", SIZES, words, kappa(None), peer_kappa(None), *SKLEARN),
+    Job("gwet-interval", SIZES, table, gwet, unit=UNIT),
+    Job("by-unit", SIZES, table, by_unit, unit=UNIT),
+    Job("by-pair", SIZES, table, by_pair, unit=UNIT),
+    Job("by-pair-of-names", SIZES, rows, by_pair_of_rows),
+)
+
+if __name__ == "__main__":
+    main(JOBS)

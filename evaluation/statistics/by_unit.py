@@ -1,0 +1,94 @@
+"""Where judges disagree: each unit's own agreement, and its part in what alpha lacks to one.
+
+With n_uv the judges who gave unit u value v, m_u all its judges, and n, n_v the totals over the units
+judged twice or more, the unit's terms of Krippendorff's alpha (`alpha`) are
+
+    contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
+
+so that the contributions of all units sum to 1 - alpha.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.statistics.alpha import LEVELS, NO_PAIRS, NO_VARIATION
+from evaluation.statistics.ratings import Data, exact_positions, ratings_of
+from evaluation.statistics.signed import signed
+from evaluation.statistics.tables import Floats, one_of
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAgreement:
+    """Agreement on each unit, (U,) each; nan where a unit has too few judgments.
+
+    units: names (of a table, positions). judgments: how many. share: of the answer given most often, from
+    one judgment on. agreement: share of the pairs of judges who gave the same answer, from two on.
+    contribution: the part in 1 - alpha at `level`, from two on; their sum is 1 - alpha. `reason` says why
+    no unit has a contribution, and is empty otherwise.
+    """
+
+    units: NDArray[Any]
+    judgments: NDArray[np.int64]
+    share: Floats
+    agreement: Floats
+    contribution: Floats
+    level: str
+    reason: str
+    signature: str = ""
+
+    def most_disputed(self, count: int) -> NDArray[np.int64]:
+        """Positions of the units with the largest contributions, largest first; ties by position."""
+        order = np.argsort(-self.contribution, kind="stable")  # nan comes last
+        return order[: min(count, int((~np.isnan(self.contribution)).sum()))]
+
+
+@signed("agreement-by-unit")
+def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
+    """Agreement of each unit of a (raters, units) table with nan or None for missing, or of `Ratings`.
+
+    Cost grows with the judgments, and at the ratio level with the pairs of a unit's distinct values.
+    Raises BadShape, BadValue, BadOption.
+    """
+    from evaluation.statistics import agreement_kernels as kernels
+
+    one_of(level, LEVELS, "level")
+    ratings = ratings_of(reliability_data, numeric=level != "nominal")
+    starts, _, codes = ratings.by_unit()
+    units = len(ratings.units)
+    ones = np.ones(len(codes))
+    different, sizes, most = np.empty((3, units))
+    labels = np.arange(float(len(ratings.labels)))
+    kernels.unit_disagreement(starts, codes, ones, kernels.DIFFERENT, labels, different, sizes, most)
+    pairable = sizes >= 2
+    totals = np.zeros(len(labels))
+    kernels.value_sums(starts, codes, ones, pairable.astype(np.float64), totals)
+    contribution = np.full(units, np.nan)
+    reason = NO_VARIATION if pairable.any() else NO_PAIRS
+    if np.count_nonzero(totals) > 1:
+        kind = {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+        if level == "ordinal":
+            positions = np.cumsum(totals) - totals / 2
+        else:
+            positions = labels if level == "nominal" else exact_positions(ratings.labels)
+        apart = np.empty(units)
+        kernels.unit_disagreement(starts, codes, ones, kind, positions, apart, sizes, most)
+        expected = kernels.all_distances(kind, positions, totals)
+        if expected > 0:
+            reason = ""
+            factor = (totals.sum() - 1) / expected
+            np.divide(factor * apart, sizes - 1, out=contribution, where=pairable)
+    share, agreement = np.full((2, units), np.nan)
+    np.divide(most, sizes, out=share, where=sizes > 0)
+    np.divide(different, sizes * (sizes - 1), out=agreement, where=pairable)
+    return UnitAgreement(
+        units=ratings.units,
+        judgments=sizes.astype(np.int64),
+        share=share,
+        agreement=1 - agreement,
+        contribution=contribution,
+        level=level,
+        reason=reason,
+    )

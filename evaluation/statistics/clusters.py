@@ -1,0 +1,176 @@
+"""Systems that cannot be told apart: paired tests, ranges of ranks, and clusters as WMT prints them.
+
+Koehn 2012, *Simulating human judgment in machine translation evaluation campaigns*; Bojar et al. 2013
+(WMT13): systems in a higher cluster are all significantly better than all those below.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.multiple import CORRECTIONS, adjusted_p_values
+from evaluation.statistics.randomization import randomization_test
+from evaluation.statistics.resampling import Seed, generator_of
+from evaluation.statistics.score_vectors import gappy_vector, score_vector
+from evaluation.statistics.signed import signed
+from evaluation.statistics.tables import Floats, one_of, positive
+
+# One test a pair of systems: fewer reassignments than for a single test.
+_REASSIGNMENTS = 10_000
+LEVEL = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterResult:
+    """S systems from the best down, and which of them p tells apart at `level`.
+
+    names and values: (S,) systems and their scores. `clusters`: the systems in groups, such that everyone
+    of a group beats everyone of the groups below. rank_low and rank_high: (S,) best and worst rank that
+    the tests leave open: 1 + the number of systems that beat it, and S - the number it beats. One system
+    beats another when its value is higher and the adjusted p at most `level`; that is not always
+    transitive, so ranges of ranks may overlap where clusters do not tell systems apart. p and adjusted_p:
+    (S, S), nan on the diagonal and where a test has no p (which tells nothing apart). `n` items and
+    `reassignments` of each test, 0 where p-values were handed in. `seed` is None where a running random
+    stream was handed in, or none was needed.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    clusters: tuple[tuple[str, ...], ...]
+    rank_low: NDArray[np.int64]
+    rank_high: NDArray[np.int64]
+    p: Floats
+    adjusted_p: Floats
+    correction: str
+    level: float
+    n: int
+    left_out: int
+    reassignments: int
+    seed: int | None
+    signature: str = ""
+
+
+@signed("clusters", data=("names",), input="scores")
+def system_clusters(
+    scores: ArrayLike,
+    names: Sequence[Any] | None = None,
+    *,
+    correction: str = "holm",
+    level: float = LEVEL,
+    missing: str = "refuse",
+    reassignments: int = _REASSIGNMENTS,
+    seed: Seed = 0,
+) -> ClusterResult:
+    """Clusters of S systems from their (S, N) scores of the same N items; higher is better.
+
+    Every two systems are compared by `randomization_test` of their means, and the p-values adjusted by
+    `correction` (holm, benjamini-hochberg, none). nan is a missing score: `missing` refuses it or leaves
+    the item out for all systems. `names` are 1 to S if not given. Raises BadShape, BadValue, BadOption.
+    """
+    one_of(missing, ("refuse", "leave-out"), "missing")
+    positive(reassignments, "reassignments")
+    generator, reported = generator_of(seed)
+    table = _table(scores)
+    given = ~np.isnan(table)
+    if missing == "refuse" and not given.all():
+        system, item = np.argwhere(~given)[0]
+        raise BadValue(f"scores[{system}, {item}] is nan, expected a score (or leave such items out)")
+    kept = table[:, given.all(axis=0)]
+    size, n = kept.shape
+    if not n:
+        raise BadShape("no item has a score of every system, expected one or more")
+    p = np.full((size, size), np.nan)
+    for one in range(size):
+        for two in range(one):
+            test = randomization_test(kept[one], kept[two], reassignments=reassignments, seed=generator)
+            p[one, two] = p[two, one] = test.p
+    return _clustered(
+        kept.mean(axis=1),
+        p,
+        names,
+        correction,
+        level,
+        {"n": n, "left_out": table.shape[1] - n, "reassignments": reassignments, "seed": reported},
+    )
+
+
+@signed("clusters", data=("names",), input="p-values")
+def clusters_of_p_values(
+    values: ArrayLike,
+    p_values: ArrayLike,
+    names: Sequence[Any] | None = None,
+    *,
+    correction: str = "holm",
+    level: float = LEVEL,
+) -> ClusterResult:
+    """Clusters from (S,) values of systems, higher is better, and (S, S) two-sided p of any paired test.
+
+    The diagonal is not read; nan elsewhere is a test without p. Raises BadShape, BadValue, BadOption.
+    """
+    means = score_vector(values, "values")
+    p = np.array(p_values, dtype=np.float64)
+    if p.shape != (len(means), len(means)):
+        raise BadShape(f"p_values has shape {p.shape}, expected {len(means)} rows and columns")
+    np.fill_diagonal(p, np.nan)
+    if not np.array_equal(p, p.T, equal_nan=True):
+        raise BadValue("p_values is not symmetric, expected the same p of both orders of a pair")
+    return _clustered(
+        means, p, names, correction, level, {"n": 0, "left_out": 0, "reassignments": 0, "seed": None}
+    )
+
+
+def _table(scores: ArrayLike) -> Floats:
+    try:
+        table = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadValue("scores holds something that is no number, or rows of several lengths") from error
+    if table.ndim != 2:
+        raise BadShape(f"scores has {table.ndim} dimensions, expected two: systems and items")
+    for system, row in enumerate(table):
+        gappy_vector(row, f"scores[{system}]")
+    return table
+
+
+def _clustered(
+    values: Floats,
+    p: Floats,
+    names: Sequence[Any] | None,
+    correction: str,
+    level: float,
+    made: dict[str, Any],
+) -> ClusterResult:
+    one_of(correction, CORRECTIONS, "correction")
+    size = len(values)
+    if not 0 < level < 1:
+        raise BadOption(f"level is {level}, expected a number between 0 and 1")
+    called = tuple(str(name) for name in (range(1, size + 1) if names is None else names))
+    if len(called) != size or len(set(called)) != size:
+        raise BadShape(
+            f"names holds {len(set(called))} different names, expected one for each of {size} systems"
+        )
+    upper = np.triu_indices(size, 1)
+    adjusted = np.full((size, size), np.nan)
+    adjusted[upper] = adjusted_p_values(p[upper], correction).values
+    adjusted[upper[::-1]] = adjusted[upper]
+    order = np.argsort(-values, kind="stable")
+    values, p, adjusted = values[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
+    ranked = tuple(called[place] for place in order)
+    beats = (adjusted <= level) & (values[:, np.newaxis] > values)
+    bounds = [place for place in range(1, size) if beats[:place, place:].all()]
+    clusters = tuple(ranked[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True))
+    return ClusterResult(
+        names=ranked,
+        values=values,
+        clusters=clusters if size else (),
+        rank_low=1 + beats.sum(axis=0),
+        rank_high=size - beats.sum(axis=1),
+        p=p,
+        adjusted_p=adjusted,
+        correction=correction,
+        level=float(level),
+        **made,
+    )

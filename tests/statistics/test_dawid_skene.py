@@ -1,0 +1,301 @@
+"""Dawid-Skene and its one-coin variant: other people's steps, closed forms on lopsided data, default settings."""
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluation.statistics.aggregation import dawid_skene
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.signed import call_among
+from tests.statistics.golden import golden
+from tests.statistics.plain_models import em
+
+CROWDS = golden("aggregation.json")["dawid_skene"]
+ONE_COIN = [crowd["one_coin"] for crowd in golden("crowds.json")["crowds"]]
+IDS = ["two labels", "three labels"]
+
+ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=25)
+
+
+@pytest.mark.parametrize("crowd", CROWDS, ids=IDS)
+def test_the_fixed_point_is_reached_with_default_settings(crowd: dict[str, Any]) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    result = dawid_skene(units, workers, values)
+    assert result.converged
+    assert result.posterior == pytest.approx(np.array(crowd["posterior"]), abs=1e-9)
+    assert result.prior == pytest.approx(np.array(crowd["priors"]), abs=1e-9)
+    assert result.log_likelihood == pytest.approx(crowd["log_likelihood"], abs=1e-9)
+    assert result.values() == crowd["most_likely"]
+    assert result.confusion.sum(axis=2) == pytest.approx(np.ones(result.confusion.shape[:2]))
+    assert result.judgments.sum() == len(units)
+    assert result.note == ""
+
+
+@pytest.mark.parametrize("steps", [1, 5])
+@pytest.mark.parametrize("crowd", CROWDS, ids=IDS)
+def test_every_step_is_the_reference_programs(crowd: dict[str, Any], steps: int) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    result = dawid_skene(units, workers, values, max_iterations=steps)
+    assert result.posterior == pytest.approx(np.array(crowd[f"posterior_after_{steps}"]), abs=1e-9)
+    assert (result.iterations, result.converged) == (steps, False)
+
+
+@pytest.mark.parametrize(("crowd", "expected"), list(zip(CROWDS, ONE_COIN, strict=True)), ids=IDS)
+def test_every_step_of_the_one_coin_variant_is_the_reference_programs(
+    crowd: dict[str, Any], expected: dict[str, Any]
+) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    for steps in (1, 5):
+        result = dawid_skene(units, workers, values, model="one-coin", max_iterations=steps)
+        assert result.posterior == pytest.approx(np.array(expected[f"posterior_after_{steps}"]), abs=1e-9)
+    result = dawid_skene(units, workers, values, model="one-coin")
+    assert result.converged
+    # The program keeps error rates above 1e-10, of which three labels show 4e-9.
+    assert result.posterior == pytest.approx(np.array(expected["posterior_after_600"]), abs=1e-8)
+    assert result.accuracy == pytest.approx(expected["accuracy_after_600"], abs=1e-9)
+    assert result.prior == pytest.approx(expected["prior_after_600"], abs=1e-9)
+
+
+def _crowd(prior: list[float], confusions: list[Any], size: int) -> tuple[list[int], list[int], list[int]]:
+    """Every pattern of answers as often as the model expects it among `size` units."""
+    labels = range(len(prior))
+    units: list[int] = []
+    workers: list[int] = []
+    values: list[int] = []
+    unit = 0
+    for answers in product(labels, repeat=len(confusions)):
+        share = sum(
+            prior[true] * math.prod(confusions[worker][true][value] for worker, value in enumerate(answers))
+            for true in labels
+        )
+        times = share * size
+        assert times == pytest.approx(round(times), abs=1e-6)
+        for _ in range(round(times)):
+            units += [unit] * len(answers)
+            workers += range(len(answers))
+            values += answers
+            unit += 1
+    return units, workers, values
+
+
+def test_three_workers_of_two_labels_give_back_the_confusions_that_made_their_answers() -> None:
+    # Three binary workers have as many parameters as answer patterns have frequencies: the best fit is exact.
+    confusions = [[[0.8, 0.2], [0.2, 0.8]], [[0.8, 0.2], [0.4, 0.6]], [[0.2, 0.8], [0.8, 0.2]]]
+    result = dawid_skene(*_crowd([0.6, 0.4], confusions, 625))
+    assert result.converged
+    assert result.prior == pytest.approx([0.6, 0.4], abs=1e-7)
+    assert result.confusion == pytest.approx(np.array(confusions), abs=1e-7)
+    assert result.accuracy == pytest.approx([0.8, 0.72, 0.2], abs=1e-7)
+
+
+def test_a_worker_who_never_errs_on_one_label_is_approached_and_not_claimed_to_be_reached() -> None:
+    # The peak lies exactly on the edge of what is possible, where each step is shorter than the one before.
+    confusions = [[[0.8, 0.2], [0.2, 0.8]], [[1.0, 0.0], [0.4, 0.6]], [[0.2, 0.8], [0.8, 0.2]]]
+    result = dawid_skene(*_crowd([0.6, 0.4], confusions, 625), max_iterations=300)
+    assert result.change < 1e-5
+    assert not result.converged
+    assert result.confusion == pytest.approx(np.array(confusions), abs=1e-4)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.5])
+@pytest.mark.parametrize("model", ["full", "one-coin"])
+def test_leaps_end_where_plain_steps_end(model: str, smoothing: float) -> None:
+    generator = np.random.default_rng(12)
+    truth = generator.integers(0, 3, 60)
+    units, workers = np.repeat(np.arange(60), 3), generator.integers(0, 12, 180)
+    values = np.where(generator.random(180) < 0.6, truth[units], generator.integers(0, 3, 180))
+    result = dawid_skene(units, workers, values, model=model, smoothing=smoothing)
+    assert result.converged
+    # One more step of the equations, from the posterior that was found, leads back to it.
+    rows = list(zip(units.tolist(), workers.tolist(), values.tolist(), strict=True))
+    again, _ = em(
+        rows,
+        3,
+        1,
+        one_coin=model == "one-coin",
+        smoothing=smoothing,
+        start=dict(enumerate(result.posterior.tolist())),
+    )
+    assert np.array(list(again.values())) == pytest.approx(result.posterior, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("prior", "accuracies", "size"),
+    [([0.8, 0.2], [0.8, 0.6, 0.8], 625), ([0.6, 0.2, 0.2], [0.8, 0.6, 0.6], 1250)],
+    ids=IDS,
+)
+def test_one_coins_are_given_back_as_they_were(
+    prior: list[float], accuracies: list[float], size: int
+) -> None:
+    labels = len(prior)
+    coins = [
+        [
+            [share if value == true else (1 - share) / (labels - 1) for value in range(labels)]
+            for true in range(labels)
+        ]
+        for share in accuracies
+    ]
+    result = dawid_skene(*_crowd(prior, coins, size), model="one-coin")
+    assert result.converged
+    assert result.accuracy == pytest.approx(accuracies, abs=1e-7)
+    assert result.prior == pytest.approx(prior, abs=1e-7)
+    assert result.confusion == pytest.approx(np.array(coins), abs=1e-7)
+
+
+@settings(deadline=None, max_examples=60)
+@given(ROWS, st.booleans(), st.sampled_from([0.0, 0.5]), st.integers(1, 4))
+def test_a_step_is_that_of_the_equations_written_out(
+    rows: list[tuple[int, int, int]], one_coin: bool, smoothing: float, steps: int
+) -> None:
+    units, workers, values = zip(*rows, strict=True)
+    model = "one-coin" if one_coin else "full"
+    result = dawid_skene(
+        units,
+        workers,
+        values,
+        labels=[0, 1, 2],
+        model=model,
+        smoothing=smoothing,
+        max_iterations=steps,
+        tolerance=0,
+    )
+    expected, likelihood = em(rows, 3, result.iterations, one_coin=one_coin, smoothing=smoothing)
+    assert result.posterior == pytest.approx(np.array(list(expected.values())), abs=1e-9)
+    assert result.log_likelihood == pytest.approx(likelihood, abs=1e-8)
+
+
+@settings(deadline=None, max_examples=40)
+@given(ROWS, st.randoms(), st.sampled_from(["full", "one-coin"]))
+def test_the_order_of_judgments_and_the_names_of_workers_do_not_matter(
+    rows: list[tuple[int, int, int]], shuffler: Any, model: str
+) -> None:
+    def posterior(table: list[tuple[int, int, int]]) -> Any:
+        columns = zip(*table, strict=True)
+        return dawid_skene(*columns, labels=[0, 1, 2], model=model, max_iterations=20).posterior
+
+    expected = posterior(rows)
+    renamed = [(unit, 9 - worker, value) for unit, worker, value in rows]
+    shuffler.shuffle(renamed)
+    assert posterior(renamed) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_worker_who_always_answers_the_opposite_is_read_the_right_way_round() -> None:
+    generator = np.random.default_rng(0)
+    truth = generator.integers(0, 2, 400)
+    units, workers, values = [], [], []
+    for worker, accuracy in enumerate([0.9, 0.85, 0.9, 0.05]):
+        right = generator.random(400) < accuracy
+        units += list(range(400))
+        workers += [worker] * 400
+        values += list(np.where(right, truth, 1 - truth))
+    result = dawid_skene(units, workers, values)
+    assert np.mean(np.array(result.values()) == truth) > 0.96
+    assert result.confusion[3, 0, 1] == pytest.approx(0.95, abs=0.05)
+    coin = dawid_skene(units, workers, values, model="one-coin")
+    assert coin.accuracy[3] == pytest.approx(0.05, abs=0.05)
+
+
+def test_two_workers_who_always_differ_leave_every_unit_undecided() -> None:
+    result = dawid_skene([1, 1, 2, 2], ["a", "b", "a", "b"], [0, 1, 1, 0])
+    assert result.values() == [None, None]
+
+
+@pytest.mark.parametrize("model", ["full", "one-coin"])
+@pytest.mark.parametrize("crowd", CROWDS, ids=IDS)
+def test_the_likelihood_never_falls_from_step_to_step(crowd: dict[str, Any], model: str) -> None:
+    units, workers, values = np.array(crowd["judgments"]).T
+    path = [
+        dawid_skene(units, workers, values, model=model, max_iterations=n, tolerance=0).log_likelihood
+        for n in (*range(1, 20), *range(40, 100, 6))
+    ]
+    assert (np.diff(path) > -1e-9).all()
+
+
+def test_a_likelihood_of_a_million_factors_is_still_a_number() -> None:
+    units, workers, values = np.array(CROWDS[1]["judgments"]).T
+    copies = [units + 1000 * copy for copy in range(40)]
+    once = dawid_skene(units, workers, values, max_iterations=3)
+    many = dawid_skene(np.concatenate(copies), np.tile(workers, 40), np.tile(values, 40), max_iterations=3)
+    assert many.log_likelihood == pytest.approx(40 * once.log_likelihood)
+
+
+def test_it_does_not_stop_while_the_steps_to_come_still_matter() -> None:
+    # Near the end each step moves little, all of them together several times as much.
+    units, workers, values = np.array(CROWDS[1]["judgments"]).T
+    coarse = dawid_skene(units, workers, values, tolerance=1e-4)
+    limit = np.array(CROWDS[1]["posterior"])
+    assert coarse.converged
+    assert 2 * coarse.change < np.abs(coarse.posterior - limit).max() < 1.1e-4
+
+
+def test_smoothing_keeps_a_worker_of_one_judgment_from_being_perfect() -> None:
+    units, workers, values = np.array(CROWDS[0]["judgments"]).T
+    columns = ([*units, 0], [*workers, 99], [*values, int(CROWDS[0]["most_likely"][0])])
+    newcomer = int(np.flatnonzero(dawid_skene(*columns).workers == 99)[0])
+    assert dawid_skene(*columns, model="one-coin").accuracy[newcomer] == pytest.approx(1)
+    # One right answer beside one imagined right and one imagined wrong one.
+    smoothed = dawid_skene(*columns, model="one-coin", smoothing=1)
+    assert smoothed.accuracy[newcomer] == pytest.approx(2 / 3, abs=1e-3)
+    assert dawid_skene(*columns, smoothing=1).confusion[newcomer].max() == pytest.approx(2 / 3, abs=1e-3)
+
+
+def test_a_scale_can_be_given() -> None:
+    result = dawid_skene(["u", "u"], ["a", "b"], ["yes", "yes"], labels=["no", "yes", "unsure"])
+    assert result.values() == ["yes"]
+    assert result.posterior.shape == (1, 3)
+
+
+@pytest.mark.parametrize("model", ["full", "one-coin"])
+def test_unanimous_answers_of_one_category_are_certain(model: str) -> None:
+    result = dawid_skene(["u", "u", "v"], ["a", "b", "a"], ["yes", "yes", "yes"], model=model)
+    assert result.converged
+    assert result.posterior.tolist() == [[1.0], [1.0]]
+    assert result.accuracy.tolist() == [1.0, 1.0]
+    assert result.log_likelihood == 0
+
+
+def test_data_that_cannot_tell_errors_from_truth_come_with_a_warning() -> None:
+    alone = dawid_skene(["u", "v"], ["a", "a"], [0, 1])
+    assert alone.note == "there is one worker, so nothing tells their errors from the truth"
+    assert alone.values() == [0, 1]
+    once = dawid_skene(["u", "v"], ["a", "b"], [0, 1])
+    assert once.note == "no unit has two judgments, so nothing tells a worker's errors from the truth"
+    assert once.converged
+
+
+def test_the_signature_leads_back_to_the_same_result() -> None:
+    columns = np.array(CROWDS[0]["judgments"]).T
+    result = dawid_skene(*columns, model="one-coin", smoothing=0.5, labels=[0, 1])
+    assert result.signature == (
+        "dawid-skene|labels:[0,1]|model:one-coin|smoothing:0.5|max_iterations:2000|tolerance:1e-10|v:1.0"
+    )
+    again = call_among((dawid_skene,), result.signature)(*columns)
+    assert np.array_equal(again.posterior, result.posterior)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "sentence"),
+    [
+        (lambda: dawid_skene([], [], []), BadOption, "there are no judgments"),
+        (lambda: dawid_skene([1], [1], [1, 2]), BadShape, "values has 2 entries and units 1"),
+        (lambda: dawid_skene([1], [1], [None]), BadValue, r"values\[0\] is missing"),
+        (lambda: dawid_skene([1], [1], [1], labels=[]), BadOption, "labels is empty"),
+        (lambda: dawid_skene([1], [1], [1], max_iterations=0), BadOption, "max_iterations is 0"),
+        (lambda: dawid_skene([1], [1], [1], tolerance=-1), BadOption, "tolerance is -1"),
+        (lambda: dawid_skene([1], [1], [1], smoothing=math.inf), BadOption, "smoothing is inf"),
+        (lambda: dawid_skene([1], [1], [1], model="two-coin"), BadOption, "expected one of full, one-coin"),
+        (
+            lambda: dawid_skene(range(700), [1] * 700, range(700), labels=range(200_000)),
+            BadValue,
+            "700 units and 200,000 different answers",
+        ),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        call()

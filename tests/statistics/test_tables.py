@@ -1,0 +1,117 @@
+"""Turning answers into small whole numbers, whatever they are and however many."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.tables import encode, encode_with, finite_vector, one_of, positive, same_length
+
+numbers = st.one_of(
+    st.integers(-3, 3),
+    st.integers(-(2**40), 2**40),
+    st.floats(allow_nan=False, allow_infinity=False),
+)
+names = st.text(max_size=3)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.one_of(st.lists(numbers, max_size=20), st.lists(names, max_size=20)))
+def test_labels_ascend_and_codes_lead_back_to_the_values(values: list[Any]) -> None:
+    labels, codes = encode(values)
+    assert [labels[code] for code in codes] == values
+    assert labels.tolist() == sorted(set(values))
+    assert codes.dtype == np.int64
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 200), max_size=20), st.sampled_from(["u1", "i2", "u8", "f4", "f8"]))
+def test_the_type_of_an_array_does_not_matter(values: list[int], kind: str) -> None:
+    labels, codes = encode(np.array(values, dtype=kind))
+    assert labels.dtype == np.dtype(kind)
+    assert labels[codes].tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        (["dog", "cat", "🐈", "قط", "cat"], ["cat", "dog", "قط", "🐈"]),
+        (np.array(["b", "a", "b"]), ["a", "b"]),
+        (np.array(["b", "a", 3], dtype=object), [3, "a", "b"]),
+        ([True, False, True], [False, True]),
+        ([2, "two", 2], [2, "two"]),
+        ([("b", 2), ("a", 5), ("b", 2)], [("a", 5), ("b", 2)]),
+        ((name for name in ("x", "w")), ["w", "x"]),
+        ([1e-17, -3.0, 0.0], [-3.0, 0.0, 1e-17]),
+        ([2.0**60, 2.0**60 + 512], [2.0**60, 2.0**60 + 512]),
+        (np.array([2**64 - 1, 0], dtype=np.uint64), [0, 2**64 - 1]),
+        ([0, 70_000], [0, 70_000]),
+        ([], []),
+    ],
+)
+def test_anything_that_can_be_told_apart_can_be_counted(values: Any, labels: list[Any]) -> None:
+    found, codes = encode(values)
+    assert found.tolist() == labels
+    assert len(codes) == 0 or codes.max() == len(labels) - 1
+
+
+def test_a_million_names_are_numbered() -> None:
+    codes = np.random.default_rng(0).integers(0, 1000, 1_000_000)
+    labels, found = encode([f"{code:04}" for code in codes.tolist()])
+    assert len(labels) == 1000
+    assert np.array_equal(found, codes)
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "sentence"),
+    [
+        ([1.0, math.nan], BadValue, r"answers\[1\] is nan, expected a finite number"),
+        ([1.0, 2.0, math.inf], BadValue, r"answers\[2\] is inf, expected a finite number"),
+        (["a", None], BadValue, r"answers\[1\] is missing, expected a value"),
+        (["a", math.nan], BadValue, r"answers\[1\] is missing, expected a value"),
+        ([["a"], ["b"]], BadValue, "answers holds an answer that is no single value"),
+        ([[1], [1, 2]], BadValue, "answers holds an answer that is no single value"),
+        (np.zeros((2, 2)), BadShape, "answers has 2 dimensions, expected one"),
+        (np.array([["a"]]), BadShape, "answers has 2 dimensions, expected one"),
+    ],
+)
+def test_what_cannot_be_counted_is_refused_in_one_sentence(
+    values: Any, error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error, match=sentence):
+        encode(values, "answers")
+
+
+def test_positions_on_a_given_scale() -> None:
+    assert encode_with(["no", "yes", "no"], ["yes", "no", "maybe"]).tolist() == [1, 0, 1]
+    assert encode_with([], ["yes", "no"]).tolist() == []
+    with pytest.raises(BadValue, match="grades holds 5, expected one of"):
+        encode_with([1, 5], [1, 2, 3], "grades")
+    with pytest.raises(BadOption, match="names a value twice, expected distinct values"):
+        encode_with([1, 2], [1, 2, 2])
+
+
+def test_columns_and_options_are_checked_in_one_sentence() -> None:
+    assert same_length(first=[1, 2], second=(3, 4)) == 2
+    with pytest.raises(BadShape, match="second has 1 entries and first 2, expected equally many"):
+        same_length(first=[1, 2], second=[1])
+    with pytest.raises(BadValue, match=r"scores\[1\] is inf, expected a finite number"):
+        finite_vector([1, math.inf], "scores")
+    with pytest.raises(BadValue, match="scores holds something that is no number"):
+        finite_vector(["x"], "scores")
+    with pytest.raises(BadValue, match="scores holds complex numbers, expected real ones"):
+        finite_vector(np.ones(2, dtype=complex), "scores")
+    with pytest.raises(BadShape, match="scores has 2 dimensions, expected one"):
+        finite_vector([[1.0]], "scores")
+    assert finite_vector([1, 2], "scores").tolist() == [1.0, 2.0]
+    assert one_of("mean", ("mean", "median"), "statistic") == "mean"
+    with pytest.raises(BadOption, match="statistic is 'mode', expected one of mean, median"):
+        one_of("mode", ("mean", "median"), "statistic")
+    assert positive(3, "k") == 3
+    for wrong in (0, True, 1.5):
+        with pytest.raises(BadOption, match=r"k is .*, expected a whole number above zero"):
+            positive(wrong, "k")  # type: ignore[arg-type]
