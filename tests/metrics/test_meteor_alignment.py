@@ -1,6 +1,7 @@
 """The alignment search beside a slow and obvious form of it, on small made-up tables."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +40,23 @@ def counted(candidates: list[str], references: list[list[str]], data: Data) -> p
 def test_the_search_finds_what_the_plain_form_finds(ours: list[str], theirs: list[str], data: Data) -> None:
     found = counted([" ".join(ours)], [[" ".join(theirs)]], data)
     assert found[0].tolist() == plainly_meteor.statistics(ours, theirs, data)
+
+
+@pytest.mark.parametrize("repeated", [2, 12])
+def test_matches_of_one_word_with_many_are_tried_in_order(repeated: int) -> None:
+    """Equal words first, then stems and synonyms, each from left to right, be they few or many."""
+    data = Data(frozenset(["dog"]), {"dog": frozenset([1]), "hound": frozenset([1])}, [("dog", "run dog")])
+    ours = ["running", "dog", "hound", "runs"] * repeated
+    theirs = ["hound", "run", "dog", "runs", "run", "dog", "dogs"]
+    found = counted([" ".join(ours)], [[" ".join(theirs)]], data)
+    assert found[0].tolist() == plainly_meteor.statistics(ours, theirs, data)
+
+
+def test_the_first_stage_alone_counts_equal_words_only() -> None:
+    data = Data(frozenset(), {"dog": frozenset([1]), "hound": frozenset([1])}, ())
+    comparison = Comparison.of(["dog runs the"], [["hound run the"]])
+    counts = meteor_statistics(comparison, VIEW, data.tables(), 1).counts
+    assert counts[0].tolist() == [3, 3, 0, 0, 1, 1, *[0] * 14, 1]
 
 
 @given(words, st.lists(words, min_size=1, max_size=4), tables)
