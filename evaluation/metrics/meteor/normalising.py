@@ -13,7 +13,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from evaluation.metrics.corpus import Ints, Words, ranges
+from evaluation.compiled import compiled
+from evaluation.metrics.corpus import Flags, Ints, Numbers, Words
 
 _LETTERS = (
     "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"
@@ -85,57 +86,102 @@ def normalised(words: Words, abbreviations: Mapping[str, bool]) -> Words:
         known.setdefault(word.lower(), len(known)) if is_plain else -1
         for word, is_plain in zip(words.vocabulary, plain.tolist(), strict=True)
     ]
-    odd = ~plain[words.words]
-    if not odd.any():
-        return Words(np.array(number, dtype=np.int32)[words.words], words.starts, list(known))
-    begins, ends = _runs(odd, words.starts)
-    made = _made(words, begins, ends, known, abbreviations)
-    counts = np.where(odd, 0, 1)
-    counts[begins] = lengths = np.array([len(run) for run in made], dtype=np.int64)
-    before = np.concatenate(([0], np.cumsum(counts)))
-    new = np.empty(before[-1], dtype=np.int32)
-    new[before[:-1][~odd]] = np.array(number, dtype=np.int32)[words.words[~odd]]
-    new[ranges(before[begins], lengths)] = np.array([word for run in made for word in run], dtype=np.int32)
-    return Words(new, before[words.starts], list(known))
+    begins, ends = _runs(words.words, words.starts, plain)
+    run, made, made_ends = _made(words, begins, ends, known, abbreviations)
+    new, starts = _spliced(
+        words.words, words.starts, np.array(number, dtype=np.int32), begins, ends, run, made, made_ends
+    )
+    return Words(new, starts, list(known))
 
 
-def _runs(odd: np.ndarray, starts: Ints) -> tuple[Ints, Ints]:
-    """Where each run of odd words within a text begins and ends."""
-    first = np.zeros(odd.size + 1, dtype=np.bool_)
-    first[starts] = True
-    begins = odd.copy()
-    begins[1:] &= ~odd[:-1] | first[1:-1]
-    ends = odd.copy()
-    ends[:-1] &= ~odd[1:] | first[1:-1]
-    return np.flatnonzero(begins), np.flatnonzero(ends) + 1
+@compiled
+def _runs(words: Numbers, starts: Ints, plain: Flags) -> tuple[Ints, Ints]:
+    """Where each run of other than plain words within a text begins and ends."""
+    count = 0
+    begins = np.empty(0, dtype=np.int64)
+    ends = np.empty(0, dtype=np.int64)
+    for is_kept in (False, True):
+        if is_kept:
+            begins = np.empty(count, dtype=np.int64)
+            ends = np.empty(count, dtype=np.int64)
+        count = 0
+        for text in range(starts.size - 1):
+            inside = False
+            for at in range(starts[text], starts[text + 1]):
+                if plain[words[at]]:
+                    inside = False
+                    continue
+                if not inside:
+                    inside = True
+                    count += 1
+                    if is_kept:
+                        begins[count - 1] = at
+                if is_kept:
+                    ends[count - 1] = at + 1
+    return begins, ends
 
 
 def _made(
     words: Words, begins: Ints, ends: Ints, known: dict[str, int], abbreviations: Mapping[str, bool]
-) -> list[list[int]]:
-    """The new words of each run."""
+) -> tuple[Numbers, Numbers, Ints]:
+    """The number of each run, the new words of all distinct runs one after the other, and where each one's end."""
     text = np.searchsorted(words.starts, begins, side="right") - 1
     left = np.where(begins > words.starts[text], "a", "")
     last = ends == words.starts[text + 1]
     vocabulary = words.vocabulary
     beside = np.array([_stand_in(word) for word in vocabulary])
-    right = np.where(last, "", beside[words.words[np.where(last, 0, ends)]])
-    seen: dict[tuple[tuple[int, ...], str, str], list[int]] = {}
-    made = []
-    flat = words.words
-    for begin, end, before, after in zip(
-        begins.tolist(), ends.tolist(), left.tolist(), right.tolist(), strict=True
-    ):
-        run = tuple(flat[begin:end].tolist())
-        found = seen.get((run, before, after))
-        if found is None:
-            line = " ".join([before, *(vocabulary[word] for word in run), after])
+    right = beside[words.words[np.where(last, 0, ends)]] if begins.size else left
+    right[last] = ""
+    runs = np.empty(begins.size, dtype=np.int32)
+    numbers: dict[tuple[tuple[int, ...], str, str], int] = {}
+    made: list[int] = []
+    made_ends = [0]
+    for index, (begin, end, before, after) in enumerate(zip(begins, ends, left, right, strict=True)):
+        words_here = tuple(words.words[begin:end].tolist())
+        key = (words_here, str(before), str(after))
+        if key not in numbers:
+            line = " ".join([before, *(vocabulary[word] for word in words_here), after])
             new = normalised_line(line, abbreviations)
-            new = new[len(before) : len(new) - len(after)]
-            found = [known.setdefault(word, len(known)) for word in new]
-            seen[run, before, after] = found
-        made.append(found)
-    return made
+            made += [known.setdefault(word, len(known)) for word in new[len(before) : len(new) - len(after)]]
+            numbers[key] = len(made_ends) - 1
+            made_ends.append(len(made))
+        runs[index] = numbers[key]
+    return runs, np.array(made, dtype=np.int32), np.array(made_ends, dtype=np.int64)
+
+
+@compiled
+def _spliced(
+    words: Numbers,
+    starts: Ints,
+    number: Numbers,
+    begins: Ints,
+    ends: Ints,
+    runs: Numbers,
+    made: Numbers,
+    made_ends: Ints,
+) -> tuple[Numbers, Ints]:
+    """The texts with the new words of each run in its place, and the new numbers of the others."""
+    size = words.size
+    for index in range(runs.size):
+        size += made_ends[runs[index] + 1] - made_ends[runs[index]] - (ends[index] - begins[index])
+    new = np.empty(size, dtype=np.int32)
+    new_starts = np.zeros(starts.size, dtype=np.int64)
+    place = index = 0
+    for text in range(starts.size - 1):
+        at = starts[text]
+        while at < starts[text + 1]:
+            if index < begins.size and at == begins[index]:
+                for word in range(made_ends[runs[index]], made_ends[runs[index] + 1]):
+                    new[place] = made[word]
+                    place += 1
+                at = ends[index]
+                index += 1
+            else:
+                new[place] = number[words[at]]
+                place += 1
+                at += 1
+        new_starts[text + 1] = place
+    return new, new_starts
 
 
 def _stand_in(word: str) -> str:
