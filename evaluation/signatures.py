@@ -5,13 +5,18 @@ computed it. A value is a bare word or JSON; the marks | : % and line breaks ins
 so that every signature parses back to what it was made of.
 """
 
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import unquote
 
 Value = None | bool | int | float | str | tuple["Value", ...]
+
+# Stands for what only the caller has: a running random stream, a function; `given-<digest>` for words or captions.
+GIVEN = "given"
 
 _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
 
@@ -52,6 +57,44 @@ def parse(text: str) -> Signature:
     if not name or not version:
         raise BadSignature(f"{text!r} is no signature: expected name|key:value|...|v:version")
     return Signature(unquote(name), MappingProxyType(fields), version)
+
+
+def parse_version(text: str, version: str) -> Signature:
+    """The signature that a text stands for, if it is of this version. Raises BadSignature."""
+    signature = parse(text)
+    if signature.version != version:
+        raise BadSignature(f"{text!r} was made by version {signature.version}, expected version {version}")
+    return signature
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function with its options, read from a signature, waiting for data: `call(*data)` gives the result again.
+
+    `missing` names the options that only their first caller had; they are to be handed in by name.
+    """
+
+    function: Callable[..., Any]
+    options: Mapping[str, Value]
+    missing: tuple[str, ...]
+
+    def __call__(self, *data: Any, **options: Any) -> Any:
+        left_out = [name for name in self.missing if name not in options]
+        if left_out:
+            raise BadSignature(
+                f"the signature leaves {', '.join(left_out)} to its caller, expected it by name"
+            )
+        return self.function(*data, **{**self.options, **options})
+
+
+def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[str, Value]) -> Call:
+    """The call of a function whose options are the fields of the signature `text`. Raises BadSignature."""
+    known = inspect.signature(function).parameters
+    for key in fields:
+        if key not in known:
+            raise BadSignature(f"{text!r} has a field {key!r} that {text.partition('|')[0]} does not know")
+    missing = tuple(key for key, value in fields.items() if str(value).partition("-")[0] == GIVEN)
+    return Call(function, {key: fields[key] for key in fields if key not in missing}, missing)
 
 
 def _encoded(text: str) -> str:

@@ -5,19 +5,16 @@ a running random stream) is written as `given-<how many>-<digest>` or `given`.
 """
 
 import hashlib
-import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from evaluation.metrics.errors import InvalidInput
-from evaluation.signatures import BadSignature, Signature, Value, parse
+from evaluation.signatures import GIVEN, BadSignature, Call, Signature, Value, call_of_function, parse_version
 
 VERSION = "1.0"
-GIVEN = "given"
 
 # Fields that tell something of the data and are no options.
 _TELLING = ("eval", "of")
@@ -59,42 +56,14 @@ def whole_count(value: object, what: str) -> int:
     return int(value)
 
 
-@dataclass(frozen=True, slots=True)
-class AnnotationCall:
-    """A measure or a baseline with its options, waiting for data: `call(*data)` gives the result again.
-
-    `missing` names the options that only their first caller had; they are to be handed in by name.
-    """
-
-    function: Callable[..., Any]
-    options: Mapping[str, Value]
-    missing: tuple[str, ...]
-
-    def __call__(self, *data: Any, **options: Any) -> Any:
-        left_out = [name for name in self.missing if name not in options]
-        if left_out:
-            raise BadSignature(
-                f"the signature leaves {', '.join(left_out)} to its caller, expected it by name"
-            )
-        return self.function(*data, **{**self.options, **options})
-
-
-def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> AnnotationCall:
+def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
     """The call that a signature was made by, among the functions of those names.
 
     `functions` are `content.CALLS`, `content_baselines.CALLS`, `keywords.CALLS` or `keyword_baselines.CALLS`.
     Raises BadSignature for a text that is no signature, of another version, of an unknown name or field.
     """
-    made = parse(text)
-    if made.version != VERSION:
-        raise BadSignature(f"{text!r} was made by version {made.version}, expected version {VERSION}")
+    made = parse_version(text, VERSION)
     if made.name not in functions:
         raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")
-    function = functions[made.name]
-    known = inspect.signature(function).parameters
     options = {key: value for key, value in made.fields.items() if key not in _TELLING}
-    for key in options:
-        if key not in known:
-            raise BadSignature(f"{text!r} has a field {key!r} that {made.name} does not know")
-    missing = tuple(key for key, value in options.items() if str(value).partition("-")[0] == GIVEN)
-    return AnnotationCall(function, {key: options[key] for key in options if key not in missing}, missing)
+    return call_of_function(text, functions[made.name], options)

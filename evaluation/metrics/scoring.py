@@ -9,7 +9,7 @@ from evaluation.metrics.comparison import Comparison, Floats, View
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.registry import VERSION, Metric, OptionValue, metric_named
 from evaluation.metrics.text import Tokenizer, tokenizer_named
-from evaluation.signatures import BadSignature, Signature, Value, parse
+from evaluation.signatures import BadSignature, Signature, Value, parse, parse_version
 
 FEW_DOCUMENTS = 10
 
@@ -164,9 +164,7 @@ def call_of(signature: str) -> MetricCall:
     Raises BadSignature for a text that is none, or of another version; UnknownName and InvalidInput for a
     metric or an option that does not exist.
     """
-    given = parse(signature)
-    if given.version != VERSION:
-        raise BadSignature(f"{signature!r} was made by version {given.version}, expected version {VERSION}")
+    given = parse_version(signature, VERSION)
     metric = metric_named(given.name)
     tokenizer = tokenizer_named(str(given.fields.get("tok")))
     options = {name: value for name, value in given.fields.items() if name not in ("tok", "refs", "df")}

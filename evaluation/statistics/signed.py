@@ -7,17 +7,14 @@ kind of data it takes where there are several, and every option.
 import functools
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from evaluation.signatures import BadSignature, Signature, Value, parse
+from evaluation.signatures import GIVEN, BadSignature, Call, Signature, Value, call_of_function, parse_version
 
 VERSION = "1.0"
-
-# Stands in a signature for what only the caller has: a running random stream, a function.
-GIVEN = "given"
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
@@ -72,42 +69,13 @@ def _value(value: Any) -> Value:
     return GIVEN
 
 
-@dataclass(frozen=True)
-class StatisticCall:
-    """A statistic with its options, waiting for data: `call(*data)` gives the result again.
-
-    `missing` names the options that only their first caller had (a random stream, a function); they are to
-    be handed in by name.
-    """
-
-    function: Callable[..., Any]
-    options: Mapping[str, Value]
-    missing: tuple[str, ...]
-
-    def __call__(self, *data: Any, **options: Any) -> Any:
-        left_out = [name for name in self.missing if name not in options]
-        if left_out:
-            raise BadSignature(
-                f"the signature leaves {', '.join(left_out)} to its caller, expected it by name"
-            )
-        return self.function(*data, **{**self.options, **options})
-
-
-def call_among(functions: tuple[Callable[..., Any], ...], signature: str) -> StatisticCall:
+def call_among(functions: tuple[Callable[..., Any], ...], signature: str) -> Call:
     """The call that one of the signed functions was made with. Raises BadSignature."""
-    given = parse(signature)
-    if given.version != VERSION:
-        raise BadSignature(f"{signature!r} was made by version {given.version}, expected version {VERSION}")
+    given = parse_version(signature, VERSION)
     for function in functions:
         name, fixed = function.statistic  # type: ignore[attr-defined]
         if name == given.name and all(given.fields.get(key) == value for key, value in fixed.items()):
             options = {key: value for key, value in given.fields.items() if key not in fixed}
-            known = set(inspect.signature(function).parameters)
-            unknown = [key for key in options if key not in known]
-            if unknown:
-                raise BadSignature(f"{signature!r} has a field {unknown[0]!r} that {name} does not know")
-            missing = tuple(key for key, value in options.items() if value == GIVEN)
-            kept = {key: value for key, value in options.items() if key not in missing}
-            return StatisticCall(function, kept, missing)
+            return call_of_function(signature, function, options)
     names = sorted({function.statistic[0] for function in functions})  # type: ignore[attr-defined]
     raise BadSignature(f"{signature!r} is of no statistic known here, expected one of {', '.join(names)}")

@@ -57,11 +57,11 @@ def test_the_interval_is_that_of_redrawing_the_observations(
     for _ in range(1000):
         rows = generator.integers(0, 150, 150)
         redrawn.append(correlation(x[rows], y[rows], coefficient, resamples=0).value)
-    result = correlation(x, y, coefficient, resamples=4000)
+    result = correlation(x, y, coefficient, resamples=1500)
     low, high = np.quantile(redrawn, [0.025, 0.975])
     assert result.low == pytest.approx(low, abs=0.025)
     assert result.high == pytest.approx(high, abs=0.025)
-    assert (result.n, result.resamples, result.seed) == (150, 4000, 0)
+    assert (result.n, result.resamples, result.seed) == (150, 1500, 0)
 
 
 @settings(deadline=None, max_examples=40)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.significance import (
@@ -144,6 +145,18 @@ def test_bootstrap_intervals_are_scipys(case: dict[str, Any], method: str) -> No
     assert [result.low, result.high] == pytest.approx(case[method], abs=tolerance)
     assert result.standard_error == pytest.approx(case["standard_error"], rel=0.02)
     assert result.value == pytest.approx(np.mean(case["x"]))
+
+
+@pytest.mark.parametrize("method", ["percentile", "basic", "BCa"])
+@pytest.mark.parametrize("case", DATA["bootstrap"], ids=range(len(DATA["bootstrap"])))
+def test_from_the_same_draws_scipy_gives_the_same_interval(case: dict[str, Any], method: Any) -> None:
+    theirs = stats.bootstrap(
+        (case["x"],), np.mean, n_resamples=999, method=method, rng=np.random.default_rng(6)
+    )
+    result = bootstrap_interval(case["x"], method=method.lower(), resamples=999, seed=6)
+    interval = theirs.confidence_interval
+    assert [result.low, result.high] == pytest.approx([interval.low, interval.high], rel=1e-12)
+    assert result.standard_error == pytest.approx(theirs.standard_error, rel=1e-12)
 
 
 def test_the_median_has_an_interval_too() -> None:
