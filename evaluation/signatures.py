@@ -5,6 +5,7 @@ computed it. A value is a bare word or JSON; the marks | : % and line breaks ins
 so that every signature parses back to what it was made of.
 """
 
+import copyreg
 import inspect
 import json
 from collections.abc import Callable, Mapping
@@ -17,6 +18,16 @@ Value = None | bool | int | float | str | tuple["Value", ...]
 
 # Stands for what only the caller has: a running random stream, a function; `given-<digest>` for words or captions.
 GIVEN = "given"
+
+
+def read_only(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
+    """A view of the mapping that cannot be written to; what a pickled one comes back by."""
+    return MappingProxyType(mapping)
+
+
+# Results hold read-only mappings, which Python copies and pickles only once it is told how; with this, scores can
+# be kept in a file, come back from another process and go through dataclasses.asdict.
+copyreg.pickle(MappingProxyType, lambda view: (read_only, (view.copy(),)))
 
 _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
 

@@ -13,7 +13,7 @@ class UnknownName(MetricsError):
 
     def __init__(self, what: str, name: object, known: Iterable[str]) -> None:
         known = list(known)
-        near = get_close_matches(str(name), known, n=1)
+        near = get_close_matches(str(name).lower(), known, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
         super().__init__(f"unknown {what} {name!r}; {hint}known: {', '.join(known) or 'none'}")
 

@@ -1,6 +1,8 @@
 """The door: what may be handed in, what comes back, and what is said about what cannot be used."""
 
-from dataclasses import FrozenInstanceError
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, asdict
 from typing import Any
 
 import numpy as np
@@ -42,6 +44,20 @@ def test_results_cannot_be_changed() -> None:
         found.scores["bleu-1"] = found.scores["bleu-1"]  # type: ignore[index]
     with pytest.raises(ValueError, match="read-only"):
         found.scores["bleu-1"].images[0] = 1.0
+
+
+def test_results_can_be_kept_copied_and_taken_apart() -> None:
+    found = score(CANDIDATES, REFERENCES, ["bleu-1"])
+    for again in (pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):  # noqa: S301 - our own bytes
+        assert again.scores["bleu-1"].images.tolist() == found.scores["bleu-1"].images.tolist()
+        with pytest.raises(TypeError):
+            again.scores["bleu-1"] = found.scores["bleu-1"]  # type: ignore[index]
+    assert asdict(found)["scores"]["bleu-1"].corpus == found.scores["bleu-1"].corpus
+
+
+def test_a_name_in_capitals_is_understood_in_the_hint() -> None:
+    with pytest.raises(UnknownName, match="unknown metric 'BLEU-4'; did you mean 'bleu-4'"):
+        score(CANDIDATES, REFERENCES, ["BLEU-4"])
 
 
 @pytest.mark.parametrize("name", METRICS)
