@@ -6,6 +6,8 @@ above zero is relevant and an item that is not in it was never judged. What an u
 always told: how many were looked at, and what the measure would be if all of them were relevant.
 """
 
+from __future__ import annotations
+
 import math
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -156,6 +158,11 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
     """
     if len(rankings) != len(relevant):
         raise BadShape(f"there are {len(rankings)} rankings and {len(relevant)} sets of relevant items")
+    for name, collections in (("rankings", rankings), ("relevant", relevant)):
+        for place, items_of_query in enumerate(collections):
+            # A text is a collection of its letters: one item that is not in a set would find nothing, in silence.
+            if isinstance(items_of_query, str | bytes) or not hasattr(items_of_query, "__len__"):
+                raise BadValue(f"{name}[{place}] is {items_of_query!r}, expected a collection of items")
     told = np.array([isinstance(wanted, Mapping) for wanted in relevant], dtype=bool)
     grades = [wanted.values() if isinstance(wanted, Mapping) else [1] * len(wanted) for wanted in relevant]
     lengths = np.array([len(ranking) for ranking in rankings], dtype=np.int64)
