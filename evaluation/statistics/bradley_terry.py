@@ -7,6 +7,8 @@ be fitted as well (after Davidson, Beaver 1977). Maximum likelihood by Newton's 
 however lopsided the table; intervals from the inverse of the information matrix (Wald).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -89,8 +91,9 @@ class BradleyTerryResult:
     def probability(self, first: int, second: int) -> tuple[float, float, float]:
         """That `first` beats `second` if one of them wins, with the low and high end of its interval.
 
-        Positions in `items`; neither has the advantage of being shown first.
+        Positions in `items`; neither has the advantage of being shown first. Raises BadValue.
         """
+        self._check_places(first, second)
         difference = self.log_strength[first] - self.log_strength[second]
         variance = (
             self.covariance[first, first]
@@ -102,9 +105,19 @@ class BradleyTerryResult:
         return middle, low, high
 
     def tie_probability(self, first: int, second: int) -> float:
-        """That `first` and `second` tie, neither shown first (Davidson 1970); nan where ties are half wins."""
+        """That `first` and `second` tie, neither shown first (Davidson 1970); nan where ties are half wins.
+
+        Positions in `items`. Raises BadValue.
+        """
+        self._check_places(first, second)
         difference = self.log_strength[first] - self.log_strength[second]
         return float(self.nu / (2 * np.cosh(difference / 2) + self.nu))
+
+    def _check_places(self, *places: int) -> None:
+        last = len(self.items) - 1
+        for place in places:
+            if not isinstance(place, int | np.integer) or not 0 <= place <= last:
+                raise BadValue(f"the item is {place!r}, expected its position in items, 0 to {last}")
 
 
 @signed("bradley-terry", data=("ties", "items"), input="table")

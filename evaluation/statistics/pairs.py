@@ -4,6 +4,8 @@ The first candidate wins the pair if it wins the majority of the pair's triplets
 2 (second) and 0 where a triplet, or a pair, has none.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -41,6 +43,10 @@ class PairResult:
 def outcomes_of(winners: ArrayLike, name: str = "winners") -> NDArray[np.int64]:
     """(N,) winners as whole numbers: 1, 2, or 0 for a tie. Raises BadShape, BadValue."""
     outcome = np.asarray(winners)
+    if outcome.dtype.kind in "OUS" and outcome.ndim == 1:
+        for place, winner in enumerate(outcome.tolist()):
+            if winner is None or isinstance(winner, str | bytes):
+                raise BadValue(f"{name}[{place}] is {winner!r}, expected 1, 2, or 0 for a tie")
     if outcome.dtype.kind not in "iu" or outcome.ndim != 1:
         outcome = finite_vector(winners, name)
     if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):

@@ -3,6 +3,8 @@
 A crowd's share of yes against the experts' mean grade, or a metric's score against either.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -246,7 +248,7 @@ def _prepare(
         return first, second, 0, 0
     if missing == "refuse":
         where = int(np.flatnonzero(lacking)[0])
-        raise BadValue(f"pair {where} lacks a score, expected both (or say what a missing score means)")
+        raise BadValue(f"pair {where} lacks a score, expected both (or missing='leave-out' or missing='no')")
     if missing == "leave-out":
         return first[~lacking], second[~lacking], 0, count
     return np.nan_to_num(first, nan=-np.inf), np.nan_to_num(second, nan=-np.inf), count, 0

@@ -390,3 +390,12 @@ def test_the_signature_leads_back_to_the_same_strengths() -> None:
 def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         call()
+
+
+@pytest.mark.parametrize("place", ["a", 2, -1, 0.5])
+def test_a_place_that_no_item_has_is_refused_in_words(place: Any) -> None:
+    fit = bradley_terry([[0, 3], [1, 0]])
+    with pytest.raises(BadValue, match="expected its position in items, 0 to 1"):
+        fit.probability(0, place)
+    with pytest.raises(BadValue, match="expected its position in items, 0 to 1"):
+        fit.tie_probability(place, 0)

@@ -262,3 +262,23 @@ def test_one_value_has_no_interval_and_says_so() -> None:
 def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         call()
+
+
+def test_a_function_of_one_sample_is_refused_in_words() -> None:
+    one_number: Any = np.mean
+    with pytest.raises(
+        BadShape, match=r"statistic mean as given gives the shape \(\) for 1 rows of 3.*axis=1"
+    ):
+        bootstrap_interval([1.0, 2.0, 4.0], one_number)
+    with pytest.raises(BadShape, match=r"gives the shape \(\) for 1 rows of 3"):
+        randomization_test([1.0, 2.0, 4.0], [1.0, 1.0, 1.0], lambda rows: rows.sum())
+
+
+def test_a_function_that_is_called_mean_is_not_taken_for_the_mean() -> None:
+    def mean(rows: Any) -> Any:
+        return rows.max(axis=1)
+
+    scores = [1.0, 2.0, 3.0, 10.0]
+    found = bootstrap_interval(scores, mean, resamples=200)
+    assert (found.statistic, found.value, found.high) == ("mean as given", 10.0, 10.0)
+    assert randomization_test(scores, [0.0] * 4, mean, reassignments=99).difference == 10.0

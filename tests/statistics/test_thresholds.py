@@ -55,7 +55,7 @@ def test_the_interval_is_that_of_redrawing_the_pairs_one_by_one() -> None:
 def test_what_an_unseen_pair_means_is_said_aloud() -> None:
     shares = [1.0, math.nan, 0.0, math.nan]
     grades = [4.0, 4.0, 1.0, 1.0]
-    with pytest.raises(BadValue, match="pair 1 lacks a score, expected both"):
+    with pytest.raises(BadValue, match=r"pair 1 lacks a score, expected both \(or missing='leave-out'"):
         threshold_kappa(shares, grades, 0.5, 3)
     unseen_is_no = threshold_kappa(shares, grades, 0.5, 3, missing="no")
     assert (unseen_is_no.n, unseen_is_no.filled, unseen_is_no.second_only) == (4, 2, 1)

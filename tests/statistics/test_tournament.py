@@ -168,3 +168,10 @@ def test_the_signature_leads_back_to_the_same_intervals() -> None:
 def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         call()
+
+
+@pytest.mark.parametrize("winner", ["a", None])
+def test_winners_are_told_by_number_not_by_name(winner: Any) -> None:
+    with pytest.raises(BadValue, match=r"winners\[1\] is .*, expected 1, 2, or 0 for a tie"):
+        tournament(["a", "b"], ["b", "a"], np.array([1, winner], dtype=object))
+    assert tournament(["a"], ["b"], np.array([2], dtype=object)).fraction.tolist() == [0.0, 1.0]
