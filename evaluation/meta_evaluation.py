@@ -1,4 +1,4 @@
-"""Automatic metrics against what people said (PROTOCOLS 6): texts and arrays in, JSON-ready figures out."""
+"""Automatic metrics against what people said: texts and arrays in, JSON-ready figures out."""
 
 from __future__ import annotations
 

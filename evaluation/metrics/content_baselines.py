@@ -16,6 +16,8 @@ The paper does not say how ties are broken (two boxes of one label are always on
 number comes first, with a seed or a generator they are ordered at random.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -89,7 +91,7 @@ class UnigramPrior:
     descriptions: int
 
     @classmethod
-    def fit(cls, mentions: Iterable[Sequence[str]]) -> "UnigramPrior":
+    def fit(cls, mentions: Iterable[Sequence[str]]) -> UnigramPrior:
         """From the labels that each training description names, in any order; every mention counts."""
         mentions = _checked_mentions(mentions)
         return cls(MappingProxyType(Counter(chain.from_iterable(mentions))), len(mentions))
@@ -104,7 +106,7 @@ class BigramPrior:
     descriptions: int
 
     @classmethod
-    def fit(cls, mentions: Iterable[Sequence[str]]) -> "BigramPrior":
+    def fit(cls, mentions: Iterable[Sequence[str]]) -> BigramPrior:
         """From the labels that each training description names, in the order of the words."""
         mentions = _checked_mentions(mentions)
         return cls(

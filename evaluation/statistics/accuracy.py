@@ -1,4 +1,6 @@
-"""How often a metric names the same winner as people do (V15 section 3, PROTOCOLS 6)."""
+"""How often a metric names the same winner as people do (V15 section 3)."""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Krippendorff's alpha = 1 - D_o / D_e (PROTOCOLS 3; H13 section 4.2.1 reports it), with an interval.
+"""Krippendorff's alpha = 1 - D_o / D_e (H13 section 4.2.1 reports it), with an interval.
 
 Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011). With n_uv the count of value v in
 unit u and m_u its judgments, units with m_u < 2 are dropped together with their values, and
@@ -9,6 +9,8 @@ where d is the squared distance of the level. The ordinal distance is the interv
 values' mid-ranks, and sums of squared differences follow from moments, so that no table of values by
 values is needed but for the ratio level.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Iterable

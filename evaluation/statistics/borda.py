@@ -4,6 +4,8 @@ With N items an item ranked r = 0..N-1 gets N - r points; items are ordered by t
 by the median of their ranks.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

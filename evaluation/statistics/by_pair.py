@@ -5,6 +5,8 @@ agreement from these answers alone (formulas in `kappa` and `alpha`). Cost grows
 to a unit, so that thousands of workers with a few common units each are no matter.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

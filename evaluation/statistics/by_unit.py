@@ -8,6 +8,8 @@ judged twice or more, the unit's terms of Krippendorff's alpha (`alpha`) are
 so that the contributions of all units sum to 1 - alpha.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 

@@ -4,6 +4,8 @@ Koehn 2012, *Simulating human judgment in machine translation evaluation campaig
 (WMT13): systems in a higher cluster are all significantly better than all those below.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

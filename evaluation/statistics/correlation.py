@@ -1,9 +1,11 @@
-"""Correlations between metrics, people and rankings of systems (PROTOCOLS 5), with bootstrap intervals.
+"""Correlations between metrics, people and rankings of systems, with bootstrap intervals.
 
 Pearson's r, Spearman's rho and Kendall's tau-b and tau-c of two vectors; the intervals resample the
 observations. Where observations belong to items and systems: `grouped_correlation`; to tell two metrics'
 correlations apart: `paired_correlation_test`.
 """
+
+from __future__ import annotations
 
 import math
 from dataclasses import dataclass

@@ -4,6 +4,8 @@ The four ways of the field (Deutsch, Foster and Freitag 2023; Deutsch, Dror and 
 observations together, averaged over items, averaged over systems, or between the systems' means.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -9,6 +9,8 @@ all units, those judged once too (Gwet 2008, *British Journal of Mathematical an
 61; 2014, *Handbook of Inter-Rater Reliability*).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

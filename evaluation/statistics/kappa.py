@@ -1,8 +1,10 @@
 """Cohen's kappa for two raters (weighted too) and Fleiss' kappa for a fixed number of raters.
 
-Cohen 1960 and 1968, Fleiss 1971 (PROTOCOLS 3; H13 Tables 8 to 10 use Cohen's). All are one minus the
+Cohen 1960 and 1968, Fleiss 1971 (H13 Tables 8 to 10 use Cohen's). All are one minus the
 disagreement seen over the disagreement expected from the raters' own shares of each label.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence

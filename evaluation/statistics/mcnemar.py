@@ -1,5 +1,7 @@
 """McNemar's test of two systems' outcomes on the same items (McNemar 1947; H13 section 4.2.1)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""How well a metric agrees with people (PROTOCOLS 6): accuracy on pairs, correlation, clusters of systems."""
+"""How well a metric agrees with people: accuracy on pairs, correlation, clusters of systems."""
 
 from evaluation.statistics.accuracy import AccuracyResult, metric_winners, pair_accuracy, wilson_interval
 from evaluation.statistics.clusters import ClusterResult, clusters_of_p_values, system_clusters

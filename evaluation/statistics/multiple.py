@@ -1,5 +1,7 @@
 """p-values of several tests at once (Holm 1979; Benjamini and Hochberg 1995)."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 import numpy as np

@@ -5,6 +5,8 @@ of the scores' distribution, and works for every coefficient and grouping. Willi
 counterpart for Pearson's r of independent observations.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

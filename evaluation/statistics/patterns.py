@@ -1,5 +1,7 @@
 """Count which answers units got; units that got the same answers form one pattern."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +40,7 @@ class Patterns:
         """(P,) judgments of a unit of each pattern."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
-    def comparable(self) -> "Patterns":
+    def comparable(self) -> Patterns:
         """The patterns of units with two judgments or more; what was given stays counted."""
         pairable = np.flatnonzero(self.sizes() >= 2)
         counts = csr_array(self.counts[pairable])

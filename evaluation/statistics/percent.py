@@ -7,6 +7,8 @@ with r_ik the judges who put unit i into category k, r_i all its judges, and n' 
 `gwet` for that.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,5 +1,7 @@
 """Fisher's randomisation test of two systems' scores of the same items (Fisher 1935; H13 section 4.2.2)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 

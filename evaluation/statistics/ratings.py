@@ -1,5 +1,7 @@
 """Who answered what about which unit: the two forms in which agreement takes its data."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +32,7 @@ class Ratings:
     rater: Codes
     code: Codes
 
-    def judged_at_least(self, times: int) -> "Ratings":
+    def judged_at_least(self, times: int) -> Ratings:
         """The units with so many judgments or more, and the raters who judged them."""
         kept = np.bincount(self.unit, minlength=len(self.units))[self.unit] >= times
         units, unit = np.unique(self.unit[kept], return_inverse=True)

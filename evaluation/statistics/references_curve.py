@@ -1,5 +1,7 @@
 """Accuracy of a metric against the number of references it may read (V15 section 7, figure 3)."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

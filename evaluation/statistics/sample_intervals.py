@@ -1,5 +1,7 @@
 """Bootstrap intervals of a statistic of one sample (Efron 1979; BCa: Efron 1987)."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 

@@ -1,5 +1,7 @@
 """Scores as vectors: finite numbers of a size whose sums and squares are numbers too."""
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,4 +1,4 @@
-"""Whether a difference between two systems could be chance (PROTOCOLS 5; H13 sections 4.2.1 and 4.2.2).
+"""Whether a difference between two systems could be chance (H13 sections 4.2.1 and 4.2.2).
 
 McNemar's test for binary outcomes, Fisher's randomisation test for means and medians, bootstrap
 intervals, Williams' test between two metrics, and corrections for many tests. Results hold p, never a

@@ -1,5 +1,7 @@
 """Turn answers into small whole numbers and counts; every statistic starts here."""
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import count

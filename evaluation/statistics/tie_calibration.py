@@ -6,6 +6,8 @@ epsilon is chosen where the metric agrees best with people. Choose it on one set
 another (`epsilon=calibrated.epsilon`); figures from the same items flatter the metric.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

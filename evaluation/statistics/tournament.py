@@ -4,6 +4,8 @@ By people from the winners of candidate pairs, by a metric from `meta.metric_win
 fractions of the same pairs are then set against each other with `correlation`.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

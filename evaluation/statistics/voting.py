@@ -1,8 +1,10 @@
-"""What the judgments of a unit say together: majority, relevance, mean grade (PROTOCOLS 3).
+"""What the judgments of a unit say together: majority, relevance, mean grade.
 
 One judgment a row: `units` (N,) names, `values` (N,) answers. Results list the units in ascending
 order and keep shares, margins and ties; what a tie decides is the caller's argument.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence

@@ -3,6 +3,8 @@
 Williams 1959, T2 of Steiger 1980; for metrics against people Graham and Baldwin 2014.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 
