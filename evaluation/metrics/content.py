@@ -28,6 +28,14 @@ from evaluation.metrics.annotation_signatures import signature
 from evaluation.metrics.content_kernels import compare_boxes
 from evaluation.metrics.errors import InvalidInput, UnknownName
 
+__all__ = [
+    "CALLS",
+    "ContentFigure",
+    "ContentScore",
+    "content_selection",
+    "content_upper_bound",
+]
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Boxes = Collection[int]

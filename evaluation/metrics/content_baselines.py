@@ -39,6 +39,20 @@ from evaluation.metrics.annotation_signatures import (
 from evaluation.metrics.content_kernels import walk_greedily
 from evaluation.metrics.errors import InvalidInput
 
+__all__ = [
+    "CALLS",
+    "BigramPrior",
+    "BoxRanks",
+    "UnigramPrior",
+    "bigram_ranks",
+    "centre_ranks",
+    "mean_ranks",
+    "mentions_of",
+    "random_ranks",
+    "size_ranks",
+    "unigram_ranks",
+]
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]

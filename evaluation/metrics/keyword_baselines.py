@@ -40,6 +40,16 @@ from evaluation.metrics.keywords import (
 )
 from evaluation.signatures import Value
 
+__all__ = [
+    "CALLS",
+    "KeywordList",
+    "corpus_frequency",
+    "document_title",
+    "sentence_extraction",
+    "term_frequency",
+    "tf_idf",
+]
+
 Floats = NDArray[np.float64]
 Terms = Sequence[str]
 SMOOTHING = 0.01

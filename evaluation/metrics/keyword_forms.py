@@ -18,6 +18,13 @@ from evaluation.metrics.annotation_signatures import whole_count
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.text import tokenizer_named
 
+__all__ = [
+    "frequent_words",
+    "gold_tags",
+    "keyword_forms",
+    "keyword_terms",
+]
+
 LEAST = 5  # MC12: a word that occurs less often in the training articles is infrequent
 
 STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {

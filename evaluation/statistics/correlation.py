@@ -36,6 +36,16 @@ from evaluation.statistics.score_vectors import gappy_vector, score_vector
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, one_of, same_length
 
+__all__ = [
+    "COEFFICIENTS",
+    "CorrelationResult",
+    "correlation",
+    "kendall_tau_b",
+    "kendall_tau_c",
+    "pearson",
+    "spearman",
+]
+
 # Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
 _EXACT = 33
 

@@ -22,6 +22,17 @@ from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Codes, Floats, encode, finite_vector, one_of, positive, same_length
 
+__all__ = [
+    "JudgedRankings",
+    "RankingResult",
+    "judge_rankings",
+    "judge_run",
+    "median_rank",
+    "r_precision",
+    "recall_at_k",
+    "success_at_k",
+]
+
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
 
