@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -92,7 +91,7 @@ class UnigramPrior:
     def fit(cls, mentions: Iterable[Sequence[str]]) -> "UnigramPrior":
         """From the labels that each training description names, in any order; every mention counts."""
         mentions = _checked_mentions(mentions)
-        return cls(MappingProxyType(Counter(chain.from_iterable(mentions))), len(mentions))
+        return cls(Counter(chain.from_iterable(mentions)), len(mentions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +107,8 @@ class BigramPrior:
         """From the labels that each training description names, in the order of the words."""
         mentions = _checked_mentions(mentions)
         return cls(
-            MappingProxyType(Counter(labels[0] for labels in mentions if labels)),
-            MappingProxyType(Counter(chain.from_iterable(map(pairwise, mentions)))),
+            Counter(labels[0] for labels in mentions if labels),
+            Counter(chain.from_iterable(map(pairwise, mentions))),
             len(mentions),
         )
 

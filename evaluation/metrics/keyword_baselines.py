@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.annotation_signatures import given_words, signature, whole_count
+from evaluation.metrics.annotation_signatures import signature, whole_count
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.keywords import (
     GUESSES,
@@ -38,7 +38,7 @@ from evaluation.metrics.keywords import (
     check_gold,
     evaluation_fields,
 )
-from evaluation.signatures import Value
+from evaluation.signatures import Value, name_given
 
 Floats = NDArray[np.float64]
 Terms = Sequence[str]
@@ -269,7 +269,8 @@ def _list(found: Sequence[_Weighed], made: str, chosen: tuple[int, ...] = ()) ->
 
 
 def _given(documents: Sequence[Terms]) -> str:
-    return given_words([" ".join(document) for document in documents])
+    """How a signature names documents: how many and what they hold; their order does not matter, that of terms does."""
+    return name_given(sorted(map(list, documents)))
 
 
 def _counted(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
