@@ -13,9 +13,11 @@ from evaluation.metrics.corpus import Floats, Ints, Pieces, Words, ranges
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text import Tokenizer
 
-__all__ = ["Comparison", "Floats", "Ints", "Task", "View", "check_lists", "check_texts"]
+__all__ = ["MOST_WORDS", "Comparison", "Floats", "Ints", "Task", "View", "check_lists", "check_texts"]
 
 T = TypeVar("T")
+
+MOST_WORDS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,12 @@ class Comparison:
         if view.change != "none":
             return changed(self.words(View(view.tokenizer)), view.change)
         # Not kept: cutting again for another tokenizer is cheap, and the pieces are as large as the words.
-        return Pieces(self.texts).words(view.tokenizer)
+        words = Pieces(self.texts).words(view.tokenizer)
+        if words.words.size > MOST_WORDS:
+            raise InvalidInput(
+                f"the captions hold {words.words.size:,} words, expected at most {MOST_WORDS:,} at once"
+            )
+        return words
 
     def task(self, view: View) -> Task:
         """The words and who is held against whom, for a kernel."""

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.metrics import InvalidInput, MetricsError, UnavailableMetric, UnknownName, score
+from evaluation.metrics import (
+    InvalidInput,
+    MetricsError,
+    UnavailableMetric,
+    UnknownName,
+    bleu,
+    comparison,
+    score,
+)
 from evaluation.metrics.registry import METRICS, PLANNED
 from evaluation.signatures import name_given
 
@@ -192,6 +200,16 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(arguments: dict[str, A
         score(**given)
     assert isinstance(caught.value, MetricsError)
     assert "\n" not in str(caught.value)
+
+
+def test_more_words_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MOST_WORDS", 16)
+    assert score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"].images.size == 2
+    with pytest.raises(InvalidInput, match="the captions hold 17 words, expected at most 16 at once"):
+        score([*CANDIDATES[:1], "two cats sleep now"], REFERENCES, ["cider-d"])
+    monkeypatch.setattr(bleu, "MOST_WORDS", 31)
+    with pytest.raises(InvalidInput, match="a list of references holds 8 words, expected at most 7"):
+        score(CANDIDATES, REFERENCES, ["bleu-4"])
 
 
 def test_a_single_document_is_warned_of_as_every_weight_is_nothing() -> None:
