@@ -54,6 +54,12 @@ def generator_of(seed: Seed, what: str) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+def check_collection(values: object, what: str, expected: str) -> None:
+    """InvalidInput, saying what was `expected`, unless the values are a collection and no text."""
+    if isinstance(values, str | bytes) or not isinstance(values, Collection):
+        raise InvalidInput(f"{what} is a {type(values).__name__}, expected {expected}")
+
+
 def whole_count(value: object, what: str) -> int:
     """The number, which InvalidInput names unless it is a whole number from 1 on."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:

@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.annotation_signatures import given_words, signature, whole_count
+from evaluation.metrics.annotation_signatures import check_collection, given_words, signature, whole_count
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.signatures import Value
 
@@ -191,6 +191,7 @@ def keyword_f1(
     gives. Raises InvalidInput.
     """
     guesses = whole_count(guesses, "guesses")
+    check_collection(gold, "gold", "the keywords of each image")
     counts = [own if isinstance(own, Mapping) else _tally(own, image) for image, own in enumerate(gold)]
     task = _task(annotations, counts, vocabulary, ONCE, guesses)
     given = np.array([len(own) for own in task.guesses], dtype=np.int64)
@@ -341,6 +342,7 @@ def _tally(keywords: Collection[str], image: int) -> Tags:
 
 
 def _check_annotations(annotations: Sequence[Any]) -> None:
+    check_collection(annotations, "annotations", "a list of keywords for each image")
     for image, own in enumerate(annotations):
         if not isinstance(own, list | tuple):
             raise InvalidInput(f"annotations[{image}] is a {type(own).__name__}, expected a list of keywords")
@@ -351,6 +353,7 @@ def _check_annotations(annotations: Sequence[Any]) -> None:
 
 def check_gold(gold: Sequence[Any]) -> None:
     """InvalidInput unless `gold` counts the tags of each image; an image without tags is fine."""
+    check_collection(gold, "gold", "the count of each tag for each image")
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):
             raise InvalidInput(f"gold[{image}] is a {type(tags).__name__}, expected the count of each tag")

@@ -383,6 +383,7 @@ def test_tags_of_one_stem_are_merged_by_adding_their_counts() -> None:
             r"modes\[1\] is a int, expected a tag or None",
         ),
         (lambda: keyword_oot([["a"]], [{"a": 1}], duplicates="twice"), "unknown duplicates 'twice'"),
+        (lambda: keyword_best(None, [{}]), "annotations is a NoneType, expected a list of keywords"),  # type: ignore[arg-type]
         (lambda: keyword_f1([], []), "gold is empty, expected the tags of at least one image"),
     ],
 )
