@@ -64,7 +64,8 @@ def score(
     frequencies CIDEr takes; left out, every candidate's references are one document. A metric is a name, or a
     name with options of its own as a signature writes them (`rouge-1|measure:recall`), under which its
     figures are returned; `options` hold for every chosen metric that declares them. The metrics of H13 and
-    of the ROUGE script bring their own tokenizer, which their signature names.
+    of the ROUGE script bring their own tokenizer, which their signature names. `registry.METRICS` lists the
+    metrics with their options, `text.TOKENIZERS` the tokenizers.
 
     Raises UnknownName for an unknown metric, tokenizer or option, InvalidInput for texts or option values
     that cannot be used.
