@@ -179,6 +179,7 @@ def test_mechanical_turk_has_one_door() -> None:
 
 def test_only_settings_read_the_environment() -> None:
     allowed = {"config.settings", "config.gunicorn", "config.celery", "config.wsgi", "config.worker"}
+    allowed |= {"evaluation.metrics.meteor.places"}  # usable without the rest, settings included
     found = [
         f"{name}: {ast.unparse(node)}"
         for name, path in modules()
