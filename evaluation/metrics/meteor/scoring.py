@@ -170,7 +170,8 @@ def _best_references(
             score = _score(statistics, weights)
             if score > highest:
                 highest = score
-                best[text] = statistics
+                for column in range(FIELDS):
+                    best[text, column] = statistics[column]
         leave(lookup, candidate, text)
     return best
 
