@@ -54,12 +54,14 @@ class Option:
 class Figures:
     """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate.
 
-    `shown` are the parts of the signature that only the computation knows (`Metric.told`).
+    `shown` are the parts of the signature that only the computation knows (`Metric.told`), `warning` what a
+    reader must be told in words.
     """
 
     corpus: float
     images: Floats
     shown: Mapping[str, str] = field(default_factory=dict)
+    warning: str = ""
 
 
 Compute = Callable[[Comparison, View, Settings], Figures]
@@ -152,7 +154,12 @@ def _meteor(comparison: Comparison, view: View, settings: Settings) -> Figures:
     statistics = meteor.meteor_statistics(comparison, view, tables, stages)
     corpus = meteor.meteor_scores(meteor.pooled(statistics))[0]
     shown = {"stages": meteor.STAGE_CHOICES[stages - 1], "data": tables.digest}
-    return Figures(float(corpus), meteor.meteor_scores(statistics), shown)
+    warning = ""
+    if settings["stages"] == meteor.ALL and stages < len(meteor.STAGE_CHOICES):
+        warning = (
+            f"meteor: not all of its tables are there, so it ran {shown['stages']} (see docs/metrics.md)"
+        )
+    return Figures(float(corpus), meteor.meteor_scores(statistics), shown, warning)
 
 
 def _rouge_grams(window: int, spared: int = -1) -> Compute:

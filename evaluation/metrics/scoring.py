@@ -57,7 +57,7 @@ def score(
     chosen = _chosen(metrics, options)
     comparison = Comparison.of(candidates, references, document_corpus)
     corpus_name = _corpus_name(document_corpus)
-    results = {}
+    results, warnings = {}, []
     for key, (metric, settings) in chosen.items():
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
         figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
@@ -65,8 +65,10 @@ def score(
         fields = metric.fields(settings) | dict(figures.shown)
         signature = _signature(metric, fields, used, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
+        warnings += [figures.warning] if figures.warning else []
     used_documents = [metric.name for metric, _ in chosen.values() if metric.uses_documents]
-    return Scores(MappingProxyType(results), tokenizer, VERSION, _warnings(used_documents, comparison))
+    warnings += _warnings(used_documents, comparison)
+    return Scores(MappingProxyType(results), tokenizer, VERSION, tuple(warnings))
 
 
 def _chosen(

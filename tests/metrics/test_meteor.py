@@ -75,6 +75,13 @@ def test_without_tables_equal_words_and_stems_count_and_the_signature_says_so(
     assert found.signature == "meteor|stages:exact-stem|data:none|tok:space|refs:1-4|v:1.0"
 
 
+def test_without_tables_a_warning_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DATA, "none")
+    (warning,) = score(["a dog"], [["the dog"]], ["meteor"]).warnings
+    assert warning.startswith("meteor: not all of its tables are there, so it ran exact-stem")
+    assert score(["a dog"], [["the dog"]], ["meteor|stages:exact-stem"]).warnings == ()
+
+
 @pytest.mark.parametrize("system", ["close", "vague", "nasty"])
 @pytest.mark.usefixtures("meteor_tables")
 def test_raw_captions_score_as_in_the_coco_evaluation(system: str) -> None:
