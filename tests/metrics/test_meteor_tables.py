@@ -116,6 +116,7 @@ def test_an_installed_package_is_found_and_not_imported(
 ) -> None:
     (tmp_path / "site/pycocoevalcap").mkdir(parents=True)
     monkeypatch.setenv(DATA, "")
+    imported = sys.modules.get("pycocoevalcap")
     with monkeypatch.context() as context:
         context.setattr(sys, "path", [str(tmp_path / "site")])
         assert find_tables() is NOTHING  # a package of that name without the program
@@ -125,7 +126,7 @@ def test_an_installed_package_is_found_and_not_imported(
         assert find_tables().function_words == {"the", "a"}
         context.setattr(sys, "path", [])
         assert find_tables() is NOTHING
-    assert sys.modules.get("pycocoevalcap") is None
+    assert sys.modules.get("pycocoevalcap") is imported
 
 
 def test_none_asks_for_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
