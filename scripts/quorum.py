@@ -34,7 +34,7 @@ COMMANDS = {
     WEB: ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
     WORKER: ["config.worker", "--loglevel=WARNING"],
 }
-NUMERIC_PACKAGES = ("evaluation.metrics", "evaluation.statistics", "evaluation.signatures")
+NUMERIC_PACKAGES = ("evaluation/metrics", "evaluation/statistics", "evaluation.signatures")
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 BANNER = """

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from evaluation.metrics.meteor import Tables, find_tables
 from tests import services
 from tests.installations import Installation, Installations
 
@@ -55,6 +56,13 @@ def shared() -> Path:
     """The folder of data and golden numbers that are not part of the project."""
     services.demand("shared")
     return Path(os.environ["QUORUM_SHARED"]).resolve()
+
+
+@pytest.fixture(scope="session")
+def meteor_tables() -> Tables:
+    """The tables of the official METEOR program, which an optional requirements file brings."""
+    services.demand("meteor")
+    return find_tables()
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,8 @@ import pytest
 import redis
 from playwright.sync_api import sync_playwright
 
+from evaluation.metrics.meteor import find_tables
+
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 REQUIRED = os.environ.get("QUORUM_REQUIRE_SERVICES") == "1"
 TITLES = {
@@ -17,6 +19,7 @@ TITLES = {
     "redis": "Redis",
     "browser": "browser",
     "shared": "shared data",
+    "meteor": "METEOR's tables",
 }
 
 
@@ -28,6 +31,7 @@ def missing(service: str) -> str | None:
         "redis": _missing_redis,
         "browser": _missing_browser,
         "shared": _missing_shared,
+        "meteor": _missing_meteor,
     }[service]()
 
 
@@ -45,6 +49,7 @@ def needs(item: pytest.Item) -> set[str]:
         service
         for service, fixture in (
             ("shared", "shared"),
+            ("meteor", "meteor_tables"),
             ("browser", "browser"),
             ("postgresql", "postgres_url"),
             ("redis", "redis_url"),
@@ -101,3 +106,7 @@ def _missing_shared() -> str | None:
     if not folder:
         return "QUORUM_SHARED names no folder"
     return None if Path(folder).is_dir() else f"QUORUM_SHARED names {folder}, which is no folder"
+
+
+def _missing_meteor() -> str | None:
+    return None if find_tables().paraphrases else "requirements-meteor.txt is not installed"

@@ -4,7 +4,6 @@ from evaluation.metrics.errors import (
     InvalidFile,
     InvalidInput,
     MetricsError,
-    UnavailableMetric,
     UnknownName,
 )
 from evaluation.metrics.h13 import bleu_pre_matrix
@@ -19,7 +18,6 @@ __all__ = [
     "MetricScore",
     "MetricsError",
     "Scores",
-    "UnavailableMetric",
     "UnknownName",
     "bleu_pre_matrix",
     "call_of",

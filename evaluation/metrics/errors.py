@@ -18,13 +18,6 @@ class UnknownName(MetricsError):
         super().__init__(f"unknown {what} {name!r}; {hint}known: {', '.join(known) or 'none'}")
 
 
-class UnavailableMetric(MetricsError):
-    """A metric that has a name and a definition here but cannot be computed yet."""
-
-    def __init__(self, name: str, available: Iterable[str]) -> None:
-        super().__init__(f"metric {name!r} is not available yet; available: {', '.join(available)}")
-
-
 class InvalidInput(MetricsError):
     """Candidates, references or option values that cannot be scored."""
 

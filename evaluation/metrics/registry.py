@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.metrics import bleu, cider, h13, rouge, rouge155
+from evaluation.metrics import bleu, cider, h13, meteor, rouge, rouge155
 from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.errors import InvalidInput, UnavailableMetric, UnknownName
+from evaluation.metrics.errors import InvalidInput, UnknownName
 
 VERSION = "1.0"
 
@@ -56,12 +56,14 @@ class Option:
 class Figures:
     """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate.
 
-    `shown` are the parts of the signature that only the computation knows (`Metric.told`).
+    `shown` are the parts of the signature that only the computation knows (`Metric.told`), `warning` what a
+    reader must be told in words.
     """
 
     corpus: float
     images: Floats
     shown: Mapping[str, str] = field(default_factory=dict)
+    warning: str = ""
 
 
 Compute = Callable[[Comparison, View, Settings], Figures]
@@ -151,6 +153,20 @@ def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> Figures
 
 def _h13_rouge(comparison: Comparison, view: View, settings: Settings) -> Figures:
     return _mean(h13.h13_rouge_scores(comparison, view))
+
+
+def _meteor(comparison: Comparison, view: View, settings: Settings) -> Figures:
+    tables = meteor.find_tables()
+    stages = meteor.stages_named(str(settings["stages"]), tables)
+    statistics = meteor.meteor_statistics(comparison, view, tables, stages)
+    corpus = meteor.meteor_scores(meteor.pooled(statistics))[0]
+    shown = {"stages": meteor.STAGE_CHOICES[stages - 1], "data": tables.digest}
+    warning = ""
+    if settings["stages"] == meteor.ALL and stages < len(meteor.STAGE_CHOICES):
+        warning = (
+            f"meteor: not all of its tables are there, so it ran {shown['stages']} (see docs/metrics.md)"
+        )
+    return Figures(float(corpus), meteor.meteor_scores(statistics), shown, warning)
 
 
 def _rouge_grams(window: int, spared: int = -1) -> Compute:
@@ -269,6 +285,14 @@ METRICS = {
         _cider_metric("cider-noidf", "CIDEr without document frequencies (V15 App. VIII)", idf=False),
         _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", stem="none"),
         Metric(
+            "meteor",
+            "METEOR 1.5 for English as the MS COCO evaluation runs it (V15 eq. 16-20)",
+            _meteor,
+            statistics="matches, chunks and lengths of the best references summed over images",
+            options={"stages": Option(meteor.ALL, choices=(meteor.ALL, *meteor.STAGE_CHOICES))},
+            told=("stages", "data"),
+        ),
+        Metric(
             "bleu-h13",
             "clipped unigram precision without brevity penalty (H13 §4.1.1)",
             _h13_bleu,
@@ -293,14 +317,9 @@ METRICS = {
     )
 }
 
-# Named by the public interface and not computed here yet.
-PLANNED = ("meteor",)
-
 
 def metric_named(name: str) -> Metric:
-    """The metric of that name; UnavailableMetric or UnknownName say what there is instead."""
-    if name in PLANNED:
-        raise UnavailableMetric(name, METRICS)
+    """The metric of that name; UnknownName says what there is instead."""
     if name not in METRICS:
         raise UnknownName("metric", name, METRICS)
     return METRICS[name]

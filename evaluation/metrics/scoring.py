@@ -75,15 +75,17 @@ def score(
     comparison = Comparison.of(candidates, references, document_corpus)
     uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
     corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
-    results = {}
+    results, warnings = {}, []
     for key, (metric, settings) in chosen.items():
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
         figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
         fields = metric.fields(settings) | dict(figures.shown)
         signature = _signature(metric, fields, used, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
+        warnings += [figures.warning] if figures.warning else []
     weighed = dict.fromkeys(metric.name for metric, _ in chosen.values() if metric.weighs_by_documents)
-    return Scores(results, tokenizer, VERSION, _warnings(list(weighed), comparison))
+    warnings += _warnings(list(weighed), comparison)
+    return Scores(results, tokenizer, VERSION, tuple(warnings))
 
 
 def _chosen(

@@ -26,6 +26,7 @@ from evaluation.statistics.voting import (
     majority_vote,
     mean_grade,
     relevance_vote,
+    weighted_mean,
     weighted_vote,
 )
 
@@ -52,6 +53,7 @@ __all__ = [
     "pair_winners",
     "relevance_vote",
     "tournament",
+    "weighted_mean",
     "weighted_vote",
     "wins_and_ties",
     "wins_table",

@@ -6,6 +6,7 @@ AC2), `percent` (no chance taken off), `by_unit` and `by_pair` (where and betwee
 """
 
 from evaluation.statistics.agreement_result import AgreementResult
+from evaluation.statistics.agreement_weights import WEIGHTS
 from evaluation.statistics.alpha import LEVELS, alpha_interval, alpha_of_judgments, krippendorff_alpha
 from evaluation.statistics.by_pair import PairAgreement, agreement_by_pair
 from evaluation.statistics.by_unit import UnitAgreement, agreement_by_unit
@@ -13,7 +14,6 @@ from evaluation.statistics.gwet import gwet_ac, gwet_interval
 from evaluation.statistics.kappa import cohen_kappa, fleiss_interval, fleiss_kappa, kappa_interval
 from evaluation.statistics.percent import percent_agreement, percent_interval
 from evaluation.statistics.ratings import Ratings, ratings_of_judgments
-from evaluation.statistics.scales import WEIGHTS
 from evaluation.statistics.thresholds import (
     KappaGrid,
     ThresholdAgreement,

@@ -322,11 +322,9 @@ def _result(
         half = _quantile(confidence)
         if ties:
             error = half * math.sqrt(found.covariance[count, count])
-            tie = (
-                math.exp(found.peak.log_nu),
-                math.exp(found.peak.log_nu - error),
-                math.exp(found.peak.log_nu + error),
-            )
+            low, high = found.peak.log_nu - error, found.peak.log_nu + error
+            # A tie in a million million comparisons has an interval without end.
+            tie = (math.exp(found.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
         elif tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
         if order_effect:

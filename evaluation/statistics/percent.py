@@ -3,7 +3,7 @@
     p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
 
 with r_ik the judges who put unit i into category k, r_i all its judges, and n' the units with r_i >= 2
-(Gwet 2014, *Handbook of Inter-Rater Reliability*; `scales` lists the weights w). No chance is taken off: see
+(Gwet 2014, *Handbook of Inter-Rater Reliability*; `agreement_weights` lists the weights w). No chance is taken off: see
 `gwet` for that.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.statistics.agreement_result import AgreementResult, interval_of
+from evaluation.statistics.agreement_weights import Scale, scale_of
 from evaluation.statistics.patterns import Patterns, patterns_of
 from evaluation.statistics.rater_resampling import OfRaters, WeightedUnits, bootstrap_raters
 from evaluation.statistics.ratings import Data, Ratings, ratings_of
@@ -26,7 +27,6 @@ from evaluation.statistics.resampling import (
     check_confidence,
     generator_of,
 )
-from evaluation.statistics.scales import Scale, scale_of
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, one_of
 

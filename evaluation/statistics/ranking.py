@@ -91,7 +91,7 @@ def recall_at_k(
     """
     cut = positive(k, "k")
     lists = _opened(rankings, relevant, unjudged)
-    hits, blank = _seen(lists, np.full(len(lists.total), cut))
+    hits, blank = _seen(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
     return _result(f"R@{cut}", lists, blank, unjudged, share, best)
 
@@ -107,7 +107,7 @@ def success_at_k(
     """S@k: whether a relevant item is among the first k. Raises BadShape, BadValue, BadOption."""
     cut = positive(k, "k")
     lists = _opened(rankings, relevant, unjudged)
-    hits, blank = _seen(lists, np.full(len(lists.total), cut))
+    hits, blank = _seen(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
     found, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
     return _result(f"S@{cut}", lists, blank, unjudged, found, best)
 

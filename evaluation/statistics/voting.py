@@ -262,14 +262,19 @@ def relevance_vote(
     return RelevanceResult(names, yes, n, yes / n, is_relevant(yes, n, at_least_share), at_least_share)
 
 
-@signed("mean-grade", data=("weights",))
-def mean_grade(
-    units: Iterable[Any], values: Iterable[Any], *, weights: ArrayLike | None = None
-) -> MeanResult:
-    """Mean grade per unit (H13 section 4.2.1), or weighted mean: `weights` (N,) from zero on, one a judgment.
+@signed("mean-grade")
+def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
+    """Mean grade per unit (H13 section 4.2.1). Raises BadShape, BadValue."""
+    return _mean(units, values, None)
 
-    Raises BadShape, BadValue.
-    """
+
+@signed("weighted-mean")
+def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLike) -> MeanResult:
+    """Weighted mean grade per unit: `weights` (N,) from zero on, one a judgment. Raises BadShape, BadValue."""
+    return _mean(units, values, _weights(weights))
+
+
+def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -> MeanResult:
     names, unit_codes = encode(units, "units")
     grades = finite_vector(_list(values), "values")
     same_length(units=unit_codes, values=grades)
@@ -277,7 +282,7 @@ def mean_grade(
     weight: Floats = n.astype(np.float64)
     weighted: Floats = np.ones(len(grades))
     if weights is not None:
-        weighted = _weights(weights)
+        weighted = weights
         same_length(units=unit_codes, weights=weighted)
         weight = np.bincount(unit_codes, weights=weighted, minlength=len(names)).astype(
             np.float64, copy=False
@@ -293,11 +298,13 @@ def mean_grade(
     freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
     deviation = np.full(len(names), math.nan)
     np.divide(squares, freedom, out=deviation, where=freedom > _ROUNDING * whole)
+    with np.errstate(over="ignore"):  # grades near both ends of the doubles differ by more than a double
+        deviation = np.ldexp(np.sqrt(deviation), size)
     return MeanResult(
         units=names,
         mean=np.ldexp(mean, size),
         n=n,
-        deviation=np.ldexp(np.sqrt(deviation), size),
+        deviation=deviation,
         weight=None if weights is None else weight,
         reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
     )

@@ -144,6 +144,13 @@ def test_two_items_with_ties_have_a_closed_form_and_its_errors() -> None:
     assert result.log_likelihood == pytest.approx(expected)
 
 
+def test_hardly_any_ties_leave_nu_next_to_unknown() -> None:
+    ties = [[0, 1e-9], [1e-9, 0]]
+    result = bradley_terry([[0, 0.5], [0.25, 0]], ties=ties, tie_model="davidson")
+    assert result.nu == pytest.approx(1e-9 / math.sqrt(0.5 * 0.25))
+    assert (result.nu_low, result.nu_high) == (0.0, math.inf)
+
+
 def _ordered(nu: float, factor: float, games: list[int]) -> list[tuple[str, str, int]]:
     """Comparisons of three items in both orders, as often as the model expects each outcome."""
     rows = []

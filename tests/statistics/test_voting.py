@@ -18,6 +18,7 @@ from evaluation.statistics.aggregation import (
     mean_grade,
     pair_winners,
     relevance_vote,
+    weighted_mean,
     weighted_vote,
 )
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
@@ -173,7 +174,7 @@ def test_the_mean_grade_keeps_its_number_and_spread() -> None:
 
 
 def test_a_weighted_mean_divides_by_the_weights() -> None:
-    result = mean_grade(["p", "p", "p", "q"], [4, 3, 2, 1], weights=[2, 1, 1, 0])
+    result = weighted_mean(["p", "p", "p", "q"], [4, 3, 2, 1], [2, 1, 1, 0])
     assert result.mean[0] == pytest.approx(13 / 4)
     # Sum of w (x - m)^2 over sum(w) - sum(w^2) / sum(w).
     assert result.deviation[0] == pytest.approx(math.sqrt((2 * 0.5625 + 0.0625 + 1.5625) / (4 - 6 / 4)))
@@ -192,7 +193,8 @@ def test_means_are_the_plain_ones_whatever_the_size_of_grades(
     rows: list[tuple[int, float]], weight: float | None
 ) -> None:
     units, grades = zip(*rows, strict=True)
-    result = mean_grade(units, grades, weights=None if weight is None else [weight] * len(units))
+    alike = np.full(len(units), weight or 1.0)
+    result = mean_grade(units, grades) if weight is None else weighted_mean(units, grades, alike)
     for place, unit in enumerate(result.units.tolist()):
         own = [Fraction(grade) for one, grade in rows if one == unit]
         mean = sum(own) / len(own)
@@ -208,8 +210,14 @@ def test_means_are_the_plain_ones_whatever_the_size_of_grades(
             )
 
 
+def test_grades_at_both_ends_of_the_doubles_have_a_mean_and_an_infinite_spread() -> None:
+    result = mean_grade(["p"] * 3, [1.7e308, 1.7e308, -1.7e308])
+    assert result.mean.tolist() == pytest.approx([1.7e308 / 3])
+    assert result.deviation.tolist() == [math.inf]
+
+
 def test_results_lead_back_to_the_calls_that_made_them() -> None:
-    functions = (majority_vote, weighted_vote, relevance_vote, mean_grade, pair_winners)
+    functions = (majority_vote, weighted_vote, relevance_vote, mean_grade, weighted_mean, pair_winners)
     vote = majority_vote(UNITS, VALUES, labels=[2, 1], ties="random", seed=9)
     assert vote.signature == "majority-vote|labels:[2,1]|ties:random|seed:9|v:1.0"
     assert call_among(functions, vote.signature)(UNITS, VALUES).values() == vote.values()
@@ -218,9 +226,10 @@ def test_results_lead_back_to_the_calls_that_made_them() -> None:
     relevant = relevance_vote(["u", "u"], [1, 0], at_least_share=(1, 2))
     assert relevant.signature == "relevance-vote|at_least_share:[1,2]|v:1.0"
     assert call_among(functions, relevant.signature)(["u", "u"], [1, 0]).relevant.tolist() == [True]
-    mean = mean_grade(["u"], [3], weights=[2])
-    assert mean.signature == "mean-grade|v:1.0"
-    assert call_among(functions, mean.signature)(["u"], [3]).mean.tolist() == [3]
+    assert mean_grade(["u"], [3]).signature == "mean-grade|v:1.0"
+    mean = weighted_mean(["u", "u"], [3, 1], [3, 1])
+    assert mean.signature == "weighted-mean|v:1.0"
+    assert call_among(functions, mean.signature)(["u", "u"], [3, 1], [3, 1]).mean.tolist() == [2.5]
     pair = pair_winners(["p"], [0], triplet_ties="count")
     assert call_among(functions, pair.signature)(["p"], [0]).triplet_ties == "count"
 
@@ -284,8 +293,8 @@ def test_abstract_50s_has_its_twelve_drawn_pairs(shared: Any) -> None:
             r"weights\[0\] is -1, expected a number from zero",
         ),
         (lambda: weighted_vote(["u"], [1], [1, 2]), BadShape, "weights has 2 entries and units 1"),
-        (lambda: mean_grade(["u"], [1], weights=[1e200]), BadValue, r"weights\[0\] is 1e\+200, expected"),
-        (lambda: mean_grade(["u"], [1], weights=[]), BadShape, "weights has 0 entries and units 1"),
+        (lambda: weighted_mean(["u"], [1], [1e200]), BadValue, r"weights\[0\] is 1e\+200, expected"),
+        (lambda: weighted_mean(["u"], [1], []), BadShape, "weights has 0 entries and units 1"),
         (lambda: accuracy_weights([3], [2]), BadValue, "worker 0 has 3 right of 2, expected at most all"),
         (
             lambda: accuracy_weights([1], [2], 1),

@@ -1,0 +1,120 @@
+"""METEOR beside the official program, run as pycocoevalcap 1.2 runs it: its jar, through `-stdio`.
+
+    python -m benchmarks.meteor                       # every job at every size, some minutes
+    python -m benchmarks.meteor made-up --sizes 5000
+
+Needs Java, and pycocoevalcap both as the peer and for its tables (requirements-meteor.txt). Tokens are handed to both
+sides. `made-up` are the captions of benchmarks.captions, in words that no table knows; `flickr8k` are captions of
+people, each with four of its own image and one of another (where QUORUM_SHARED names the data). The program is
+started before the clock is, and has scored a few thousand captions by then; `cold` begins with nothing: two fresh
+processes, from reading the captions to printing the score. Of the peer's memory only Python's is counted, not Java's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from benchmarks.captions import Captions, made_up
+from benchmarks.measuring import Job, main
+from evaluation.metrics import score
+from evaluation.metrics.text import tokenizer_named
+
+SIZES = (2_500, 10_000, 40_000)
+WARM_UP = 4_000
+SHARED = os.environ.get("QUORUM_SHARED")
+
+COLD_OURS = """
+import json, sys
+from evaluation.metrics import score
+print(score(*json.load(open(sys.argv[1])), ["meteor"], "space").scores["meteor"].corpus)
+"""
+COLD_THEIRS = """
+import json, sys
+from pycocoevalcap.meteor.meteor import Meteor
+found, references = json.load(open(sys.argv[1]))
+print(Meteor().compute_score(dict(enumerate(references)), {i: [text] for i, text in enumerate(found)})[0])
+"""
+
+
+@cache
+def program() -> Any:
+    """The official program, started once in each process."""
+    return importlib.import_module("pycocoevalcap.meteor.meteor").Meteor()
+
+
+def flickr8k(size: int) -> Captions:
+    """Captions of people as candidates, taken again from the start where there are too few."""
+    path = Path(str(SHARED)) / "data/flickr8k/Flickr8k.token.txt"
+    cut = tokenizer_named("ptb").tokens
+    images: dict[str, list[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        key, caption = line.split("\t")
+        images.setdefault(key.partition("#")[0], []).append(" ".join(cut(caption)))
+    sets = list(images.values())
+    candidates, references = [], []
+    for number in range(size):
+        image, own = divmod(number, 5)
+        texts, other = sets[image % len(sets)], sets[(image + 1) % len(sets)]
+        candidates.append(texts[own])
+        references.append([*texts[:own], *texts[own + 1 :], other[own]])
+    return Captions(candidates, references)
+
+
+def meteor(given: Captions) -> ArrayLike:
+    return score(given.candidates, given.references, ["meteor"], "space").scores["meteor"].corpus
+
+
+def official_meteor(given: Captions) -> ArrayLike:
+    return float(program().compute_score(*given.for_peer)[0])
+
+
+def _cold(code: str, given: Captions) -> ArrayLike:
+    with NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump([given.candidates, given.references], file)
+        file.flush()
+        run = subprocess.run(
+            [sys.executable, "-c", code, file.name], capture_output=True, text=True, check=True
+        )
+    return float(run.stdout)
+
+
+def cold_meteor(given: Captions) -> ArrayLike:
+    return _cold(COLD_OURS, given)
+
+
+def cold_official_meteor(given: Captions) -> ArrayLike:
+    return _cold(COLD_THEIRS, given)
+
+
+PEER, PACKAGE = "METEOR 1.5", "pycocoevalcap"
+UNIT = " x 5"
+JOBS = (
+    Job("made-up", SIZES, made_up, meteor, official_meteor, PEER, PACKAGE, warm_up=WARM_UP, unit=UNIT),
+    *(
+        Job("flickr8k", SIZES, flickr8k, meteor, official_meteor, PEER, PACKAGE, warm_up=WARM_UP, unit=UNIT)
+        for _ in range(SHARED is not None)
+    ),
+    Job(
+        "cold",
+        SIZES[1:],
+        made_up,
+        cold_meteor,
+        cold_official_meteor,
+        f"{PEER}, started anew",
+        PACKAGE,
+        unit=UNIT,
+    ),
+)
+
+if __name__ == "__main__":
+    main(JOBS)

@@ -1,0 +1,23 @@
+"""METEOR 1.5 for English, without Java (Denkowski and Lavie 2014)."""
+
+from evaluation.metrics.meteor.relations import ALL, STAGE_CHOICES
+from evaluation.metrics.meteor.scoring import (
+    MeteorStatistics,
+    meteor_scores,
+    meteor_statistics,
+    pooled,
+    stages_named,
+)
+from evaluation.metrics.meteor.tables import Tables, find_tables
+
+__all__ = [
+    "ALL",
+    "STAGE_CHOICES",
+    "MeteorStatistics",
+    "Tables",
+    "find_tables",
+    "meteor_scores",
+    "meteor_statistics",
+    "pooled",
+    "stages_named",
+]

@@ -1,0 +1,170 @@
+"""METEOR's alignment of a candidate with a reference, as the official program makes it, and its statistics.
+
+Lavie and Denkowski 2009 and Denkowski and Lavie 2011 define it: every word is matched at most once; most words
+matched, then fewest chunks, then the smallest sum of distances between the starts of matches. A match that is the
+only one for all words it covers is taken at once, the others are searched (see `search`). A candidate that equals
+the reference is matched word by word.
+"""
+
+from evaluation.compiled import compiled
+from evaluation.metrics.corpus import Flags, Ints
+from evaluation.metrics.meteor.matching import (
+    COLUMNS,
+    OURS,
+    PLACE,
+    STAGE,
+    THEIRS,
+    Candidate,
+    Lookup,
+    Matches,
+    find_matches,
+)
+from evaluation.metrics.meteor.relations import EXACT
+from evaluation.metrics.meteor.search import NONE, Workspace, search
+
+# Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
+# words of candidate and reference, function words of each), chunks.
+LENGTH_1, LENGTH_2, FUNCTION_1, FUNCTION_2, MATCHED = range(5)
+PER_STAGE = 4
+CHUNKS = MATCHED + 4 * PER_STAGE
+FIELDS = CHUNKS + 1
+
+
+@compiled
+def align(
+    lookup: Lookup,
+    candidate: Candidate,
+    work: Workspace,
+    ours: int,
+    theirs: int,
+    is_function: Flags,
+    matches: Matches,
+    enough: int,
+    statistics: Ints,
+) -> Matches:
+    """Write the statistics (FIELDS,) of the best alignment of text `ours`, a candidate, with text `theirs`.
+
+    Returns the array for matches, which may have grown.
+    """
+    begin_1, begin_2 = lookup.starts[ours], lookup.starts[theirs]
+    length_1, length_2 = lookup.starts[ours + 1] - begin_1, lookup.starts[theirs + 1] - begin_2
+    for column in range(FIELDS):
+        statistics[column] = 0
+    statistics[LENGTH_1], statistics[LENGTH_2] = length_1, length_2
+    for at in range(begin_1, begin_1 + length_1):
+        statistics[FUNCTION_1] += is_function[lookup.words[at]]
+    for at in range(begin_2, begin_2 + length_2):
+        statistics[FUNCTION_2] += is_function[lookup.words[at]]
+    if length_1 == length_2 and _equal(lookup, begin_1, begin_2, length_1):
+        for side in range(2):
+            functions = statistics[FUNCTION_1 + side]
+            statistics[MATCHED + PER_STAGE * EXACT + side] = length_1 - functions
+            statistics[MATCHED + PER_STAGE * EXACT + 2 + side] = functions
+        statistics[CHUNKS] = min(length_1, 1)
+        return matches
+    held, is_open, matches = _take_only_choices(
+        lookup, candidate, work, ours, begin_2, length_1, length_2, matches, enough
+    )
+    if is_open:
+        matches = search(lookup, candidate, work, ours, begin_2, length_1, length_2, matches, held, enough)
+    _count(lookup, begin_1, begin_2, length_2, is_function, work.chosen, statistics)
+    return matches
+
+
+@compiled
+def _equal(lookup: Lookup, first: int, second: int, length: int) -> bool:
+    equal = True
+    for place in range(length):
+        equal &= lookup.words[first + place] == lookup.words[second + place]
+    return equal
+
+
+@compiled
+def _take_only_choices(
+    lookup: Lookup,
+    candidate: Candidate,
+    work: Workspace,
+    ours: int,
+    begin: int,
+    length_1: int,
+    length_2: int,
+    matches: Matches,
+    enough: int,
+) -> tuple[int, bool, Matches]:
+    """Take the matches that no other one competes with.
+
+    Returns from which word on `matches` holds those that were found, and whether any are left to choose from.
+    """
+    chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
+    cover_1, cover_2 = work.cover_1, work.cover_2
+    for place in range(length_1):
+        cover_1[place] = 0
+    for place in range(length_2):
+        cover_2[place] = 0
+        taken[place] = False
+    held = place = 0
+    while place < length_2:
+        held = place
+        matches, upto = find_matches(
+            lookup, candidate, ours, begin + held, begin + length_2, matches, ends, enough
+        )
+        index = 0
+        while place < upto - begin:
+            counts[place] = ends[place - held] - index
+            if counts[place] == 1:
+                for column in range(COLUMNS):
+                    chosen[place, column] = matches[index, column]
+            while index < ends[place - held]:
+                first = matches[index, PLACE]
+                for covered in range(first, first + matches[index, OURS]):
+                    cover_1[covered] += 1
+                for covered in range(place, place + matches[index, THEIRS]):
+                    cover_2[covered] += 1
+                index += 1
+            place += 1
+    is_open = False
+    for place in range(length_2):
+        alone = counts[place] == 1
+        if alone:
+            first = chosen[place, PLACE]
+            for covered in range(first, first + chosen[place, OURS]):
+                alone &= cover_1[covered] == 1
+            for covered in range(place, place + chosen[place, THEIRS]):
+                alone &= cover_2[covered] == 1
+        if alone:
+            for covered in range(place, place + chosen[place, THEIRS]):
+                taken[covered] = True
+        else:
+            chosen[place, OURS] = chosen[place, THEIRS] = 0
+            is_open |= counts[place] > 0
+    return held, is_open, matches
+
+
+@compiled
+def _count(
+    lookup: Lookup,
+    begin_1: int,
+    begin_2: int,
+    length_2: int,
+    is_function: Flags,
+    chosen: Matches,
+    statistics: Ints,
+) -> None:
+    """Count matches by stage and kind of word, and chunks."""
+    place, open_end = 0, NONE
+    while place < length_2:
+        match = chosen[place]
+        if match[THEIRS] == 0:
+            statistics[CHUNKS] += open_end != NONE
+            open_end = NONE
+            place += 1
+            continue
+        column = MATCHED + PER_STAGE * match[STAGE]
+        for at in range(begin_1 + match[PLACE], begin_1 + match[PLACE] + match[OURS]):
+            statistics[column + 2 * is_function[lookup.words[at]]] += 1
+        for at in range(begin_2 + place, begin_2 + place + match[THEIRS]):
+            statistics[column + 1 + 2 * is_function[lookup.words[at]]] += 1
+        statistics[CHUNKS] += open_end != NONE and open_end != match[PLACE]
+        open_end = match[PLACE] + match[OURS]
+        place += match[THEIRS]
+    statistics[CHUNKS] += open_end != NONE

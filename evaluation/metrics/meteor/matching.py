@@ -1,0 +1,235 @@
+"""All matches of the words of a reference with the words of a candidate, in the order of the official program.
+
+The order matters: the search tries matches in it, and of alignments that are equally good keeps the first. It
+is: equal words, stems, synonyms, each from left to right in the candidate; then phrases of the reference that
+a paraphrase in the candidate may replace, short phrases first, then by the table; then phrases of the
+candidate that a paraphrase in the reference may replace, from left to right, short ones first, by the table.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.compiled import compiled
+from evaluation.metrics.corpus import Ints, Numbers
+from evaluation.metrics.meteor.relations import PARAPHRASE
+from evaluation.metrics.tries import Table, child
+
+Matches = NDArray[np.int64]
+
+# Columns of a match: its place in the order, where it begins in the candidate, how many words of the candidate
+# and of the reference it covers, its stage.
+ORDER, PLACE, OURS, THEIRS, STAGE = range(5)
+COLUMNS = 5
+
+# How an order is packed: the group of matches, then up to 58 bits. A phrase has less than 2 ** 4 words, a caption
+# and what is left of the table less than 2 ** 27 of each.
+GROUP = 58
+FROM_REFERENCE, FROM_CANDIDATE = 3, 4
+PHRASE_BITS, PLACE_BITS = 4, 27
+
+
+class Lookup(NamedTuple):
+    """What all captions share: their words, what matches what, the phrases (see `Relations`, `Phrases`)."""
+
+    words: Numbers
+    starts: Ints
+    relation_starts: Ints
+    relation_words: Numbers
+    relation_stages: NDArray[np.int8]
+    trie: Table
+    bits: int
+    phrase_of_node: Numbers
+    lengths: Numbers
+    target_starts: Ints
+    targets: Numbers
+    source_starts: Ints
+    sources: Numbers
+    places: Ints
+
+
+class Candidate(NamedTuple):
+    """Where the words and phrases of the candidate at hand stand, from left to right; -1 ends each list.
+
+    `first_place` (vocabulary,) and `next_place` (longest,) lead from a word to its places, `first_found` (phrases,)
+    and `next_found` from a phrase to its finds, whose places are `found_places`. `replaceable` and `replacing`
+    (phrases,) hold the number of the last text with a phrase that may stand for this one, or that this one may
+    stand for: most phrases of a reference have none in the candidate, and their lists are long.
+    """
+
+    first_place: Numbers
+    next_place: Numbers
+    first_found: Numbers
+    next_found: Numbers
+    found_places: Numbers
+    replaceable: Numbers
+    replacing: Numbers
+
+
+@compiled
+def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
+    """Note where the words and phrases of a text stand."""
+    begin, end = lookup.starts[text], lookup.starts[text + 1]
+    found = 0
+    for at in range(end - 1, begin - 1, -1):
+        word = lookup.words[at]
+        candidate.next_place[at - begin] = candidate.first_place[word]
+        candidate.first_place[word] = at - begin
+        node = 0
+        for ahead in range(at, end):
+            node = child(lookup.trie, lookup.bits, 0, node, lookup.words[ahead], -1)
+            if node < 0:
+                break
+            phrase = lookup.phrase_of_node[node]
+            if phrase >= 0:
+                if candidate.first_found[phrase] < 0:
+                    for index in range(lookup.source_starts[phrase], lookup.source_starts[phrase + 1]):
+                        candidate.replaceable[lookup.sources[index]] = text
+                    for index in range(lookup.target_starts[phrase], lookup.target_starts[phrase + 1]):
+                        candidate.replacing[lookup.targets[index]] = text
+                candidate.found_places[found] = at - begin
+                candidate.next_found[found] = candidate.first_found[phrase]
+                candidate.first_found[phrase] = found
+                found += 1
+
+
+@compiled
+def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
+    """Forget where the words and phrases of a text stand."""
+    begin, end = lookup.starts[text], lookup.starts[text + 1]
+    for at in range(begin, end):
+        candidate.first_place[lookup.words[at]] = -1
+        node = 0
+        for ahead in range(at, end):
+            node = child(lookup.trie, lookup.bits, 0, node, lookup.words[ahead], -1)
+            if node < 0:
+                break
+            phrase = lookup.phrase_of_node[node]
+            if phrase >= 0:
+                candidate.first_found[phrase] = -1
+
+
+@compiled
+def find_matches(
+    lookup: Lookup,
+    candidate: Candidate,
+    ours: int,
+    begin: int,
+    end: int,
+    matches: Matches,
+    ends: Ints,
+    enough: int,
+) -> tuple[Matches, int]:
+    """Find the matches of text `ours`, which was entered, with the words from `begin` on of a text that ends at `end`.
+
+    They are written into `matches` (any size, COLUMNS), or a larger array where that is too small, word by word;
+    `ends` (end - begin,) becomes where those of each word end. Returns the array and up to which word it goes: with
+    more than `enough` matches it stops before the end.
+    """
+    count = 0
+    for at in range(begin, end):
+        first = count
+        word = lookup.words[at]
+        for index in range(lookup.relation_starts[word], lookup.relation_starts[word + 1]):
+            place = candidate.first_place[lookup.relation_words[index]]
+            stage = np.int64(lookup.relation_stages[index])
+            while place >= 0:
+                matches = _with_room(matches, count)
+                matches[count, ORDER] = (stage << GROUP) | place
+                matches[count, PLACE] = place
+                matches[count, OURS] = 1
+                matches[count, THEIRS] = 1
+                matches[count, STAGE] = stage
+                count += 1
+                place = candidate.next_place[place]
+        node = 0
+        for ahead in range(at, end):
+            node = child(lookup.trie, lookup.bits, 0, node, lookup.words[ahead], -1)
+            if node < 0:
+                break
+            phrase = lookup.phrase_of_node[node]
+            if phrase >= 0 and candidate.replaceable[phrase] == ours:
+                matches, count = _replaceable(lookup, candidate, phrase, matches, count)
+            if phrase >= 0 and candidate.replacing[phrase] == ours:
+                matches, count = _replacing(lookup, candidate, phrase, matches, count)
+        if count - first > 1:
+            _put_in_order(matches, first, count)
+        ends[at - begin] = count
+        if count > enough:
+            return matches, at + 1
+    return matches, end
+
+
+@compiled
+def _replaceable(
+    lookup: Lookup, candidate: Candidate, phrase: int, matches: Matches, count: int
+) -> tuple[Matches, int]:
+    """Matches of a phrase of the reference with its paraphrases in the candidate."""
+    theirs = np.int64(lookup.lengths[phrase])
+    for index in range(lookup.target_starts[phrase], lookup.target_starts[phrase + 1]):
+        found = candidate.first_found[lookup.targets[index]]
+        while found >= 0:
+            place = np.int64(candidate.found_places[found])
+            order = ((FROM_REFERENCE << PHRASE_BITS) | theirs) << (GROUP - PHRASE_BITS)
+            matches = _with_room(matches, count)
+            matches[count, ORDER] = order | (index << PLACE_BITS) | place
+            matches[count, PLACE] = place
+            matches[count, OURS] = lookup.lengths[lookup.targets[index]]
+            matches[count, THEIRS] = theirs
+            matches[count, STAGE] = PARAPHRASE
+            count += 1
+            found = candidate.next_found[found]
+    return matches, count
+
+
+@compiled
+def _replacing(
+    lookup: Lookup, candidate: Candidate, phrase: int, matches: Matches, count: int
+) -> tuple[Matches, int]:
+    """Matches of a phrase of the reference with the phrases in the candidate that it may stand for."""
+    for index in range(lookup.source_starts[phrase], lookup.source_starts[phrase + 1]):
+        found = candidate.first_found[lookup.sources[index]]
+        while found >= 0:
+            place = np.int64(candidate.found_places[found])
+            ours = np.int64(lookup.lengths[lookup.sources[index]])
+            order = (FROM_CANDIDATE << GROUP) | (place << (PLACE_BITS + PHRASE_BITS))
+            matches = _with_room(matches, count)
+            matches[count, ORDER] = order | (ours << PLACE_BITS) | lookup.places[index]
+            matches[count, PLACE] = place
+            matches[count, OURS] = ours
+            matches[count, THEIRS] = lookup.lengths[phrase]
+            matches[count, STAGE] = PARAPHRASE
+            count += 1
+            found = candidate.next_found[found]
+    return matches, count
+
+
+@compiled
+def _with_room(matches: Matches, count: int) -> Matches:
+    if count < matches.shape[0]:
+        return matches
+    larger = np.empty((2 * count, COLUMNS), dtype=np.int64)
+    for row in range(count):
+        for column in range(COLUMNS):
+            larger[row, column] = matches[row, column]
+    return larger
+
+
+@compiled
+def _put_in_order(matches: Matches, first: int, end: int) -> None:
+    """Sort the matches of one word by their order; no two are alike in it.
+
+    Shell 1959: by insertion, over ever smaller gaps; most words have two or three matches.
+    """
+    gap = (end - first) // 2
+    while gap > 0:
+        for index in range(first + gap, end):
+            at = index
+            while at >= first + gap and matches[at - gap, ORDER] > matches[at, ORDER]:
+                for column in range(COLUMNS):
+                    held = matches[at, column]
+                    matches[at, column] = matches[at - gap, column]
+                    matches[at - gap, column] = held
+                at -= gap
+        gap //= 2

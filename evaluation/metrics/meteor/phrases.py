@@ -1,0 +1,147 @@
+"""Which phrases of the captions may stand for which, cut down to what the captions hold.
+
+Of some millions of phrases in the table a set of captions holds thousands. Phrases whose words all occur go into
+a trie, one walk over the captions marks those that stand in them, and a second, smaller trie keeps the phrases
+that are left, with their paraphrases in the order of the table.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluation.compiled import compiled
+from evaluation.metrics.corpus import Flags, Ints, Numbers, Words, ranges
+from evaluation.metrics.meteor.paraphrases import Paraphrases
+from evaluation.metrics.tries import Table, child, empty_trie, trie_bits
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """The phrases of the captions that have paraphrases there.
+
+    A node of `trie` that ends a phrase gives its number in `phrase_of_node`, others -1. Phrase p may be replaced
+    by `targets[target_starts[p]:target_starts[p + 1]]`, and stands for
+    `sources[source_starts[p]:source_starts[p + 1]]`, whose places in `targets` are `places`.
+    """
+
+    trie: Table
+    bits: int
+    phrase_of_node: Numbers
+    lengths: Numbers
+    target_starts: Ints
+    targets: Numbers
+    source_starts: Ints
+    sources: Numbers
+    places: Ints
+
+
+def no_phrases() -> Phrases:
+    """What captions hold when there is no table."""
+    nothing, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
+    root = np.full(1, -1, dtype=np.int32)
+    return Phrases(
+        empty_trie(1),
+        trie_bits(1),
+        root,
+        nothing,
+        starts,
+        nothing,
+        starts,
+        nothing,
+        np.zeros(0, dtype=np.int64),
+    )
+
+
+def phrases_in(words: Words, table: Paraphrases) -> Phrases:
+    """The phrases of the texts."""
+    number_of = {word: number for number, word in enumerate(words.vocabulary)}
+    new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
+    # A phrase counts when its words occur, a pair when both of its phrases do.
+    known = new >= 0
+    sources = np.flatnonzero(_held(np.arange(table.target_starts.size - 1), table, known))
+    counts = table.target_starts[sources + 1] - table.target_starts[sources]
+    right = table.targets[ranges(table.target_starts[sources], counts)].astype(np.int64)
+    held = np.zeros(table.starts.size - 1, dtype=np.bool_)
+    held[right] = True
+    targets = np.flatnonzero(held)
+    held[targets] = _held(targets, table, known)
+    left, right, kept = _renumbered(np.repeat(sources, counts)[held[right]], right[held[right]], held.size)
+    sizes = table.starts[kept + 1] - table.starts[kept]
+    flat = new[table.words[ranges(table.starts[kept], sizes)]]
+    trie, bits, phrase_of_node = _trie(flat, sizes)
+    seen = _seen(words.words, words.starts, trie, bits, phrase_of_node, sizes.size)
+    pairs = np.flatnonzero(seen[left] & seen[right])
+    left, right, again = _renumbered(left[pairs], right[pairs], sizes.size)
+    begins = np.cumsum(sizes) - sizes
+    flat = flat[ranges(begins[again], sizes[again])]
+    sizes = sizes[again]
+    trie, bits, phrase_of_node = _trie(flat, sizes)
+    by_target = np.argsort(right, kind="stable")
+    return Phrases(
+        trie,
+        bits,
+        phrase_of_node,
+        sizes.astype(np.int32),
+        _starts(left, sizes.size),
+        right.astype(np.int32),
+        _starts(right, sizes.size),
+        left[by_target].astype(np.int32),
+        by_target,
+    )
+
+
+def _held(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
+    """Which phrases have known words only."""
+    sizes = table.starts[phrases + 1] - table.starts[phrases]
+    words = known[table.words[ranges(table.starts[phrases], sizes)]]
+    return np.asarray(np.bitwise_and.reduceat(words, np.cumsum(sizes) - sizes))
+
+
+def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Both sides, numbers below `size`, with new ones in the same order and without gaps; and the old of those."""
+    held = np.zeros(size, dtype=np.bool_)
+    held[left] = held[right] = True
+    new = np.cumsum(held) - 1
+    return new[left], new[right], np.flatnonzero(held)
+
+
+def _starts(numbers: Ints, size: int) -> Ints:
+    return np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=size))))
+
+
+@compiled
+def _trie(words: Numbers, lengths: Ints) -> tuple[Table, int, Numbers]:
+    """A trie of phrases, and the phrase that ends at each node."""
+    most = words.size + 1
+    bits = trie_bits(most)
+    trie = empty_trie(most)
+    phrase_of_node = np.full(most, -1, dtype=np.int32)
+    nodes = 1
+    at = 0
+    for phrase in range(lengths.size):
+        node = 0
+        for _ in range(lengths[phrase]):
+            node = child(trie, bits, 0, node, words[at], nodes)
+            if node == nodes:
+                nodes += 1
+            at += 1
+        phrase_of_node[node] = phrase
+    return trie, bits, phrase_of_node[:nodes]
+
+
+@compiled
+def _seen(
+    words: Numbers, starts: Ints, trie: Table, bits: int, phrase_of_node: Numbers, phrases: int
+) -> Flags:
+    """(phrases,) bool: which phrases stand in a text."""
+    seen = np.zeros(phrases, dtype=np.bool_)
+    for text in range(starts.size - 1):
+        for begin in range(starts[text], starts[text + 1]):
+            node = 0
+            for at in range(begin, starts[text + 1]):
+                node = child(trie, bits, 0, node, words[at], -1)
+                if node < 0:
+                    break
+                if phrase_of_node[node] >= 0:
+                    seen[phrase_of_node[node]] = True
+    return seen

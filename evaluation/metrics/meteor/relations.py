@@ -1,0 +1,95 @@
+"""Which words match which: equal ones, ones of the same stem, and WordNet synonyms, once per vocabulary."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.metrics.corpus import Ints, Numbers, ranges
+from evaluation.metrics.meteor.snowball import snowball_stems
+from evaluation.metrics.meteor.tables import Synonyms
+
+EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
+STAGES = ("exact", "stem", "synonym", "paraphrase")
+ALL = "all"  # every stage that there is data for
+# The stages build on one another, so a choice of stages is how many of them there are.
+STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGES)))
+
+# WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the
+# first ending that leads to an entry counts.
+_RULES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
+_ENDINGS = tuple(rule.partition(":")[::2] for rule in _RULES.split())
+_SHORT = 2  # letters; such words have no other basic form
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """The words that each word matches, itself among them, as `words[starts[w]:starts[w + 1]]`.
+
+    `stages` gives the stage of each match; a word that two stages match is listed twice.
+    """
+
+    starts: Ints
+    words: Numbers
+    stages: NDArray[np.int8]
+
+
+def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
+    """What the first `stages` stages match."""
+    itself = np.arange(len(vocabulary))
+    found: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
+    if stages > STEM:
+        numbers: dict[str, int] = {}
+        stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
+        found.append((*_sharing(itself, np.array(stems, dtype=np.int64)), STEM))
+    if stages > SYNONYM and synonyms is not None:
+        found.append((*_sharing(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
+    left = np.concatenate([pair[0] for pair in found])
+    order = np.argsort(left, kind="stable")
+    right = np.concatenate([pair[1] for pair in found])[order].astype(np.int32)
+    stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in found])[order]
+    counts = np.bincount(left, minlength=len(vocabulary))
+    return Relations(np.concatenate(([0], np.cumsum(counts))), right, stage)
+
+
+def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
+    """All ordered pairs of different words that have a set in common; `words` and `sets` are aligned."""
+    order = np.argsort(sets, kind="stable")
+    words, sets = words[order], sets[order]
+    first = np.flatnonzero(np.diff(sets, prepend=-1))
+    sizes = np.diff(first, append=sets.size)
+    members = np.repeat(sizes, sizes)
+    left = np.repeat(words, members)
+    right = words[ranges(np.repeat(first, sizes), members)]
+    differ = left != right
+    size = int(words.max(initial=0)) + 1
+    pairs = np.unique(left[differ] * size + right[differ])
+    return pairs // size, pairs % size
+
+
+def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, Ints]:
+    """Words and the numbers of their synonym sets, aligned."""
+    words, entries = [], []
+    for number, word in enumerate(vocabulary):
+        for found in _entries(word, synonyms):
+            words.append(number)
+            entries.append(found)
+    entry = np.array(entries, dtype=np.int64)
+    counts = synonyms.starts[entry + 1] - synonyms.starts[entry]
+    sets = synonyms.sets[ranges(synonyms.starts[entry], counts)].astype(np.int64)
+    # Both are below 2 ** 31.
+    pairs = np.unique((np.repeat(np.array(words, dtype=np.int64), counts) << 31) | sets)
+    return pairs >> 31, pairs & ((1 << 31) - 1)
+
+
+def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
+    """The entries of a word and of its basic forms."""
+    known = synonyms.entries
+    forms = {word, *synonyms.bases.get(word, ())}
+    if word not in synonyms.bases and len(word) > _SHORT and not word.endswith("ss"):
+        for ending, instead in _ENDINGS:
+            if word.endswith(ending) and (form := word.removesuffix(ending) + instead) in known:
+                forms.add(form)
+                break
+    return (known[form] for form in sorted(forms) if form in known)
