@@ -5,12 +5,11 @@ computed it. A value is a bare word or JSON; the marks | : % and line breaks ins
 so that every signature parses back to what it was made of.
 """
 
-import copyreg
+import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,16 +18,6 @@ Value = None | bool | int | float | str | tuple["Value", ...]
 # Stands for what only the caller has: a running random stream, a function; `given-<digest>` for words or captions.
 GIVEN = "given"
 
-
-def read_only(mapping: Mapping[Any, Any]) -> MappingProxyType[Any, Any]:
-    """A view of the mapping that cannot be written to; what a pickled one comes back by."""
-    return MappingProxyType(mapping)
-
-
-# Results hold read-only mappings, which Python copies and pickles only once it is told how; with this, scores can
-# be kept in a file, come back from another process and go through dataclasses.asdict.
-copyreg.pickle(MappingProxyType, lambda view: (read_only, (view.copy(),)))
-
 _MARKS = {"%": "%25", "|": "%7C", ":": "%3A", "\n": "%0A", "\r": "%0D"}
 
 
@@ -36,7 +25,7 @@ class BadSignature(ValueError):
     """A text that is no signature, or one of something unknown here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Signature:
     """What a number is called, the settings it was made with, and the version of what made it."""
 
@@ -67,7 +56,7 @@ def parse(text: str) -> Signature:
             fields[key] = _value(unquote(value))
     if not name or not version:
         raise BadSignature(f"{text!r} is no signature: expected name|key:value|...|v:version")
-    return Signature(unquote(name), MappingProxyType(fields), version)
+    return Signature(unquote(name), fields, version)
 
 
 def parse_version(text: str, version: str) -> Signature:
@@ -106,6 +95,15 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
             raise BadSignature(f"{text!r} has a field {key!r} that {text.partition('|')[0]} does not know")
     missing = tuple(key for key, value in fields.items() if str(value).partition("-")[0] == GIVEN)
     return Call(function, {key: fields[key] for key in fields if key not in missing}, missing)
+
+
+def name_given(lists: Collection[Collection[str]]) -> str:
+    """How a signature names lists of texts that only the caller has: how many, and a digest of them in their order."""
+    digest = hashlib.sha256()
+    for texts in lists:
+        # No text can hold the two bytes behind it: UTF-8 has neither.
+        digest.update(b"".join([text.encode("utf-8", "surrogatepass") + b"\xff" for text in texts]) + b"\xfe")
+    return f"{GIVEN}-{len(lists)}-{digest.hexdigest()[:8]}"
 
 
 def _encoded(text: str) -> str:
