@@ -64,7 +64,10 @@ def kappa_interval(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> AgreementResult:
-    """`cohen_kappa` with a bootstrap interval over units and the reason where it is undefined."""
+    """`cohen_kappa` with a bootstrap interval over units and the reason where it is undefined.
+
+    Takes the same two (N,) columns, one answer to a unit each. Raises BadShape, BadValue, BadOption.
+    """
     check_confidence(confidence)
     generator, reported = generator_of(seed)
     cells = _Cells(first, second, weights, labels)
@@ -111,7 +114,10 @@ def fleiss_interval(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> AgreementResult:
-    """`fleiss_kappa` with a bootstrap interval over units and the reason where it is undefined."""
+    """`fleiss_kappa` with a bootstrap interval over units and the reason where it is undefined.
+
+    Takes the same (units, categories) counts. Raises BadShape, BadValue, BadOption.
+    """
     check_confidence(confidence)
     generator, reported = generator_of(seed)
     rows, frequency, raters = _fleiss_table(counts)
