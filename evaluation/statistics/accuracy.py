@@ -13,7 +13,7 @@ from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
 from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, encode, finite_vector, same_length
+from evaluation.statistics.tables import Floats, encode, finite_vector, is_real, same_length
 
 # Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
 TIE_TOLERANCE = 1e-12
@@ -55,8 +55,8 @@ def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) ->
     `successes` may be a mean of several counts.
     """
     check_confidence(confidence)
-    if not 0 <= successes <= n:
-        raise BadOption(f"{successes} successes of {n}, expected between 0 and all")
+    if not (is_real(successes) and is_real(n) and 0 <= successes <= n < math.inf):
+        raise BadOption(f"{successes!r} successes of {n!r}, expected between 0 and all")
     if n == 0:
         return math.nan, math.nan
     z = float(ndtri(0.5 + confidence / 2))

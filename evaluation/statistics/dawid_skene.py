@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from evaluation.statistics.answer_scale import check_cells, encode_on_scale
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, encode, one_of, positive, same_length
+from evaluation.statistics.tables import Floats, encode, is_real, one_of, positive, same_length
 
 MODELS = ("full", "one-coin")
 
@@ -249,5 +249,5 @@ def _note(workers: int, most: int) -> str:
 
 
 def _from_zero(value: float, name: str) -> None:
-    if not 0 <= value < math.inf:
-        raise BadOption(f"{name} is {value}, expected a number from zero on")
+    if not (is_real(value) and 0 <= value < math.inf):
+        raise BadOption(f"{name} is {value!r}, expected a number from zero on")

@@ -24,7 +24,7 @@ from evaluation.statistics.resampling import (
     generator_of,
 )
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Codes, Floats, encode, encode_with, same_length
+from evaluation.statistics.tables import Codes, Floats, encode, encode_with, one_per_row, same_length
 
 WEIGHTS = (None, "linear", "quadratic")
 
@@ -220,8 +220,8 @@ class _Cells:
 def _two_codes(
     first: Iterable[Any], second: Iterable[Any], labels: Sequence[Any] | None
 ) -> tuple[Codes, Codes, int]:
-    left = first if isinstance(first, np.ndarray) else list(first)
-    right = second if isinstance(second, np.ndarray) else list(second)
+    left = first if isinstance(first, np.ndarray) else one_per_row(first, "first")
+    right = second if isinstance(second, np.ndarray) else one_per_row(second, "second")
     n = same_length(first=left, second=right)
     if labels is not None:
         return encode_with(left, labels, "first"), encode_with(right, labels, "second"), len(labels)
