@@ -20,8 +20,9 @@ from evaluation.metrics.meteor import (
     pooled,
 )
 from evaluation.metrics.meteor.normalising import normalised, normalised_line
+from evaluation.metrics.meteor.places import DATA
 from evaluation.metrics.meteor.snowball import snowball_stems
-from evaluation.metrics.meteor.tables import DATA, NOTHING
+from evaluation.metrics.meteor.tables import NOTHING
 from evaluation.metrics.text import tokenizer_named
 from tests.metrics.reading import GOLDEN, expected_images, flickr8k, read_json, read_lines
 

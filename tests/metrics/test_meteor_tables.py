@@ -10,8 +10,8 @@ import pytest
 
 from evaluation.metrics import InvalidFile, score
 from evaluation.metrics.meteor import Tables, find_tables
-from evaluation.metrics.meteor.storage import CACHE, folder
-from evaluation.metrics.meteor.tables import DATA, NOTHING
+from evaluation.metrics.meteor.places import CACHE, DATA, cache_folder
+from evaluation.metrics.meteor.tables import NOTHING
 
 MEMBERS = {
     "edu/cmu/meteor/util/Constants.class": b"\xca\xfe\xba\xbe\x01\x00\x031.5",
@@ -116,6 +116,7 @@ def test_an_installed_package_is_found_and_not_imported(
 ) -> None:
     (tmp_path / "site/pycocoevalcap").mkdir(parents=True)
     monkeypatch.setenv(DATA, "")
+    imported = sys.modules.get("pycocoevalcap")
     with monkeypatch.context() as context:
         context.setattr(sys, "path", [str(tmp_path / "site")])
         assert find_tables() is NOTHING  # a package of that name without the program
@@ -125,7 +126,7 @@ def test_an_installed_package_is_found_and_not_imported(
         assert find_tables().function_words == {"the", "a"}
         context.setattr(sys, "path", [])
         assert find_tables() is NOTHING
-    assert sys.modules.get("pycocoevalcap") is None
+    assert sys.modules.get("pycocoevalcap") is imported
 
 
 def test_none_asks_for_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,7 +150,7 @@ def test_tables_are_read_from_the_cache_once_they_were_read(
     program: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = found_at(program(), monkeypatch)
-    (kept,) = folder().iterdir()
+    (kept,) = cache_folder().iterdir()
     second = program()
     # What the file ends with stays; were it read again, it would be found to be damaged.
     table = second / "data/paraphrase-en.gz"
@@ -164,7 +165,7 @@ def test_tables_are_read_from_the_cache_once_they_were_read(
 @pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 no more than a beginning"])
 def test_a_damaged_cache_is_made_anew(program: Maker, monkeypatch: pytest.MonkeyPatch, damage: bytes) -> None:
     found_at(program(), monkeypatch)
-    (kept,) = folder().iterdir()
+    (kept,) = cache_folder().iterdir()
     whole = kept.stat().st_size
     kept.write_bytes(damage)
     assert found_at(program(), monkeypatch).paraphrases is not None
@@ -183,19 +184,19 @@ def test_a_cache_file_that_cannot_be_replaced_leaves_nothing_behind(
     program: Maker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found_at(program(), monkeypatch)
-    (kept,) = folder().iterdir()
+    (kept,) = cache_folder().iterdir()
     kept.unlink()
     kept.mkdir()
     assert found_at(program(), monkeypatch).paraphrases is not None
-    assert list(folder().iterdir()) == [kept]
+    assert list(cache_folder().iterdir()) == [kept]
 
 
 def test_the_cache_is_in_the_users_cache_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(CACHE)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert folder() == tmp_path / "quorum"
+    assert cache_folder() == tmp_path / "quorum"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert folder() == Path.home() / ".cache/quorum"
+    assert cache_folder() == Path.home() / ".cache/quorum"
 
 
 def test_a_place_that_does_not_exist_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ def test_captions_of_the_small_golden_set_get_the_coco_evaluations_tokens() -> N
         ("I cannot wanna", ["i", "can", "not", "wan", "na"]),
         ("A sign (on a door).", ["a", "sign", "-lrb-", "on", "a", "door", "-rrb-"]),
         ("5 1/2 dogs", ["5\xa01/2", "dogs"]),
+        ("he said ““dogs””", ["he", "said", "````", "dogs", "''''"]),
         ("dogs&nbsp;run &nbsp; far", ["dogs", "run", "far"]),
         ("call 555 123 4567 now", ["call", "555\xa0123\xa04567", "now"]),
         ("room No. 5, oh No.", ["room", "no.", "5", "oh", "no"]),

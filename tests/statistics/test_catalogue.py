@@ -8,7 +8,7 @@ import pytest
 
 from evaluation import statistics
 from evaluation.signatures import BadSignature
-from evaluation.statistics.agreement import alpha_interval
+from evaluation.statistics.agreement import alpha_interval, kappa_interval
 from evaluation.statistics.catalogue import STATISTICS, call_of
 from evaluation.statistics.significance import randomization_test
 
@@ -37,6 +37,14 @@ def test_a_signature_gives_the_same_result_again() -> None:
         "krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:200|seed:5|over:units|v:1.0"
     )
     assert call_of(first.signature)(TABLE) == first
+
+
+def test_options_from_numpy_are_written_as_pythons_are() -> None:
+    answers = [1, 2, 2, 3], [1, 2, 3, 3]
+    first = kappa_interval(*answers, "linear", labels=np.array([1, 2, 3, 4]), seed=np.int64(7), resamples=50)  # type: ignore[arg-type]
+    assert "|labels:[1,2,3,4]|" in first.signature
+    assert "|seed:7|" in first.signature
+    assert call_of(first.signature)(*answers) == first
 
 
 def test_what_only_the_caller_had_is_asked_for_by_name() -> None:

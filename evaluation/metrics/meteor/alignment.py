@@ -48,7 +48,8 @@ def align(
     """
     begin_1, begin_2 = lookup.starts[ours], lookup.starts[theirs]
     length_1, length_2 = lookup.starts[ours + 1] - begin_1, lookup.starts[theirs + 1] - begin_2
-    statistics[:] = 0
+    for column in range(FIELDS):
+        statistics[column] = 0
     statistics[LENGTH_1], statistics[LENGTH_2] = length_1, length_2
     for at in range(begin_1, begin_1 + length_1):
         statistics[FUNCTION_1] += is_function[lookup.words[at]]
@@ -96,9 +97,11 @@ def _take_only_choices(
     """
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
-    taken[:length_2] = False
-    cover_1[:length_1] = 0
-    cover_2[:length_2] = 0
+    for place in range(length_1):
+        cover_1[place] = 0
+    for place in range(length_2):
+        cover_2[place] = 0
+        taken[place] = False
     held = place = 0
     while place < length_2:
         held = place

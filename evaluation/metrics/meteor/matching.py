@@ -29,8 +29,6 @@ GROUP = 58
 FROM_REFERENCE, FROM_CANDIDATE = 3, 4
 PHRASE_BITS, PLACE_BITS = 4, 27
 
-FEW = 16  # matches; so many are put in order by insertion
-
 
 class Lookup(NamedTuple):
     """What all captions share: their words, what matches what, the phrases (see `Relations`, `Phrases`)."""
@@ -212,21 +210,26 @@ def _with_room(matches: Matches, count: int) -> Matches:
     if count < matches.shape[0]:
         return matches
     larger = np.empty((2 * count, COLUMNS), dtype=np.int64)
-    larger[:count] = matches
+    for row in range(count):
+        for column in range(COLUMNS):
+            larger[row, column] = matches[row, column]
     return larger
 
 
 @compiled
 def _put_in_order(matches: Matches, first: int, end: int) -> None:
-    """Sort the matches of one word by their order; no two are alike in it."""
-    if end - first > FEW:
-        matches[first:end] = matches[first:end][np.argsort(matches[first:end, ORDER])]
-        return
-    for index in range(first + 1, end):
-        at = index
-        while at > first and matches[at - 1, ORDER] > matches[at, ORDER]:
-            for column in range(COLUMNS):
-                held = matches[at, column]
-                matches[at, column] = matches[at - 1, column]
-                matches[at - 1, column] = held
-            at -= 1
+    """Sort the matches of one word by their order; no two are alike in it.
+
+    Shell 1959: by insertion, over ever smaller gaps; most words have two or three matches.
+    """
+    gap = (end - first) // 2
+    while gap > 0:
+        for index in range(first + gap, end):
+            at = index
+            while at >= first + gap and matches[at - gap, ORDER] > matches[at, ORDER]:
+                for column in range(COLUMNS):
+                    held = matches[at, column]
+                    matches[at, column] = matches[at - gap, column]
+                    matches[at - gap, column] = held
+                at -= gap
+        gap //= 2

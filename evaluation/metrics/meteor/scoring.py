@@ -31,9 +31,10 @@ from evaluation.metrics.meteor.matching import COLUMNS, Candidate, Lookup, enter
 from evaluation.metrics.meteor.normalising import normalised
 from evaluation.metrics.meteor.paraphrases import LONGEST
 from evaluation.metrics.meteor.phrases import no_phrases, phrases_in
+from evaluation.metrics.meteor.places import DATA
 from evaluation.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relations
 from evaluation.metrics.meteor.search import workspace
-from evaluation.metrics.meteor.tables import DATA, Tables
+from evaluation.metrics.meteor.tables import Tables
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 ENOUGH = 500_000  # matches held at once
@@ -169,7 +170,8 @@ def _best_references(
             score = _score(statistics, weights)
             if score > highest:
                 highest = score
-                best[text] = statistics
+                for column in range(FIELDS):
+                    best[text, column] = statistics[column]
         leave(lookup, candidate, text)
     return best
 

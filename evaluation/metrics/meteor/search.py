@@ -106,7 +106,8 @@ def search(
     offers, ranks, choices = work.offers, work.ranks, work.choices
     width = USED + (length_1 + LIMB - 1) // LIMB
     now, then = work.states[0], work.states[1]
-    now[0, :width] = 0
+    for column in range(width):
+        now[0, column] = 0
     now[0, OPEN] = now[0, CHOICE] = NONE
     for place in range(length_2):
         for covered in range(chosen[place, PLACE], chosen[place, PLACE] + chosen[place, OURS]):

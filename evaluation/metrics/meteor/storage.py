@@ -1,7 +1,6 @@
 """The tables as they were read, kept in one file so that reading them again takes a moment.
 
-`QUORUM_METEOR_CACHE` names the folder; else it is `quorum` in the user's cache folder. A folder that cannot be
-written is no error: the tables are then read anew by each process.
+A folder that cannot be written is no error: the tables are then read anew by each process.
 """
 
 import os
@@ -15,22 +14,15 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-CACHE = "QUORUM_METEOR_CACHE"
+from evaluation.metrics.meteor.places import cache_folder
+
 FORMAT = 1  # goes up when what is stored changes
 
 Arrays = dict[str, NDArray[Any]]
 
 
-def folder() -> Path:
-    """Where the tables are kept."""
-    given = os.environ.get(CACHE)
-    if given:
-        return Path(given).expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "quorum"
-
-
 def _path(digest: str) -> Path:
-    return folder() / f"meteor-{digest}-{FORMAT}.npz"
+    return cache_folder() / f"meteor-{digest}-{FORMAT}.npz"
 
 
 def load(digest: str) -> Arrays | None:

@@ -2,10 +2,7 @@
 
 They are data of others and no part of Quorum: function words, abbreviations and WordNet synonyms lie in the
 official program's jar, which is a zip file, paraphrases in a compressed text beside it. The package
-pycocoevalcap 1.2 carries both (requirements-meteor.txt), a user may also point to a copy:
-
-`QUORUM_METEOR_DATA`   a folder, a jar or pycocoevalcap's wheel; `none` for no tables at all
-`QUORUM_METEOR_CACHE`  where the read tables are kept (see `storage`)
+pycocoevalcap 1.2 carries both (requirements-meteor.txt), a user may also point to a copy (see `places`).
 """
 
 import os
@@ -24,9 +21,9 @@ import numpy as np
 
 from evaluation.metrics.errors import InvalidFile
 from evaluation.metrics.meteor import paraphrases, storage
+from evaluation.metrics.meteor.places import DATA, data_place
 from evaluation.metrics.meteor.storage import Arrays
 
-DATA = "QUORUM_METEOR_DATA"
 JAR = "meteor-1.5.jar"
 PARAPHRASES = "paraphrase-en.gz"
 PACKAGE = "pycocoevalcap"
@@ -93,7 +90,7 @@ def find_tables() -> Tables:
 
     Raises InvalidFile when what was pointed to is no METEOR 1.5.
     """
-    source = _source(os.environ.get(DATA, ""))
+    source = _source(data_place())
     return _read(source) if source else NOTHING
 
 

@@ -1,0 +1,76 @@
+"""Compiled kernels follow their sources, and need no folder that can be written."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+OUTER = """
+from evaluation.compiled import compiled
+from evaluation.metrics.inner import inner
+
+@compiled
+def outer(x):
+    return 10 * inner(x)
+"""
+INNER = """
+from evaluation.compiled import compiled
+
+@compiled
+def inner(x):
+    return x + {}
+"""
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A copy of the leaf below two packages that hold nothing but a kernel and one that it calls."""
+    for package in ("metrics", "statistics"):
+        (tmp_path / "evaluation" / package).mkdir(parents=True)
+        (tmp_path / "evaluation" / package / "__init__.py").touch()
+    shutil.copy(ROOT / "evaluation/compiled.py", tmp_path / "evaluation")
+    (tmp_path / "evaluation/metrics/outer.py").write_text(OUTER, encoding="utf-8")
+    (tmp_path / "evaluation/metrics/inner.py").write_text(INNER.format(1), encoding="utf-8")
+    return tmp_path
+
+
+def outcome(library: Path, **environment: str) -> str:
+    """What the outer kernel makes of 1, in a fresh process."""
+    program = "from evaluation.metrics.outer import outer; print(outer(1))"
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    run = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=library,
+        env=inherited | environment,
+        capture_output=True,
+        text=True,
+    )
+    return run.stdout.strip() or run.stderr
+
+
+def compiled_files(library: Path) -> set[str]:
+    return {path.name for path in library.rglob("*.nbi")}
+
+
+def test_a_change_in_a_kernel_reaches_those_that_call_it_from_other_files(library: Path) -> None:
+    assert outcome(library) == "20"
+    before = compiled_files(library)
+    (library / "evaluation/metrics/inner.py").write_text(INNER.format(2), encoding="utf-8")
+    assert outcome(library) == "30"
+    assert before
+    assert compiled_files(library).isdisjoint(before)
+
+
+def test_without_a_folder_to_write_to_kernels_are_compiled_all_the_same(library: Path) -> None:
+    nowhere = library / "file"
+    nowhere.touch()
+    only_there = {
+        "NUMBA_CACHE_LOCATOR_CLASSES": "UserProvidedCacheLocator",
+        "NUMBA_CACHE_DIR": str(nowhere / "cache"),
+    }
+    assert outcome(library, **only_there) == "20"
+    assert compiled_files(library) == set()
