@@ -42,7 +42,7 @@ class BordaResult:
 
 @signed("borda", input="lists")
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
-    """Join rankings, each a sequence of all the items from best to worst.
+    """Join rankings, each a sequence of all N items (any names) from best to worst.
 
     Raises BadShape where a ranking lacks items or has too many, BadValue where it has one twice.
     """
@@ -74,7 +74,10 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
 
 @signed("borda", input="ranks")
 def borda_of_ranks(ranks: ArrayLike) -> BordaResult:
-    """Join (rankings, items) ranks, each row a permutation of 0..N-1; items are named by position."""
+    """Join (rankings, items) ranks, each row a permutation of 0..N-1; items are named by position.
+
+    Raises BadShape, BadValue.
+    """
     table = floats_of(ranks, "ranks")
     if table.ndim != 2 or not table.size:
         raise BadShape(f"ranks is of shape {table.shape}, expected rankings by items")

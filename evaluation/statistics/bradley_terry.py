@@ -179,7 +179,7 @@ def bradley_terry_of_comparisons(
 
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """(K,) items ascending and the (K, K) table of wins from one comparison a row."""
+    """(K,) items ascending and the (K, K) table of wins from (N,) winners and losers. Raises BadShape, BadValue."""
     items, first, second = _encode_both(winners, losers, "winners", "losers")
     table = np.bincount(first * len(items) + second, minlength=len(items) ** 2)
     return items, table.reshape(len(items), len(items))

@@ -36,7 +36,10 @@ class McNemarResult:
 
 @signed("mcnemar", input="outcomes")
 def mcnemar_test(first: ArrayLike, second: ArrayLike) -> McNemarResult:
-    """McNemar's test on two (N,) vectors of outcomes, 0 or 1 (or booleans), of the same N items."""
+    """McNemar's test on two (N,) vectors of outcomes, 0 or 1 (or booleans), of the same N items.
+
+    `mcnemar_counts` has the formulas. Raises BadShape, BadValue.
+    """
     one, two = _outcomes(first, "first"), _outcomes(second, "second")
     same_length(first=one, second=two)
     return mcnemar_counts(int(((one == 1) & (two == 0)).sum()), int(((one == 0) & (two == 1)).sum()))

@@ -88,7 +88,10 @@ class KappaGrid:
 
 
 def at_least(scores: ArrayLike, threshold: float) -> NDArray[np.bool_]:
-    """Which scores reach the threshold; equality counts, and so does falling short by rounding alone."""
+    """(N,) which of (N,) scores reach the threshold; equality counts, as does falling short by rounding alone.
+
+    A nan reaches none. Raises BadShape, BadValue, BadOption.
+    """
     _check_threshold(threshold)
     return float_vector(scores, "scores") >= _cut(threshold)
 
@@ -189,7 +192,7 @@ def kappa_grid(
 ) -> KappaGrid:
     """`threshold_kappa` at every pair of thresholds; each cell takes the same seed.
 
-    The scores are read once, however many thresholds there are.
+    The scores are read once, however many thresholds there are. Raises BadShape, BadValue, BadOption.
     """
     first_thresholds = one_per_row(first_thresholds, "first_thresholds")
     second_thresholds = one_per_row(second_thresholds, "second_thresholds")

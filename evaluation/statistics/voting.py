@@ -317,7 +317,10 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
 
 
 def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
-    """(T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units."""
+    """(T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units.
+
+    Raises BadShape, BadValue, BadOption.
+    """
     grades, cuts = finite_vector(means, "means"), one_per_row(thresholds, "thresholds")
     if not len(grades):
         return np.full(len(cuts), math.nan)
