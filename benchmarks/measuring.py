@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 OURS, THEIRS = "ours", "theirs"
-ENOUGH = 3.0  # seconds after which a call is not repeated any more
+ENOUGH = 2.0  # seconds after which a call is not repeated any more
 
 
 @dataclass(frozen=True)
