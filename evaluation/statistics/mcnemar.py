@@ -54,7 +54,7 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     """
     for name, count in (("first_only", first_only), ("second_only", second_only)):
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count < 2**53:
-            raise BadValue(f"{name} is {count!r}, expected a whole number from zero to 2^53")
+            raise BadValue(f"{name} is {count!r}, expected a whole number from zero on, 2^53 at most")
     b, c = int(first_only), int(second_only)
     n = b + c
     if not n:

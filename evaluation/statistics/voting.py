@@ -28,8 +28,8 @@ GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
 
 # Sums of weights that differ by a smaller part are tied: 0.1 + 0.2 against 0.3.
 _ROUNDING = 1e-9
-# Judgments of a unit, of which a product still is a whole number of 64 bits.
-_MOST = 2**31 - 1
+# Judgments of a unit, and the parts of a share: their product is a whole number of 64 bits.
+_MOST, _PARTS = 2**52, 2**10
 # Sums of squares of such weights are still numbers.
 _HEAVIEST = 1e100
 
@@ -239,8 +239,10 @@ def is_relevant(
     if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
         raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
     top, bottom = share
-    if not (0 <= top <= bottom <= _MOST and bottom > 0):
-        raise BadOption(f"the share is {top} of {bottom}, expected whole numbers with 0 <= top <= bottom")
+    if not (0 <= top <= bottom <= _PARTS and bottom > 0):
+        raise BadOption(
+            f"the share is {top} of {bottom}, expected 0 <= top <= bottom, and bottom {_PARTS} at most"
+        )
     votes, judgments = _counts(yes, "yes"), _counts(n, "n")
     same_length(yes=votes, n=judgments)
     if np.any(votes > judgments):
@@ -346,6 +348,6 @@ def _counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     bad = np.flatnonzero((vector < 0) | (vector > _MOST) | (vector != np.floor(vector)))
     if bad.size:
         raise BadValue(
-            f"{name}[{bad[0]}] is {vector[bad[0]]:g}, expected a whole number from zero to {_MOST:,}"
+            f"{name}[{bad[0]}] is {vector[bad[0]]:g}, expected a whole number from zero on, 2^52 at most"
         )
     return vector.astype(np.int64)
