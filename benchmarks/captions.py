@@ -4,7 +4,7 @@
     python -m benchmarks.captions cider-d --sizes 5000
 
 The peer is named in requirements-oracles.txt; its tokenizer wants Java. Tokens are handed to both sides, but for
-the job `raw text`, where both tokenise and compute BLEU-1..4, ROUGE-L and CIDEr-D.
+the job `raw text`, where both tokenise and compute BLEU-1..4, ROUGE-L and CIDEr-D, and the start of Java is left out.
 """
 
 from __future__ import annotations
@@ -101,12 +101,19 @@ def raw_text(given: Captions) -> ArrayLike:
     return [one.corpus for one in found.scores.values()]
 
 
+def peer_tokens(texts: dict[int, list[str]]) -> Any:
+    """The captions of every image as the peer's tokenizer cuts them, in a Java of its own."""
+    rows = {key: [{"caption": text} for text in own] for key, own in texts.items()}
+    return _peer("tokenizer.ptbtokenizer", "PTBTokenizer")().tokenize(rows)
+
+
+def start_java_twice() -> None:
+    for _ in range(2):
+        peer_tokens({0: ["a"]})
+
+
 def peer_raw_text(given: Captions) -> ArrayLike:
-    tokenizer = _peer("tokenizer.ptbtokenizer", "PTBTokenizer")()
-    cut = [
-        tokenizer.tokenize({key: [{"caption": text} for text in texts] for key, texts in each.items()})
-        for each in given.for_peer
-    ]
+    cut = [peer_tokens(each) for each in given.for_peer]
     bleus = _peer("bleu.bleu", "Bleu")(4).compute_score(*cut)[0]
     others = (_peer("rouge.rouge", "Rouge")(), _peer("cider.cider", "Cider")())
     return [*bleus, *(float(one.compute_score(*cut)[0]) for one in others)]
@@ -149,7 +156,17 @@ JOBS = (
     Job("rouge-l", SIZES, made_up, rouge_l, peer_rouge_l, PEER, PACKAGE, unit=UNIT),
     Job("cider-d", SIZES, made_up, cider_d, peer_cider_d, PEER, PACKAGE, unit=UNIT),
     Job("rouge-1.5.5, all six", SIZES, made_up, rouge_script, unit=UNIT),
-    Job("raw text", SIZES[:2], made_up, raw_text, peer_raw_text, PEER, PACKAGE, unit=UNIT),
+    Job(
+        "raw text",
+        SIZES[:2],
+        made_up,
+        raw_text,
+        peer_raw_text,
+        PEER,
+        PACKAGE,
+        unit=UNIT,
+        starting=start_java_twice,
+    ),
     Job("bleu-pre", (250, 500, 1_000), made_up, bleu_pre, plain_bleu_pre, "a Counter loop", unit=" squared"),
     Job("a million", (1_000_000,), made_up, raw_text, repeats=1, unit=UNIT),
 )

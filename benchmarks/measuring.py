@@ -3,7 +3,8 @@
 A benchmark module lists its jobs and calls `main(JOBS)`. A run prints a Markdown table: seconds of the best
 of several calls, their ratio, the peak memory of each process beyond its input, and how far the two results
 differ. Start-up, imports, compiling and making the input are left out on both sides: a small input is worked on
-first. Every process is held to one core where the system can do that.
+first, and what a peer starts anew in every call is taken off. Every process is held to one core where the system can
+do that. Memory is read as Linux tells it; what a peer's own programs take is not in it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Job:
     """Something that two programs do.
 
     `prepare` makes the input of a size, `ours` and `theirs` work on it and return numbers to compare.
-    `peer` names the other program, and `package` what must be importable for it (None: always there).
+    `peer` names the other program, and `package` what must be importable for it (None: always there). `starting`
+    is what `theirs` starts in every call, without any work to do.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Job:
     repeats: int = 5
     warm_up: int = 100
     unit: str = ""
+    starting: Callable[[], object] | None = None
 
 
 def main(jobs: Iterable[Job]) -> None:
@@ -102,7 +105,8 @@ def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if run.returncode:
-        raise SystemExit(f"{job.name}, {size:,}, {side}: {run.stderr.strip().splitlines()[-1]}")
+        said = run.stderr.strip().splitlines() or [f"ended with status {run.returncode}"]
+        raise SystemExit(f"{job.name}, {size:,}, {side}: {said[-1]}")
     figures: dict[str, Any] = json.loads(run.stdout.splitlines()[-1])
     return figures
 
@@ -115,6 +119,7 @@ def _figures(job: Job, side: str, size: int) -> dict[str, Any]:
     assert work is not None  # the parent asks for the peer only where there is one
     with contextlib.redirect_stdout(io.StringIO()):  # some peers print
         work(job.prepare(min(job.warm_up, size)))
+        start_up = min(map(_seconds, [job.starting] * 3)) if job.starting and side == THEIRS else 0.0
         given = job.prepare(size)
         _forget_peak()
         before = _memory("VmRSS")
@@ -127,10 +132,16 @@ def _figures(job: Job, side: str, size: int) -> dict[str, Any]:
             if spent > ENOUGH:
                 break
     return {
-        "seconds": best,
+        "seconds": best - start_up,
         "megabytes": _memory("VmHWM") - before,
         "result": np.atleast_1d(np.asarray(result, dtype=np.float64)).tolist(),
     }
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
 
 
 def _forget_peak() -> None:

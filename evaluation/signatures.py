@@ -5,11 +5,11 @@ computed it. A value is a bare word or JSON; the marks | : % and line breaks ins
 so that every signature parses back to what it was made of.
 """
 
+import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -25,7 +25,7 @@ class BadSignature(ValueError):
     """A text that is no signature, or one of something unknown here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Signature:
     """What a number is called, the settings it was made with, and the version of what made it."""
 
@@ -56,7 +56,7 @@ def parse(text: str) -> Signature:
             fields[key] = _value(unquote(value))
     if not name or not version:
         raise BadSignature(f"{text!r} is no signature: expected name|key:value|...|v:version")
-    return Signature(unquote(name), MappingProxyType(fields), version)
+    return Signature(unquote(name), fields, version)
 
 
 def parse_version(text: str, version: str) -> Signature:
@@ -95,6 +95,15 @@ def call_of_function(text: str, function: Callable[..., Any], fields: Mapping[st
             raise BadSignature(f"{text!r} has a field {key!r} that {text.partition('|')[0]} does not know")
     missing = tuple(key for key, value in fields.items() if str(value).partition("-")[0] == GIVEN)
     return Call(function, {key: fields[key] for key in fields if key not in missing}, missing)
+
+
+def name_given(lists: Collection[Collection[str]]) -> str:
+    """How a signature names lists of texts that only the caller has: how many, and a digest of them in their order."""
+    digest = hashlib.sha256()
+    for texts in lists:
+        # No text can hold the two bytes behind it: UTF-8 has neither.
+        digest.update(b"".join([text.encode("utf-8", "surrogatepass") + b"\xff" for text in texts]) + b"\xfe")
+    return f"{GIVEN}-{len(lists)}-{digest.hexdigest()[:8]}"
 
 
 def _encoded(text: str) -> str:

@@ -4,7 +4,6 @@ Every option of a call stands in its signature under its own name. What only the
 a running random stream) is written as `given-<how many>-<digest>` or `given`.
 """
 
-import hashlib
 from collections.abc import Callable, Collection, Mapping
 from numbers import Integral
 from typing import Any
@@ -12,7 +11,16 @@ from typing import Any
 import numpy as np
 
 from evaluation.metrics.errors import InvalidInput
-from evaluation.signatures import GIVEN, BadSignature, Call, Signature, Value, call_of_function, parse_version
+from evaluation.signatures import (
+    GIVEN,
+    BadSignature,
+    Call,
+    Signature,
+    Value,
+    call_of_function,
+    name_given,
+    parse_version,
+)
 
 VERSION = "1.0"
 
@@ -29,10 +37,7 @@ def signature(name: str, **fields: Value) -> str:
 
 def given_words(words: Collection[str]) -> str:
     """How a signature names a set of words: its size and what it holds, in no order."""
-    digest = hashlib.sha256()
-    for word in sorted(words):
-        digest.update(word.encode("utf-8", "surrogatepass") + b"\n")
-    return f"{GIVEN}-{len(words)}-{digest.hexdigest()[:8]}"
+    return name_given([[word] for word in sorted(words)])
 
 
 def seed_field(seed: Seed) -> Value:
@@ -47,6 +52,12 @@ def generator_of(seed: Seed, what: str) -> np.random.Generator:
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"{what} is {seed!r}, expected a whole number from zero on or a numpy Generator")
     return np.random.default_rng(seed)
+
+
+def check_collection(values: object, what: str, expected: str) -> None:
+    """InvalidInput, saying what was `expected`, unless the values are a collection and no text."""
+    if isinstance(values, str | bytes) or not isinstance(values, Collection):
+        raise InvalidInput(f"{what} is a {type(values).__name__}, expected {expected}")
 
 
 def whole_count(value: object, what: str) -> int:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.compiled import compiled
-from evaluation.metrics.comparison import Comparison, Floats, Ints, Task, View
+from evaluation.metrics.comparison import MOST_WORDS, Comparison, Floats, Ints, Task, View
+from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.tries import child, empty_trie, trie_bits
 
 TINY = 1e-15
@@ -52,7 +53,14 @@ def _count(comparison: Comparison, view: View) -> BleuStatistics:
 
 
 def clipped_matches(task: Task, orders: int) -> Ints:
-    """(n, orders) int64: n-grams of each candidate, each counted up to the most that one reference holds."""
+    """(n, orders) int64: n-grams of each candidate, each counted up to the most that one reference holds.
+
+    Raises InvalidInput where the references of one candidate hold more n-grams than 32 bits number.
+    """
+    most = MOST_WORDS // orders
+    longest = int(np.diff(task.starts[task.references]).max())
+    if longest > most:
+        raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {most:,}")
     return _clipped_matches(
         task.words, task.starts, task.references, task.candidates, task.candidate_starts, orders
     )

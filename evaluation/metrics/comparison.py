@@ -13,9 +13,11 @@ from evaluation.metrics.corpus import Floats, Ints, Pieces, Words, ranges
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text import Tokenizer
 
-__all__ = ["Comparison", "Floats", "Ints", "Task", "View", "check_texts"]
+__all__ = ["MOST_WORDS", "Comparison", "Floats", "Ints", "Task", "View", "check_lists", "check_texts"]
 
 T = TypeVar("T")
+
+MOST_WORDS = 2**31 - 1  # as many n-grams can be numbered in 32 bits
 
 
 @dataclass(frozen=True)
@@ -72,10 +74,7 @@ class Comparison:
         evaluation counts them.
         """
         check_texts(candidates, "candidates")
-        if isinstance(references, str) or not hasattr(references, "__len__"):
-            raise InvalidInput(
-                f"references is a {type(references).__name__}, expected a sequence of lists of str"
-            )
+        check_lists(references, "references")
         if len(candidates) != len(references):
             raise InvalidInput(
                 f"{len(candidates)} candidates but {len(references)} lists of references, expected as many"
@@ -83,8 +82,7 @@ class Comparison:
         table = Lists()
         group_of = documents = table.add(references, "references")
         if document_corpus is not None:
-            if len(document_corpus) == 0:
-                raise InvalidInput("document_corpus is empty, expected a list of references for each image")
+            check_lists(document_corpus, "document_corpus")
             documents = table.add(document_corpus, "document_corpus")
         group_starts = table.starts + len(candidates)
         weights = np.bincount(documents, minlength=group_starts.size - 1).astype(np.int64)
@@ -147,7 +145,12 @@ class Comparison:
         if view.change != "none":
             return changed(self.words(View(view.tokenizer)), view.change)
         # Not kept: cutting again for another tokenizer is cheap, and the pieces are as large as the words.
-        return Pieces(self.texts).words(view.tokenizer)
+        words = Pieces(self.texts).words(view.tokenizer)
+        if words.words.size > MOST_WORDS:
+            raise InvalidInput(
+                f"the captions hold {words.words.size:,} words, expected at most {MOST_WORDS:,} at once"
+            )
+        return words
 
     def task(self, view: View) -> Task:
         """The words and who is held against whom, for a kernel."""
@@ -195,6 +198,14 @@ class Lists:
             for position, texts in enumerate(kept):
                 check_texts(texts, f"{what}[{position}]")
         return numbers
+
+
+def check_lists(lists: object, what: str) -> None:
+    """Raise InvalidInput unless `lists` is a sequence with at least one element, whatever that is."""
+    if isinstance(lists, str | bytes) or not isinstance(lists, Sequence | np.ndarray):
+        raise InvalidInput(f"{what} is a {type(lists).__name__}, expected a sequence of lists of str")
+    if len(lists) == 0:
+        raise InvalidInput(f"{what} is empty, expected a list of references for each image")
 
 
 def check_texts(texts: object, where: str) -> None:

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.annotation_signatures import signature
+from evaluation.metrics.annotation_signatures import check_collection, signature
 from evaluation.metrics.content_kernels import compare_boxes
 from evaluation.metrics.errors import InvalidInput, UnknownName
 
@@ -106,7 +106,7 @@ def content_selection(
     """Precision, recall and F of what a system names, against what people name (WG15 eq. 1-3).
 
     `selections` holds for every image the numbers of the boxes that the system's description names (any
-    collection of whole numbers from 0 on; a box that is named twice counts once), `descriptions` for every
+    collection of whole numbers from 0 to 2^31 - 1; a box that is named twice counts once), `descriptions` for every
     image the same of each gold description. `empty` is what an image is worth where the system names
     nothing: "undefined" (its P and F are nan and left out) or "zero".
 
@@ -115,6 +115,7 @@ def content_selection(
     """
     if empty not in EMPTY:
         raise UnknownName("empty", empty, EMPTY)
+    check_collection(selections, "selections", "the boxes of each image")
     sets = _box_sets(selections, lambda image: f"selections[{image}]")
     gold = _gold_of(descriptions)
     images = gold.counts.size
@@ -224,6 +225,7 @@ def _score(
 
 
 def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
+    check_collection(descriptions, "descriptions", "the gold descriptions of each image")
     sizes = _sizes(descriptions, lambda image: f"descriptions[{image}]")
     if not sizes.size:
         raise InvalidInput("descriptions is empty, expected the gold descriptions of at least one image")
@@ -243,7 +245,9 @@ def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
     if not (_are_whole(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
         index = next(index for index, boxes in enumerate(sets) if not all(map(_is_box, boxes)))
         box = next(box for box in sets[index] if not _is_box(box))
-        raise InvalidInput(f"{place(index)} holds {box!r}, expected whole numbers of boxes from 0 on")
+        raise InvalidInput(
+            f"{place(index)} holds {box!r}, expected whole numbers of boxes from 0 to {_LIMIT - 1}"
+        )
     numbers = np.fromiter(flat, dtype=np.int64, count=len(flat))
     keys = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BITS) | numbers)
     starts = np.concatenate(([0], np.cumsum(np.bincount(keys >> _BITS, minlength=sizes.size))))

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.metrics.annotation_signatures import (
     Seed,
+    check_collection,
     generator_of,
     seed_field,
     signature,
@@ -92,7 +92,7 @@ class UnigramPrior:
     def fit(cls, mentions: Iterable[Sequence[str]]) -> "UnigramPrior":
         """From the labels that each training description names, in any order; every mention counts."""
         mentions = _checked_mentions(mentions)
-        return cls(MappingProxyType(Counter(chain.from_iterable(mentions))), len(mentions))
+        return cls(Counter(chain.from_iterable(mentions)), len(mentions))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class BigramPrior:
         """From the labels that each training description names, in the order of the words."""
         mentions = _checked_mentions(mentions)
         return cls(
-            MappingProxyType(Counter(labels[0] for labels in mentions if labels)),
-            MappingProxyType(Counter(chain.from_iterable(map(pairwise, mentions)))),
+            Counter(labels[0] for labels in mentions if labels),
+            Counter(chain.from_iterable(map(pairwise, mentions))),
             len(mentions),
         )
 
@@ -122,6 +122,8 @@ def mentions_of(
     `labels` holds for every training image the label of each box, `descriptions` for every image and
     description the numbers of the boxes it names, in the order of the words. Raises InvalidInput.
     """
+    _check_labels(labels, "labels")
+    check_collection(descriptions, "descriptions", "the descriptions of each image")
     if len(labels) != len(descriptions):
         raise InvalidInput(
             f"descriptions has {len(descriptions)} images, expected {len(labels)} as in labels"
@@ -146,6 +148,7 @@ def mentions_of(
 def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
     """Boxes in random order; `counts` is the number of boxes of each image (WG15 section 5)."""
     generator = generator_of(seed, "seed")
+    check_collection(counts, "counts", "the number of boxes of each image")
     sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 0):
         raise InvalidInput("counts is no list of whole numbers from 0 on, expected the boxes of each image")
@@ -184,6 +187,7 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
 
     `labels` holds for every image the label of each box (WG15 section 4.2).
     """
+    _check_prior(prior, UnigramPrior)
     flat, starts = _flat_labels(labels)
     count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
     return _ranked(-count, starts, ties, signature("content-unigram", ties=seed_field(ties)))
@@ -195,6 +199,7 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     `labels` as in `unigram_ranks`. The walk ends where no label that is left ever followed the one before
     (or, at its start, ever opened a description): the boxes left are not selected.
     """
+    _check_prior(prior, BigramPrior)
     flat, starts = _flat_labels(labels)
     known = sorted({*prior.first, *chain.from_iterable(prior.following)})
     number = {label: index for index, label in enumerate(known)}
@@ -275,6 +280,7 @@ def _starts(counts: Ints) -> Ints:
 
 def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
     """(all boxes, 4) float64, and where the boxes of each image begin."""
+    check_collection(boxes, "boxes", "a table of boxes for each image")
     arrays = [_numbers(own, f"boxes[{image}]") for image, own in enumerate(boxes)]
     arrays = [own.reshape(0, SIDES) if own.size == 0 else own for own in arrays]
     for image, own in enumerate(arrays):
@@ -304,6 +310,11 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
         ) from error
 
 
+def _check_prior(prior: object, kind: type) -> None:
+    if not isinstance(prior, kind):
+        raise InvalidInput(f"prior is a {type(prior).__name__}, expected a {kind.__name__}")
+
+
 def _flat_labels(labels: Sequence[Sequence[str]]) -> tuple[list[str], Ints]:
     """All labels one after the other, and where those of each image begin."""
     _check_labels(labels, "labels")
@@ -317,6 +328,7 @@ def _checked_mentions(mentions: Iterable[Sequence[str]]) -> list[Sequence[str]]:
 
 
 def _check_labels(lists: Sequence[Any], what: str) -> None:
+    check_collection(lists, what, "lists of labels")
     for index, labels in enumerate(lists):
         if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
             raise InvalidInput(f"{what}[{index}] is a {type(labels).__name__}, expected a list of labels")

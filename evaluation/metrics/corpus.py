@@ -48,23 +48,24 @@ class Words:
 
     def without(self, is_dropped: Flags) -> "Words":
         """The same texts without the words marked in `is_dropped` (vocabulary,)."""
-        kept = ~is_dropped[self.words]
-        before = np.concatenate(([0], np.cumsum(kept)))
-        return Words(self.words[kept], before[self.starts], self.vocabulary)
+        if not is_dropped.any():
+            return self
+        return Words(*_left_over(self.words, self.starts, is_dropped), self.vocabulary)
 
 
 class Pieces:
     """Texts cut at blanks, before any tokenizer has seen them.
 
     `numbers` (pieces,) int32 holds the texts one after the other, `starts` (texts + 1,) int64 where each begins;
-    `distinct` gives the text of each number. A text that begins or ends with a blank has an empty piece there.
+    `distinct` gives the text of each number. A text that begins or ends with blanks has empty pieces there.
     """
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
         known: dict[str, int] = {}
-        # Room for the most pieces there can be; memory that is never written to costs nothing.
-        numbers = np.empty((sum(map(len, texts)) + 2 * len(texts)) // 2 + 1, dtype=np.int32)
+        # Room for the most pieces there can be: words of one letter, and of blanks at the end of a text Arrow makes
+        # two empty pieces. Memory that is never written to costs nothing.
+        numbers = np.empty(sum(map(len, texts)) // 2 + 2 * len(texts), dtype=np.int32)
         starts = np.zeros(len(texts) + 1, dtype=np.int64)
         for first in range(0, len(texts), BLOCK):
             block = texts[first : first + BLOCK]
@@ -118,6 +119,21 @@ def _arrow(texts: list[str]) -> pa.Array:
         # Half of a surrogate pair, from a text that was cut in the middle, is a mark like any unknown one.
         whole = [text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") for text in texts]
         return pa.array(whole, pa.large_string())
+
+
+@compiled
+def _left_over(words: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
+    """The words that are not dropped, and where each text now begins."""
+    left = np.empty(words.size, dtype=np.int32)
+    new_starts = np.zeros(starts.size, dtype=np.int64)
+    place = 0
+    for text in range(starts.size - 1):
+        for at in range(starts[text], starts[text + 1]):
+            if not is_dropped[words[at]]:
+                left[place] = words[at]
+                place += 1
+        new_starts[text + 1] = place
+    return left[:place].copy(), new_starts
 
 
 @compiled

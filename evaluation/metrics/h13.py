@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.changes import STEM_FIRST, STOP_FIRST, changed
-from evaluation.metrics.comparison import Comparison, Lists, View, check_texts
+from evaluation.metrics.comparison import Comparison, Lists, View, check_lists, check_texts
 from evaluation.metrics.corpus import Floats, Ints, Pieces
-from evaluation.metrics.errors import InvalidInput, UnknownName
+from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.text import TOKENIZERS
 
 ORDERS = (STOP_FIRST, STEM_FIRST)
@@ -89,14 +89,14 @@ def bleu_pre_matrix(
     if order not in ORDERS:
         raise UnknownName("order", order, ORDERS)
     check_texts(captions, "captions")
-    if len(references) == 0:
-        raise InvalidInput("references is empty, expected a list of references for each image")
+    check_lists(references, "references")
     lists = Lists()
     image_of = lists.add(references, "references")
     words = changed(Pieces([*captions, *lists.texts]).words(TOKENIZERS["rouge"]), order)
     groups = lists.starts + len(captions)
     hits = _hits(words.words, words.starts, groups, len(captions), len(words.vocabulary))
-    return hits[image_of], words.lengths[: len(captions)]
+    # Where no list came twice, the groups are the images already, and the matrix may be large.
+    return hits if len(hits) == image_of.size else hits[image_of], words.lengths[: len(captions)]
 
 
 @compiled

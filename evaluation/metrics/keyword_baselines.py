@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.annotation_signatures import given_words, signature, whole_count
+from evaluation.metrics.annotation_signatures import check_collection, signature, whole_count
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.keywords import (
     GUESSES,
@@ -38,7 +38,7 @@ from evaluation.metrics.keywords import (
     check_gold,
     evaluation_fields,
 )
-from evaluation.signatures import Value
+from evaluation.signatures import Value, name_given
 
 Floats = NDArray[np.float64]
 Terms = Sequence[str]
@@ -183,6 +183,7 @@ def sentence_extraction(
     pick = _Pick.of(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:
         raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MOST_SMOOTHING:g}")
+    check_collection(documents, "documents", "a list of sentences for each document")
     found, chosen = [], []
     for position, document in enumerate(documents):
         _check_terms(document, f"documents[{position}]")
@@ -269,7 +270,8 @@ def _list(found: Sequence[_Weighed], made: str, chosen: tuple[int, ...] = ()) ->
 
 
 def _given(documents: Sequence[Terms]) -> str:
-    return given_words([" ".join(document) for document in documents])
+    """How a signature names documents: how many and what they hold; their order does not matter, that of terms does."""
+    return name_given(sorted(map(list, documents)))
 
 
 def _counted(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
@@ -278,6 +280,7 @@ def _counted(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
 
 
 def _check_terms(documents: Sequence[Any], what: str) -> None:
+    check_collection(documents, what, "lists of terms")
     for position, document in enumerate(documents):
         if not isinstance(document, list | tuple):
             raise InvalidInput(f"{what}[{position}] is a {type(document).__name__}, expected a list of terms")

@@ -24,7 +24,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from evaluation.metrics.errors import InvalidFile, UnknownName
 from evaluation.metrics.keywords import (
@@ -88,8 +87,8 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
         if counted and (len(given) > 1 or (people and int(people[1]) > 1)):
             first, most = counted[0]
             modes[item] = None if any(count == most for _, count in counted[1:]) else first
-            answers[item] = MappingProxyType(dict(counted))
-    return SubstitutionGold(MappingProxyType(answers), MappingProxyType(modes))
+            answers[item] = dict(counted)
+    return SubstitutionGold(answers, modes)
 
 
 def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...]]:

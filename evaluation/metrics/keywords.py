@@ -23,7 +23,7 @@ outside of it go before guesses are counted. An image that has no gold keyword l
 Keywords match when they are equal: bring guesses and tags to one form first (`keyword_forms`).
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from numbers import Integral
@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.annotation_signatures import given_words, signature, whole_count
+from evaluation.metrics.annotation_signatures import check_collection, given_words, signature, whole_count
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.signatures import Value
 
@@ -191,6 +191,7 @@ def keyword_f1(
     gives. Raises InvalidInput.
     """
     guesses = whole_count(guesses, "guesses")
+    check_collection(gold, "gold", "the keywords of each image")
     counts = [own if isinstance(own, Mapping) else _tally(own, image) for image, own in enumerate(gold)]
     task = _task(annotations, counts, vocabulary, ONCE, guesses)
     given = np.array([len(own) for own in task.guesses], dtype=np.int64)
@@ -254,6 +255,8 @@ def _task(
     check_gold(gold)
     if len(annotations) != len(gold):
         raise InvalidInput(f"annotations has {len(annotations)} images, expected {len(gold)} as in gold")
+    if len(gold) == 0:
+        raise InvalidInput("gold is empty, expected the tags of at least one image")
     if vocabulary is not None:
         known = frozenset(vocabulary)
         annotations = [[word for word in own if word in known] for own in annotations]
@@ -277,6 +280,9 @@ def _modes(task: _Task, given: Sequence[str | None] | None) -> Sequence[str | No
         return [_mode(tags) for tags in task.gold]
     if len(given) != len(task.gold):
         raise InvalidInput(f"modes has {len(given)} images, expected {len(task.gold)} as in gold")
+    for image, mode in enumerate(given):
+        if not (mode is None or isinstance(mode, str)):
+            raise InvalidInput(f"modes[{image}] is a {type(mode).__name__}, expected a tag or None")
     return given
 
 
@@ -336,6 +342,7 @@ def _tally(keywords: Collection[str], image: int) -> Tags:
 
 
 def _check_annotations(annotations: Sequence[Any]) -> None:
+    check_collection(annotations, "annotations", "a list of keywords for each image")
     for image, own in enumerate(annotations):
         if not isinstance(own, list | tuple):
             raise InvalidInput(f"annotations[{image}] is a {type(own).__name__}, expected a list of keywords")
@@ -345,23 +352,26 @@ def _check_annotations(annotations: Sequence[Any]) -> None:
 
 
 def check_gold(gold: Sequence[Any]) -> None:
+    """InvalidInput unless `gold` counts the tags of each image; an image without tags is fine."""
+    check_collection(gold, "gold", "the count of each tag for each image")
     for image, tags in enumerate(gold):
         if not isinstance(tags, Mapping):
             raise InvalidInput(f"gold[{image}] is a {type(tags).__name__}, expected the count of each tag")
-    tagsare_texts = are_texts(chain.from_iterable(gold))
-    if not tagsare_texts or not _are_counts(chain.from_iterable(tags.values() for tags in gold)):
+    tags_are_texts = are_texts(chain.from_iterable(gold))
+    if not tags_are_texts or not _are_counts(chain.from_iterable(tags.values() for tags in gold)):
         image = next(
             image for image, tags in enumerate(gold) if not (are_texts(tags) and _are_counts(tags.values()))
         )
         raise InvalidInput(f"gold[{image}] is {gold[image]!r}, expected texts with whole counts from 1 on")
 
 
-def are_texts(values: Any) -> bool:
+def are_texts(values: Iterable[Any]) -> bool:
+    """Whether every value is a text."""
     # A look at the kinds of all values at once is cheaper than one at each value.
     return all(issubclass(kind, str) for kind in set(map(type, values)))
 
 
-def _are_counts(values: Any) -> bool:
+def _are_counts(values: Iterable[Any]) -> bool:
     distinct = set(values)
     return all(isinstance(value, Integral) and int(value) >= 1 for value in distinct)
 

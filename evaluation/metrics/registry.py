@@ -6,6 +6,8 @@ and the document corpus, as in `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 
@@ -31,23 +33,23 @@ class Option:
     default: OptionValue
     choices: tuple[str, ...] = ()
     low: float = 0.0
-    high: float = float("inf")
+    high: float = 1e6
     quiet: bool = False
 
     def check(self, name: str, value: object) -> OptionValue:
         """The value in the type of the default; InvalidInput says what was expected."""
         if isinstance(self.default, str):
-            if value not in self.choices:
+            if not isinstance(value, str) or value not in self.choices:
                 raise InvalidInput(f"option {name} is {value!r}, expected one of {', '.join(self.choices)}")
             return str(value)
         whole = isinstance(self.default, int)
         expected = f"{'a whole number' if whole else 'a number'} from {self.low:g} to {self.high:g}"
         # A bool is an int to Python and never what a caller means here.
-        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+        number: Any = value
+        is_number = isinstance(number, Integral if whole else Real) and not isinstance(number, bool)
+        if not is_number or not self.low <= number <= self.high:
             raise InvalidInput(f"option {name} is {value!r}, expected {expected}")
-        if not self.low <= value <= self.high:
-            raise InvalidInput(f"option {name} is {value!r}, expected {expected}")
-        return int(value) if whole else float(value)
+        return int(number) if whole else float(number)
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,8 @@ class Metric:
     `what` says it in a sentence, `statistics` what a corpus figure is made of. `tokenizer` is set where the
     definition fixes the words; `change` names what is done to them (see `changes`); a part with an @ stands for
     the value of that option. `shown` are fixed parts of the signature, `told` names those that the computation
-    adds.
+    adds. `uses_documents` says whether figures depend on the document corpus, `weighs_by_documents` whether n-grams
+    weigh by how many documents hold them.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Metric:
     shown: Mapping[str, str] = field(default_factory=dict)
     told: tuple[str, ...] = ()
     uses_documents: bool = False
+    weighs_by_documents: bool = False
 
     def settings(self, given: Mapping[str, object]) -> dict[str, OptionValue]:
         """Every option of the metric with its value: the given one or the default."""
@@ -118,7 +122,10 @@ def _bleu(order: int) -> Compute:
         statistics = bleu.bleu_statistics(comparison, view)
         smoothing = str(settings["smoothing"])
         corpus = bleu.bleu_scores(bleu.pooled(statistics), smoothing)[0, order - 1]
-        return Figures(float(corpus), bleu.bleu_scores(statistics, smoothing)[:, order - 1])
+        images = comparison.once(
+            ("bleu scores", view, smoothing), lambda: bleu.bleu_scores(statistics, smoothing)
+        )
+        return Figures(float(corpus), images[:, order - 1].copy())
 
     return compute
 
@@ -219,6 +226,7 @@ def _cider_metric(name: str, what: str, *, stem: str = "porter", **fixed: object
         change="@stem",
         shown={"unseen": str(fixed.get("unseen", "dropped"))},
         uses_documents=True,
+        weighs_by_documents=fixed.get("idf") is not False,
     )
 
 
@@ -239,7 +247,7 @@ METRICS = {
             "rouge-l",
             "longest common subsequence as the MS COCO evaluation computes it (V15 eq. 12-14)",
             _rouge_l,
-            options={"beta": Option(1.2, low=0.0, high=1e6)},
+            options={"beta": Option(1.2)},
         ),
         _rouge155_metric("rouge-1", "overlap of words", _rouge_grams(0, spared=0)),
         _rouge155_metric("rouge-2", "overlap of bigrams", _rouge_grams(1)),
@@ -248,7 +256,7 @@ METRICS = {
             "rouge-w",
             "longest common subsequence with weighted runs",
             _rouge_w,
-            weight=Option(1.2, low=1.0, high=10.0),
+            weight=Option(1.2, low=1.0, high=5.0),
         ),
         _rouge155_metric(
             "rouge-s4", "overlap of pairs of words with at most four between them", _rouge_grams(5)
@@ -259,8 +267,9 @@ METRICS = {
             "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
             _cider_d,
             options=_ORDERS_OF_NGRAM
-            | {"sigma": Option(6.0, low=1e-6, high=1e6), "scale": Option(10.0, low=1e-6, quiet=True)},
+            | {"sigma": Option(6.0, low=1e-6), "scale": Option(10.0, low=1e-6, quiet=True)},
             uses_documents=True,
+            weighs_by_documents=True,
         ),
         _cider_metric("cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)"),
         _cider_metric(

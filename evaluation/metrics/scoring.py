@@ -1,20 +1,20 @@
 """The door of the package: captions in, scores with their signatures out."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from evaluation.metrics.comparison import Comparison, Floats, View
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.registry import VERSION, Metric, OptionValue, metric_named
-from evaluation.metrics.text import Tokenizer, tokenizer_named
-from evaluation.signatures import BadSignature, Signature, Value, parse, parse_version
+from evaluation.metrics.text import Tokenizer, tokenizer_labelled, tokenizer_named
+from evaluation.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
 
 FEW_DOCUMENTS = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class MetricScore:
     """One metric's figures: `corpus`, `images` (n,) float64, read-only, in the order of the candidates."""
 
@@ -22,15 +22,31 @@ class MetricScore:
     images: Floats
     signature: str
 
+    def __post_init__(self) -> None:
+        self.images.flags.writeable = False
 
-@dataclass(frozen=True)
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Made anew, so that a copy is as read-only as what it was copied from.
+        return MetricScore, (self.corpus, self.images, self.signature)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What `score` returns: a MetricScore for each metric, and what must be known to repeat it."""
+    """What `score` returns: a MetricScore for each metric as it was named, and what must be known to repeat it.
+
+    `warnings` say in words where figures mean little.
+    """
 
     scores: Mapping[str, MetricScore]
     tokenizer: str
     version: str
     warnings: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scores", MappingProxyType(dict(self.scores)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Scores, (dict(self.scores), self.tokenizer, self.version, self.warnings)
 
 
 def score(
@@ -48,7 +64,8 @@ def score(
     frequencies CIDEr takes; left out, every candidate's references are one document. A metric is a name, or a
     name with options of its own as a signature writes them (`rouge-1|measure:recall`), under which its
     figures are returned; `options` hold for every chosen metric that declares them. The metrics of H13 and
-    of the ROUGE script bring their own tokenizer, which their signature names.
+    of the ROUGE script bring their own tokenizer, which their signature names. `registry.METRICS` lists the
+    metrics with their options, `text.TOKENIZERS` the tokenizers.
 
     Raises UnknownName for an unknown metric, tokenizer or option, InvalidInput for texts or option values
     that cannot be used.
@@ -56,27 +73,27 @@ def score(
     cut = tokenizer_named(tokenizer)
     chosen = _chosen(metrics, options)
     comparison = Comparison.of(candidates, references, document_corpus)
-    corpus_name = _corpus_name(document_corpus)
+    uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
+    corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
     results, warnings = {}, []
     for key, (metric, settings) in chosen.items():
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
         figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
-        figures.images.flags.writeable = False
         fields = metric.fields(settings) | dict(figures.shown)
         signature = _signature(metric, fields, used, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
         warnings += [figures.warning] if figures.warning else []
-    used_documents = [metric.name for metric, _ in chosen.values() if metric.uses_documents]
-    warnings += _warnings(used_documents, comparison)
-    return Scores(MappingProxyType(results), tokenizer, VERSION, tuple(warnings))
+    weighed = dict.fromkeys(metric.name for metric, _ in chosen.values() if metric.weighs_by_documents)
+    warnings += _warnings(list(weighed), comparison)
+    return Scores(results, tokenizer, VERSION, tuple(warnings))
 
 
 def _chosen(
     metrics: Iterable[str], options: Mapping[str, OptionValue]
 ) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
     """Each metric as it was named, with its settings."""
-    if isinstance(metrics, str):
-        raise InvalidInput(f"metrics is the text {metrics!r}, expected a list of names")
+    if isinstance(metrics, str) or not isinstance(metrics, Iterable):
+        raise InvalidInput(f"metrics is the {type(metrics).__name__} {metrics!r}, expected a list of names")
     own: dict[str, tuple[Metric, Mapping[str, object]]] = {}
     for text in metrics:
         try:
@@ -99,18 +116,6 @@ def _check_options(chosen: Sequence[Metric], options: Mapping[str, object]) -> N
             raise UnknownName(f"option of {', '.join(metric.name for metric in chosen)}", name, known)
 
 
-def _corpus_name(document_corpus: Sequence[Sequence[str]] | None) -> str:
-    """How a signature names the document corpus: its size and what it holds."""
-    if document_corpus is None:
-        return "corpus"
-    digest = hashlib.sha256()
-    for document in document_corpus:
-        for text in document:
-            digest.update(text.encode("utf-8", "surrogatepass") + b"\n")
-        digest.update(b"\0")
-    return f"given-{len(document_corpus)}-{digest.hexdigest()[:8]}"
-
-
 def _signature(
     metric: Metric,
     settings: Mapping[str, OptionValue],
@@ -122,7 +127,7 @@ def _signature(
     few, many = int(counts.min()), int(counts.max())
     fields: dict[str, Value] = {
         **settings,
-        "tok": tokenizer.name,
+        "tok": tokenizer.label,
         "refs": few if few == many else f"{few}-{many}",
     }
     if metric.uses_documents:
@@ -130,7 +135,7 @@ def _signature(
     return str(Signature(metric.name, fields, VERSION))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class MetricCall:
     """A metric with all its settings, read from a signature, waiting for captions."""
 
@@ -168,11 +173,23 @@ def call_of(signature: str) -> MetricCall:
     """
     given = parse_version(signature, VERSION)
     metric = metric_named(given.name)
-    tokenizer = tokenizer_named(str(given.fields.get("tok")))
-    options = {name: value for name, value in given.fields.items() if name not in ("tok", "refs", "df")}
+    counted_on = ("tok", "refs", "df") if metric.uses_documents else ("tok", "refs")
+    for name in counted_on:
+        if name not in given.fields:
+            raise BadSignature(f"{signature!r} has no field {name!r}, expected one from {metric.name}")
+    options = {name: value for name, value in given.fields.items() if name not in counted_on}
     for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.told):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
-    return MetricCall(metric.name, tokenizer.name, MappingProxyType(metric.settings(options)), signature)
+    tokenizer = tokenizer_labelled(given.fields["tok"])
+    fixed: dict[str, Value] = dict(metric.shown)
+    if metric.tokenizer:
+        fixed["tok"] = tokenizer_named(metric.tokenizer).label
+    for name, value in fixed.items():
+        if given.fields.get(name, value) != value:
+            raise BadSignature(
+                f"{signature!r} has {name}:{given.fields[name]}, expected {name}:{value} from {metric.name}"
+            )
+    return MetricCall(metric.name, tokenizer.name, metric.settings(options), signature)
 
 
 def _warnings(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:

@@ -17,6 +17,8 @@ from string import ascii_lowercase, ascii_uppercase
 from evaluation.metrics import ptb
 from evaluation.metrics.errors import UnknownName
 
+FIRST = "1.0"
+
 
 @dataclass(frozen=True)
 class Tokenizer:
@@ -30,6 +32,11 @@ class Tokenizer:
     version: str
     tokens: Callable[[str], list[str]]
     piece: Callable[[str], list[str] | None]
+
+    @property
+    def label(self) -> str:
+        """How a signature names it: the name, and the version where it is not the first."""
+        return self.name if self.version == FIRST else f"{self.name}-{self.version}"
 
 
 def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
@@ -59,13 +66,21 @@ def _v15(caption: str) -> list[str]:
 TOKENIZERS = {
     tokenizer.name: tokenizer
     for tokenizer in (
-        Tokenizer("ptb", "1.0", ptb.tokens, ptb.piece),
-        _local("space", "1.0", str.split),
-        _local("h13", "1.0", _h13),
-        _local("rouge", "1.0", _rouge),
-        _local("v15", "1.0", _v15),
+        Tokenizer("ptb", FIRST, ptb.tokens, ptb.piece),
+        _local("space", FIRST, str.split),
+        _local("h13", FIRST, _h13),
+        _local("rouge", FIRST, _rouge),
+        _local("v15", FIRST, _v15),
     )
 }
+
+
+def tokenizer_labelled(label: object) -> Tokenizer:
+    """The tokenizer that a signature names so; UnknownName names the nearest known one otherwise."""
+    labels = {tokenizer.label: tokenizer for tokenizer in TOKENIZERS.values()}
+    if label not in labels:
+        raise UnknownName("tokenizer", label, labels)
+    return labels[str(label)]
 
 
 def tokenizer_named(name: str) -> Tokenizer:

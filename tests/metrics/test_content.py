@@ -186,6 +186,8 @@ def test_selections_may_be_any_collection_of_whole_numbers() -> None:
     ("selections", "descriptions", "says"),
     [
         ([[0]], [], "descriptions is empty"),
+        ([[0]], None, "descriptions is a NoneType, expected the gold descriptions of each image"),
+        ("dog", [[[0]]], "selections is a str, expected the boxes of each image"),
         ([[0]], [[[0]], [[0]]], "selections has 1 images, expected 2 as in descriptions"),
         (["dog"], [[[0]]], r"selections\[0\] is a str, expected a collection"),
         ([None], [[[0]]], r"selections\[0\] is a NoneType"),
@@ -195,7 +197,11 @@ def test_selections_may_be_any_collection_of_whole_numbers() -> None:
         ([[0, 1.5]], [[[0]]], r"selections\[0\] holds 1.5"),
         ([[True, False]], [[[0]]], r"selections\[0\] holds True"),
         ([["0"]], [[[0]]], r"selections\[0\] holds '0'"),
-        ([[2**31]], [[[0]]], r"selections\[0\] holds 2147483648"),
+        (
+            [[2**31]],
+            [[[0]]],
+            r"selections\[0\] holds 2147483648, expected whole numbers of boxes from 0 to 2147483647",
+        ),
         ([[10**30]], [[[0]]], r"selections\[0\] holds 10{30}"),
     ],
 )

@@ -224,6 +224,11 @@ def test_no_images_give_no_selections() -> None:
         ),
         (lambda: UnigramPrior.fit([["a"], [3]]), r"mentions\[1\] holds something that is no text"),  # type: ignore[list-item]
         (lambda: BigramPrior.fit([{"a"}]), r"mentions\[0\] is a set"),  # type: ignore[list-item]
+        (
+            lambda: bigram_ranks([["a"]], UnigramPrior.fit([["a"]])),  # type: ignore[arg-type]
+            "prior is a UnigramPrior, expected a BigramPrior",
+        ),
+        (lambda: random_ranks(3, seed=1), "counts is a int, expected the number of boxes of each image"),  # type: ignore[arg-type]
         (lambda: mentions_of([["a"]], []), "descriptions has 0 images, expected 1 as in labels"),
         (lambda: mentions_of([["a"]], [[[1]]]), r"descriptions\[0\]\[0\] names a box that the image has not"),
         (lambda: mentions_of([["a"]], [[{0}]]), r"descriptions\[0\]\[0\] is a set, expected a list of boxes"),  # type: ignore[list-item]

@@ -212,6 +212,8 @@ def test_keywords_of_one_form_are_equal() -> None:
         (lambda: tf_idf([["a"]], training=[]), "there is no other document"),
         (lambda: tf_idf([["a"]], training=["a"]), r"training\[0\] is a str"),
         (lambda: corpus_frequency([["a"]]), r"gold\[0\] is a list, expected the count of each tag"),  # type: ignore[list-item]
+        (lambda: document_title("a"), "titles is a str, expected lists of terms"),
+        (lambda: sentence_extraction(None), "documents is a NoneType, expected a list of sentences"),  # type: ignore[arg-type]
         (lambda: document_title(["a"]), r"titles\[0\] is a str"),
         (lambda: sentence_extraction([["a dog"]]), r"documents\[0\]\[0\] is a str"),
         (

@@ -314,9 +314,15 @@ def test_the_signature_tells_how_to_compute_the_score_again() -> None:
         ({"stem": "snowball"}, "option stem is 'snowball', expected one of none, porter, wordnet"),
         ({"stop": "yes"}, "option stop is 'yes', expected one of keep, drop"),
         ({"alpha": 1.5}, "option alpha is 1.5, expected a number from 0 to 1"),
-        ({"weight": 0.9}, "option weight is 0.9, expected a number from 1 to 10"),
+        ({"weight": 0.9}, "option weight is 0.9, expected a number from 1 to 5"),
     ],
 )
 def test_an_option_that_cannot_be_used_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         score(["a"], [["a"]], ["rouge-w"], **options)
+
+
+def test_the_heaviest_runs_of_ten_thousand_words_stay_finite() -> None:
+    text = " ".join(["dog"] * 10_000)
+    found = score([text], [["dog"]], ["rouge-w"], weight=5, measure="precision").scores["rouge-w"]
+    assert found.corpus == pytest.approx(1e-4)

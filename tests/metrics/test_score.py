@@ -1,13 +1,23 @@
 """The door: what may be handed in, what comes back, and what is said about what cannot be used."""
 
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evaluation.metrics import InvalidInput, MetricsError, UnknownName, score
+from evaluation.metrics import (
+    InvalidInput,
+    MetricsError,
+    UnknownName,
+    bleu,
+    comparison,
+    score,
+)
 from evaluation.metrics.registry import METRICS
+from evaluation.signatures import name_given
 
 CANDIDATES = ["a dog runs", "two cats sleep"]
 REFERENCES = [["a dog runs fast", "the dog is running"], ["cats asleep"]]
@@ -34,6 +44,21 @@ def test_two_document_corpora_never_share_a_signature() -> None:
     assert one != other
 
 
+@pytest.mark.parametrize(
+    ("corpus", "other"),
+    [
+        ([["a\nb"], ["c"]], [["a", "b"], ["c"]]),
+        ([["a", "b"], ["c"]], [["a"], ["b", "c"]]),
+        ([["a"], ["\x00b"]], [["a", "\x00"], ["b"]]),
+        ([["\ud800"]], [["\ufffd"]]),
+    ],
+)
+def test_texts_cut_elsewhere_are_another_document_corpus(
+    corpus: list[list[str]], other: list[list[str]]
+) -> None:
+    assert name_given(corpus) != name_given(other)
+
+
 def test_results_cannot_be_changed() -> None:
     found = score(CANDIDATES, REFERENCES, ["bleu-1"])
     with pytest.raises(FrozenInstanceError):
@@ -42,6 +67,41 @@ def test_results_cannot_be_changed() -> None:
         found.scores["bleu-1"] = found.scores["bleu-1"]  # type: ignore[index]
     with pytest.raises(ValueError, match="read-only"):
         found.scores["bleu-1"].images[0] = 1.0
+
+
+def test_results_come_through_a_pickle_unchanged_and_still_cannot_be_changed() -> None:
+    found = score(CANDIDATES, REFERENCES, ["bleu-1", "cider-d"])
+    again = pickle.loads(pickle.dumps(found))  # noqa: S301
+    assert (again.tokenizer, again.version, again.warnings) == (
+        found.tokenizer,
+        found.version,
+        found.warnings,
+    )
+    for name, one in found.scores.items():
+        assert again.scores[name].images.tolist() == one.images.tolist()
+        assert (again.scores[name].corpus, again.scores[name].signature) == (one.corpus, one.signature)
+        assert not again.scores[name].images.flags.writeable
+    with pytest.raises(TypeError):
+        again.scores["bleu-1"] = again.scores["cider-d"]
+
+
+def test_results_of_many_captions_are_shown_in_few_words() -> None:
+    found = score(["a dog"] * 100_000, [["a dog"]] * 100_000)
+    assert len(repr(found)) < 2000
+
+
+def test_threads_that_score_at_once_do_not_disturb_each_other() -> None:
+    alone = [score(CANDIDATES, REFERENCES, [name]).scores[name].images.tolist() for name in METRICS]
+    with ThreadPoolExecutor(4) as threads:
+        together = list(threads.map(lambda name: score(CANDIDATES, REFERENCES, [name]).scores[name], METRICS))
+    assert [one.images.tolist() for one in together] == alone
+
+
+def test_options_may_be_numbers_of_numpy() -> None:
+    plain = score(CANDIDATES, REFERENCES, ["cider-d"], n=2, sigma=4.0).scores["cider-d"]
+    numbers: dict[str, Any] = {"n": np.int64(2), "sigma": np.float32(4)}
+    of_numpy = score(CANDIDATES, REFERENCES, ["cider-d"], **numbers).scores["cider-d"]
+    assert of_numpy.signature == plain.signature
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -112,13 +172,17 @@ def test_an_unknown_name_is_answered_with_the_nearest_known_one(
         ({"references": [["a"], 7]}, r"references\[1\] is a int, expected a sequence of str"),
         ({"document_corpus": []}, "document_corpus is empty, expected a list of references for each image"),
         ({"document_corpus": [["a"], [b"b"]]}, r"document_corpus\[1\]\[0\] is a bytes, expected str"),
-        ({"metrics": "cider-d"}, "metrics is the text 'cider-d', expected a list of names"),
+        ({"document_corpus": iter([])}, "document_corpus is a list_iterator, expected a sequence of lists"),
+        ({"metrics": "cider-d"}, "metrics is the str 'cider-d', expected a list of names"),
+        ({"metrics": None}, "metrics is the NoneType None, expected a list of names"),
         ({"metrics": []}, "metrics is empty, expected at least one name"),
         ({"n": 0}, "option n is 0, expected a whole number from 1 to 9"),
         ({"n": True}, "option n is True, expected a whole number from 1 to 9"),
         ({"n": 2.5}, "option n is 2.5, expected a whole number from 1 to 9"),
         ({"sigma": -1}, "option sigma is -1, expected a number from 1e-06 to 1e"),
         ({"sigma": float("nan")}, "option sigma is nan, expected a number from 1e-06 to 1e"),
+        ({"scale": float("inf")}, "option scale is inf, expected a number from 1e-06 to 1e"),
+        ({"sigma": "wide"}, "option sigma is 'wide', expected a number from 1e-06 to 1e"),
         (
             {"metrics": ["cider"], "stem": "lancaster"},
             "option stem is 'lancaster', expected one of porter, porter-1980",
@@ -131,6 +195,16 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(arguments: dict[str, A
         score(**given)
     assert isinstance(caught.value, MetricsError)
     assert "\n" not in str(caught.value)
+
+
+def test_more_words_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparison, "MOST_WORDS", 16)
+    assert score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"].images.size == 2
+    with pytest.raises(InvalidInput, match="the captions hold 17 words, expected at most 16 at once"):
+        score([*CANDIDATES[:1], "two cats sleep now"], REFERENCES, ["cider-d"])
+    monkeypatch.setattr(bleu, "MOST_WORDS", 31)
+    with pytest.raises(InvalidInput, match="a list of references holds 8 words, expected at most 7"):
+        score(CANDIDATES, REFERENCES, ["bleu-4"])
 
 
 def test_a_single_document_is_warned_of_as_every_weight_is_nothing() -> None:
@@ -147,6 +221,18 @@ def test_a_few_documents_are_warned_of_and_many_are_not() -> None:
     assert few.warnings[0].startswith("cider: document frequencies rest on 2 distinct documents, too few")
     assert score(CANDIDATES, REFERENCES, ["cider"], document_corpus=MANY).warnings == ()
     assert score(CANDIDATES, REFERENCES, ["bleu-1"]).warnings == ()
+
+
+def test_nobody_is_warned_of_few_documents_where_they_weigh_nothing() -> None:
+    found = score(["a dog"], [["a dog"]], ["cider-noidf"], n=2)
+    assert found.scores["cider-noidf"].corpus == pytest.approx(1.0)
+    assert found.warnings == ()
+
+
+def test_a_metric_that_is_asked_for_twice_is_warned_of_once() -> None:
+    found = score(["a dog"], [["a dog"]], ["cider-d|n:1", "cider-d|n:2"])
+    assert len(found.warnings) == 1
+    assert found.warnings[0].startswith("cider-d: the document corpus")
 
 
 def test_an_option_holds_for_every_metric_that_has_it() -> None:

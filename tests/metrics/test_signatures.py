@@ -1,12 +1,41 @@
 """A score's signature is enough to compute it again, and to notice when it cannot be the same."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from evaluation.metrics import BadSignature, InvalidInput, UnknownName, call_of, score
 from evaluation.metrics.registry import METRICS
+from evaluation.metrics.text import tokenizer_named
 
 CANDIDATES = ["a dog runs", "two cats", "the children's horses jump"]
 REFERENCES = [["a dog is running", "dogs run"], ["a cat", "some cats sit"], ["a horse jumps", "children"]]
+
+
+OPTIONS = [
+    (metric.name, option, value)
+    for metric in METRICS.values()
+    for option, known in metric.options.items()
+    if option not in metric.told
+    for value in (known.choices or ((1, 9) if isinstance(known.default, int) else (1.0, 2.5e-1 + known.low)))
+]
+
+
+@pytest.mark.parametrize(("name", "option", "value"), OPTIONS)
+def test_every_option_of_every_metric_comes_back_from_its_signature(
+    name: str, option: str, value: str | float
+) -> None:
+    given: dict[str, Any] = {option: value}
+    first = score(CANDIDATES, REFERENCES, [name], **given).scores[name]
+    again = call_of(first.signature)
+    assert again.options[option] == value
+    assert again(CANDIDATES, REFERENCES).images.tolist() == first.images.tolist()
+
+
+def test_a_later_version_of_a_tokenizer_shows_in_signatures() -> None:
+    first = tokenizer_named("ptb")
+    assert (first.label, replace(first, version="1.1").label) == ("ptb", "ptb-1.1")
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -53,8 +82,18 @@ def test_captions_that_cannot_have_given_the_score_are_refused() -> None:
         ("bleu-4|tok:ptb|refs:5|v:0.9", BadSignature, "version 0.9, expected version 1.0"),
         ("blue-4|tok:ptb|refs:5|v:1.0", UnknownName, "did you mean 'bleu-4'"),
         ("bleu-4|tok:ptbb|refs:5|v:1.0", UnknownName, "unknown tokenizer"),
-        ("cider-d|n:0|tok:ptb|refs:5|v:1.0", InvalidInput, "option n is 0"),
+        ("cider-d|n:0|tok:ptb|refs:5|df:corpus|v:1.0", InvalidInput, "option n is 0"),
         ("bleu-4|n:3|tok:ptb|refs:5|v:1.0", BadSignature, "field 'n' that bleu-4 does not know"),
+        ("bleu-4|tok:ptb|refs:5|df:corpus|v:1.0", BadSignature, "field 'df' that bleu-4 does not know"),
+        ("bleu-4|refs:5|v:1.0", BadSignature, "has no field 'tok', expected one from bleu-4"),
+        ("bleu-4|tok:7|refs:5|v:1.0", UnknownName, "unknown tokenizer 7"),
+        ("cider-d|tok:ptb|refs:5|v:1.0", BadSignature, "has no field 'df', expected one from cider-d"),
+        ("bleu-pre|tok:ptb|refs:5|v:1.0", BadSignature, "has tok:ptb, expected tok:rouge from bleu-pre"),
+        (
+            "cider|unseen:logn|tok:ptb|refs:5|df:corpus|v:1.0",
+            BadSignature,
+            "has unseen:logn, expected unseen:dropped from cider",
+        ),
     ],
 )
 def test_a_signature_of_something_else_is_refused_with_the_reason(

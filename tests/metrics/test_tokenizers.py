@@ -1,7 +1,7 @@
 """Captions become the words that other people's programs make of them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import UnknownName, ptb
@@ -106,3 +106,15 @@ def test_the_other_tokenizers_do_what_their_papers_say(name: str, words: list[st
 def test_an_unknown_tokenizer_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(UnknownName, match=r"unknown tokenizer 'pbt'; did you mean 'ptb'\?"):
         tokenizer_named("pbt")
+
+
+@pytest.mark.parametrize("text", ["", " ", "  ", " a ", " a  ", "a  ", "\n\u3000", "\x1f \u2028"])
+@pytest.mark.parametrize("many", [1, 2, 3, 1000])
+def test_texts_of_hardly_more_than_blanks_are_cut_however_many_there_are(text: str, many: int) -> None:
+    assert encoded([text] * many, "space") == [text.split()] * many
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.text(st.sampled_from("aé \n\u3000\x1f\x00"), max_size=9), min_size=1, max_size=5))
+def test_words_between_any_blanks_are_those_of_split(texts: list[str]) -> None:
+    assert encoded(texts, "space") == [text.split() for text in texts]
