@@ -48,10 +48,10 @@ def test_a_correlation_ignores_order_duplicates_sides_shift_and_scale(
     value = _value(x, y, coefficient)
     order = list(range(len(pairs)))
     shuffler.shuffle(order)
-    assert _value(x[order], y[order], coefficient) == pytest.approx(value, abs=1e-12, nan_ok=True)
-    assert _value(np.tile(x, 3), np.tile(y, 3), coefficient) == pytest.approx(value, abs=1e-12, nan_ok=True)
-    assert _value(y, x, coefficient) == pytest.approx(value, abs=1e-12, nan_ok=True)
-    assert _value(4 * x - 7, y / 8, coefficient) == pytest.approx(value, abs=1e-12, nan_ok=True)
+    assert _value(x[order], y[order], coefficient) == pytest.approx(value, abs=1e-10, nan_ok=True)
+    assert _value(np.tile(x, 3), np.tile(y, 3), coefficient) == pytest.approx(value, abs=1e-10, nan_ok=True)
+    assert _value(y, x, coefficient) == pytest.approx(value, abs=1e-10, nan_ok=True)
+    assert _value(4 * x - 7, y / 8, coefficient) == pytest.approx(value, abs=1e-10, nan_ok=True)
     assert math.isnan(value) or -1 <= value <= 1
 
 
@@ -62,7 +62,7 @@ def test_a_rank_correlation_only_sees_the_order_of_values(
 ) -> None:
     x, y = np.array(pairs, dtype=np.float64).T
     assert _value(np.exp(3 * x), y**3, coefficient) == pytest.approx(
-        _value(x, y, coefficient), abs=1e-12, nan_ok=True
+        _value(x, y, coefficient), abs=1e-10, nan_ok=True
     )
 
 
@@ -80,11 +80,12 @@ def test_exchanging_two_metrics_turns_their_difference_and_keeps_p(
     data: dict[str, Any] = {"grouping": grouping, "reassignments": 19, "seed": 3}
     there = paired_correlation_test(one, two, people, items, systems, coefficient, **data)
     back = paired_correlation_test(two, one, people, items, systems, coefficient, **data)
-    assert back.difference == pytest.approx(-there.difference, abs=1e-12, nan_ok=True)
+    # Systems' means are rounded to twelve digits, so that equal ones tie.
+    assert back.difference == pytest.approx(-there.difference, abs=1e-9, nan_ok=True)
     assert back.p == pytest.approx(there.p, nan_ok=True)
     alone = grouped_correlation(one, people, items, systems, coefficient, grouping=grouping, resamples=0)
     if not there.reason:
-        assert there.first == pytest.approx(alone.value, abs=1e-12)
+        assert there.first == pytest.approx(alone.value, abs=1e-9)
 
 
 @FEW
@@ -98,8 +99,8 @@ def test_fleiss_kappa_ignores_the_order_of_units_and_categories_and_duplicates(
         data.draw(st.permutations(range(len(answers)))),
         data.draw(st.permutations(range(4))),
     )
-    assert fleiss_kappa(counts[rows][:, columns]) == pytest.approx(value, abs=1e-12, nan_ok=True)
-    assert fleiss_kappa(np.tile(counts, (3, 1))) == pytest.approx(value, abs=1e-12, nan_ok=True)
+    assert fleiss_kappa(counts[rows][:, columns]) == pytest.approx(value, abs=1e-10, nan_ok=True)
+    assert fleiss_kappa(np.tile(counts, (3, 1))) == pytest.approx(value, abs=1e-10, nan_ok=True)
     assert math.isnan(value) or -1 <= value <= 1
     shared = percent_agreement(np.array(answers, dtype=np.float64).T)
     assert 0 <= shared <= 1
