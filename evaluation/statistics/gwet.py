@@ -52,7 +52,10 @@ def gwet_interval(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """`gwet_ac` with a bootstrap interval over units, raters or both, and the reason where it is nan."""
+    """`gwet_ac` with a bootstrap interval over units, raters or both, and the reason where it is nan.
+
+    The percentile interval of `resamples` resamples. Raises BadShape, BadValue, BadOption.
+    """
     patterns = patterns_of(reliability_data, numeric=False)
     scale = scale_of(patterns.labels, weights, categories)
     comparable = bool((patterns.sizes() >= 2).any())

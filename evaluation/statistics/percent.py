@@ -59,7 +59,10 @@ def percent_interval(
     seed: Seed = 0,
     over: str = "units",
 ) -> AgreementResult:
-    """`percent_agreement` with a bootstrap interval over units, raters or both, and the reason for nan."""
+    """`percent_agreement` with a bootstrap interval over units, raters or both, and the reason for nan.
+
+    The percentile interval of `resamples` resamples. Raises BadShape, BadValue, BadOption.
+    """
     patterns = patterns_of(reliability_data, numeric=False).comparable()
     scale = scale_of(patterns.labels, weights, categories)
 
