@@ -11,6 +11,7 @@ import numpy as np
 from evaluation.errors import EvaluationError
 from evaluation.provenance import plain
 from evaluation.records import Floats, Ints
+from evaluation.signatures import parse
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import CorrelationResult, correlation
@@ -196,7 +197,10 @@ def judge_captions(
         scores[name] = result.images[:, np.newaxis]
     return Judged(
         metrics=figures,
-        signatures={name: f"{result.signature}|own:dropped" for name, result in scored.scores.items()},
+        signatures={
+            name: str(parse(result.signature).with_field("own", "dropped"))
+            for name, result in scored.scores.items()
+        },
         pks=np.array([caption.pk for caption in captions], dtype=np.int64),
         scores=scores,
         notes=tuple(_sentence(warning) for warning in scored.warnings),

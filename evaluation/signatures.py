@@ -33,6 +33,15 @@ class Signature:
     fields: Mapping[str, Value]
     version: str
 
+    def with_field(self, name: str, value: Value) -> "Signature":
+        """The same with a field more."""
+        return Signature(self.name, {**self.fields, name: value}, self.version)
+
+    def without(self, *names: str) -> "Signature":
+        """The same without the fields of those names."""
+        kept = {name: value for name, value in self.fields.items() if name not in names}
+        return Signature(self.name, kept, self.version)
+
     def __str__(self) -> str:
         parts = [f"{_encoded(key)}:{_encoded(_text(value))}" for key, value in self.fields.items()]
         return "|".join([_encoded(self.name), *parts, f"v:{_encoded(self.version)}"])

@@ -12,6 +12,8 @@ from evaluation.metrics.text import Tokenizer, tokenizer_labelled, tokenizer_nam
 from evaluation.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
 
 FEW_DOCUMENTS = 10
+# Fields of signatures that say what was done to the captions before they were scored.
+DONE_BEFORE = ("own",)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,10 +170,12 @@ class MetricCall:
 def call_of(signature: str) -> MetricCall:
     """The call that a metric's signature was made by.
 
-    Raises BadSignature for a text that is none, or of another version; UnknownName and InvalidInput for a
-    metric or an option that does not exist.
+    What a caller did to the captions before (`own:dropped`) is left to the caller again. Raises BadSignature for
+    a text that is none, or of another version; UnknownName and InvalidInput for a metric or an option that
+    does not exist.
     """
-    given = parse_version(signature, VERSION)
+    given = parse_version(signature, VERSION).without(*DONE_BEFORE)
+    signature = str(given)
     metric = metric_named(given.name)
     counted_on = ("tok", "refs", "df") if metric.uses_documents else ("tok", "refs")
     for name in counted_on:

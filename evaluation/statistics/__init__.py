@@ -1,13 +1,16 @@
-"""Judgments and scores -> figures with intervals, without Django: arrays in, numbers or small frozen results out.
+"""Statistics of judgments: arrays in, numbers or small frozen results out; numpy, scipy, numba, nothing of Quorum.
 
-`agreement`     alpha, kappas, AC, percent; by unit, by pair, at thresholds
-`aggregation`   majority, weights, Dawid-Skene, Bradley-Terry, tournaments, Borda
-`correlation`   Pearson, Spearman, Kendall's tau-b and tau-c
-`meta`          a metric against people: accuracy on pairs, ties, grouped correlation, clusters
-`ranking`       R@k, S@k, R-precision, median rank
-`significance`  McNemar, randomisation, bootstrap, Williams, several tests at once
-`catalogue`     from a signature back to its call
-`errors`        what is raised for wrong input
+Import from six modules, each the door to its parts:
 
-The other modules are their parts; docs/statistics.md describes all of it.
+| module | question |
+|---|---|
+| `agreement` | do judges agree? alpha, kappa, AC1, percent; by unit, by pair of raters, at thresholds |
+| `aggregation` | what do they say together? votes, means, Dawid-Skene, Bradley-Terry, tournament, Borda |
+| `meta` | does a metric judge as people do? accuracy, grouped correlation, tie calibration, clusters |
+| `correlation` | do two columns rise together? Pearson, Spearman, Kendall |
+| `ranking` | are the right things ranked first? R@k, S@k, median rank, R-precision |
+| `significance` | could a difference be chance? McNemar, randomisation, bootstrap, Williams, Holm |
+
+`catalogue.call_of` leads from a result's signature back to its call; `errors` names what is refused. All other
+modules are the parts: docs/statistics.md says which is which.
 """

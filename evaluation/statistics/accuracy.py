@@ -15,7 +15,7 @@ from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
 from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, encode, finite_vector, same_length
+from evaluation.statistics.tables import Floats, encode, finite_vector, is_real, same_length
 
 # Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
 TIE_TOLERANCE = 1e-12
@@ -52,13 +52,14 @@ class AccuracyResult:
 
 
 def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Wilson's score interval of a share (Wilson 1927); nan, nan for n = 0. Raises BadOption.
+    """Wilson's score interval of a share p = `successes` / n (Wilson 1927); nan, nan for n = 0.
 
-    `successes` may be a mean of several counts.
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile of `confidence`.
+    `successes` may be a mean of several counts. Raises BadOption.
     """
     check_confidence(confidence)
-    if not 0 <= successes <= n:
-        raise BadOption(f"{successes} successes of {n}, expected between 0 and all")
+    if not (is_real(successes) and is_real(n) and 0 <= successes <= n < math.inf):
+        raise BadOption(f"{successes!r} successes of {n!r}, expected between 0 and all")
     if n == 0:
         return math.nan, math.nan
     z = float(ndtri(0.5 + confidence / 2))
@@ -73,7 +74,10 @@ def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) ->
 
 
 def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> NDArray[np.int64]:
-    """(P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie."""
+    """(P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie (but for rounding).
+
+    Raises BadShape, BadValue.
+    """
     first = score_vector(first_scores, "first_scores")
     second = score_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)

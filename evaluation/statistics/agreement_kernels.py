@@ -72,19 +72,39 @@ def distance(kind: int, first: float, second: float) -> float:
 
 
 @compiled
+def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
+    """Sum over all ordered pairs of positions (V,) of their squared difference times both amounts (V,)."""
+    mean = 0.0
+    for place in range(len(positions)):
+        mean += amounts[place] * (positions[place] / size)
+    total = 0.0
+    for place in range(len(positions)):
+        total += 2.0 * size * amounts[place] * (positions[place] - mean) ** 2
+    return total
+
+
+@compiled
 def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
-    """Sum over all ordered pairs of positions (V,) of their distance times both amounts (V,)."""
+    """Sum over all ordered pairs of positions (V,), ascending, of their distance times both amounts (V,).
+
+    One pass over the positions, but for roots and ratios, which take every pair.
+    """
     size = amounts.sum()
     total = 0.0
     if kind == DIFFERENT:
         for amount in amounts:
             total += amount * (size - amount)
     elif kind == SQUARED:
-        mean = 0.0
-        for place in range(len(positions)):
-            mean += amounts[place] * (positions[place] / size)
-        for place in range(len(positions)):
-            total += 2.0 * size * amounts[place] * (positions[place] - mean) ** 2
+        total = all_squares(positions, amounts, size)
+    elif kind in (ABSOLUTE, STEPS):
+        # Each gap between neighbours parts what lies below it from what lies above; s (s + 1) / 2 steps are
+        # half of s and half of its square.
+        below = 0.0
+        for place in range(len(positions) - 1):
+            below += amounts[place]
+            total += 2.0 * below * (size - below) * (positions[place + 1] - positions[place])
+        if kind == STEPS:
+            total = (total + all_squares(positions, amounts, size)) / 2.0
     else:
         for one in range(len(positions)):
             for other in range(one):

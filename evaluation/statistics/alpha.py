@@ -66,8 +66,9 @@ def alpha_interval(
 ) -> AgreementResult:
     """`krippendorff_alpha` with a bootstrap interval and the reason where it is undefined.
 
-    Takes the same (raters, units) table or `Ratings`. `over` says what is drawn anew: "units" (the raters are
-    these), "raters" (the units are these), or "both". Raises BadShape, BadValue, BadOption.
+    Takes the same (raters, units) table or `Ratings`. The percentile interval of `resamples` resamples;
+    `over` says what they draw anew: units (the raters are these), raters (the units are these), or both.
+    Raises BadShape, BadValue, BadOption.
     """
     one_of(level, LEVELS, "level")
     return _result(reliability_data, level, confidence, resamples, seed, over)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.tables import Codes, encode, encode_with
+from evaluation.statistics.tables import Codes, encode, encode_with, one_per_row
 
 # Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
 CELLS = 100_000_000
@@ -20,10 +20,11 @@ def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tupl
     """
     if labels is None:
         return encode(values, "values")
-    given = list(labels)
+    given = one_per_row(labels, "labels")
     if not given:
         raise BadOption("labels is empty, expected the scale's values")
-    codes = encode_with(values if isinstance(values, np.ndarray) else list(values), given, "values")
+    rows = values if isinstance(values, np.ndarray) else one_per_row(values, "values")
+    codes = encode_with(rows, given, "values")
     scale = np.empty(len(given), dtype=object)
     scale[:] = given
     return scale, codes

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.statistics.errors import BadShape, BadValue
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, encode
+from evaluation.statistics.tables import Floats, encode, floats_of, one_per_row
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,14 @@ class BordaResult:
 
 @signed("borda", input="lists")
 def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
-    """Join rankings, each a sequence of all the items from best to worst.
+    """Join rankings, each a sequence of all N items (any names) from best to worst.
 
     Raises BadShape where a ranking lacks items or has too many, BadValue where it has one twice.
     """
-    lists = [list(ranking) for ranking in rankings]
+    lists = [
+        one_per_row(ranking, f"ranking {place}")
+        for place, ranking in enumerate(one_per_row(rankings, "rankings"))
+    ]
     if not lists:
         raise BadShape("there are no rankings, expected one or more")
     names, codes = encode([item for ranking in lists for item in ranking], "rankings")
@@ -73,8 +76,11 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
 
 @signed("borda", input="ranks")
 def borda_of_ranks(ranks: ArrayLike) -> BordaResult:
-    """Join (rankings, items) ranks, each row a permutation of 0..N-1; items are named by position."""
-    table = np.asarray(ranks)
+    """Join (rankings, items) ranks, each row a permutation of 0..N-1; items are named by position.
+
+    Raises BadShape, BadValue.
+    """
+    table = floats_of(ranks, "ranks")
     if table.ndim != 2 or not table.size:
         raise BadShape(f"ranks is of shape {table.shape}, expected rankings by items")
     expected = np.arange(table.shape[1])

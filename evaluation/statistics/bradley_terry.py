@@ -24,7 +24,17 @@ from evaluation.statistics.paired_fit import Fit, Tables, fit, groups_of, order_
 from evaluation.statistics.pairs import outcomes_of
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Codes, Floats, encode, one_of, positive, same_length
+from evaluation.statistics.tables import (
+    Codes,
+    Floats,
+    encode,
+    floats_of,
+    is_real,
+    one_of,
+    one_per_row,
+    positive,
+    same_length,
+)
 
 TIE_MODELS = ("half", "davidson")
 
@@ -148,9 +158,11 @@ def bradley_terry(
             raise BadShape(f"ties is {drawn.shape} and wins {table.shape}, expected the same shape")
         if not np.array_equal(drawn, drawn.T):
             raise BadValue("ties is not symmetric, expected ties[i, j] = ties[j, i]")
-    names = np.arange(len(table)) if items is None else np.empty(len(items), dtype=object)
+    names = np.arange(len(table))
     if items is not None:
-        names[:] = list(items)
+        given = one_per_row(items, "items")
+        names = np.empty(len(given), dtype=object)
+        names[:] = given
         same_length(wins=table, items=names)
     # Who was shown first is not known, and without an order effect it does not matter.
     tables = Tables(table, np.zeros_like(table), np.triu(drawn))
@@ -180,7 +192,7 @@ def bradley_terry_of_comparisons(
 
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """(K,) items ascending and the (K, K) table of wins from one comparison a row."""
+    """(K,) items ascending and the (K, K) table of wins from (N,) winners and losers. Raises BadShape, BadValue."""
     items, first, second = _encode_both(winners, losers, "winners", "losers")
     table = np.bincount(first * len(items) + second, minlength=len(items) ** 2)
     return items, table.reshape(len(items), len(items))
@@ -242,10 +254,7 @@ def _encode_both(
 
 
 def _square(counts: ArrayLike, name: str) -> Floats:
-    try:
-        table = np.asarray(counts, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise BadValue(f"{name} holds something that is no number, expected counts from zero on") from error
+    table = floats_of(counts, name, "something that is no number, expected counts from zero on")
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         raise BadShape(f"{name} is of shape {table.shape}, expected a square table of items by items")
     if table.size and not (np.isfinite(table).all() and table.min() >= 0):
@@ -269,10 +278,10 @@ def _fitted(
     check_confidence(confidence)
     positive(max_iterations, "max_iterations")
     one_of(tie_model, TIE_MODELS, "tie_model")
-    if not (math.isfinite(prior) and prior >= 0):
-        raise BadOption(f"prior is {prior}, expected a number from zero on")
-    if not tolerance >= 0:
-        raise BadOption(f"tolerance is {tolerance}, expected a number from zero on")
+    if not (is_real(prior) and 0 <= prior < math.inf):
+        raise BadOption(f"prior is {prior!r}, expected a number from zero on")
+    if not (is_real(tolerance) and tolerance >= 0):
+        raise BadOption(f"tolerance is {tolerance!r}, expected a number from zero on")
     comparisons = float((tables.first + tables.second + tables.tied).sum())
     # The part of the wins each way that goes to each order of showing.
     added = prior / 2 * (1 - np.eye(len(items)))

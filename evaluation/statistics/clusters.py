@@ -19,7 +19,7 @@ from evaluation.statistics.randomization import randomization_test
 from evaluation.statistics.resampling import Seed, generator_of
 from evaluation.statistics.score_vectors import gappy_vector, score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, one_of, positive
+from evaluation.statistics.tables import Floats, floats_of, is_real, one_of, one_per_row, positive
 
 # One test a pair of systems: fewer reassignments than for a single test.
 _REASSIGNMENTS = 10_000
@@ -114,7 +114,7 @@ def clusters_of_p_values(
     The diagonal is not read; nan elsewhere is a test without p. Raises BadShape, BadValue, BadOption.
     """
     means = score_vector(values, "values")
-    p = np.array(p_values, dtype=np.float64)
+    p = floats_of(p_values, "p_values").copy()
     if p.shape != (len(means), len(means)):
         raise BadShape(f"p_values has shape {p.shape}, expected {len(means)} rows and columns")
     np.fill_diagonal(p, np.nan)
@@ -126,10 +126,7 @@ def clusters_of_p_values(
 
 
 def _table(scores: ArrayLike) -> Floats:
-    try:
-        table = np.asarray(scores, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise BadValue("scores holds something that is no number, or rows of several lengths") from error
+    table = floats_of(scores, "scores")
     if table.ndim != 2:
         raise BadShape(f"scores has {table.ndim} dimensions, expected two: systems and items")
     for system, row in enumerate(table):
@@ -147,9 +144,11 @@ def _clustered(
 ) -> ClusterResult:
     one_of(correction, CORRECTIONS, "correction")
     size = len(values)
-    if not 0 < level < 1:
-        raise BadOption(f"level is {level}, expected a number between 0 and 1")
-    called = tuple(str(name) for name in (range(1, size + 1) if names is None else names))
+    if not (is_real(level) and 0 < level < 1):
+        raise BadOption(f"level is {level!r}, expected a number between 0 and 1")
+    called = tuple(
+        str(name) for name in (range(1, size + 1) if names is None else one_per_row(names, "names"))
+    )
     if len(called) != size or len(set(called)) != size:
         raise BadShape(
             f"names holds {len(set(called))} different names, expected one for each of {size} systems"

@@ -1,8 +1,9 @@
 """Correlations between metrics, people and rankings of systems, with bootstrap intervals.
 
-Pearson's r, Spearman's rho and Kendall's tau-b and tau-c of two vectors; the intervals resample the
-observations. Where observations belong to items and systems: `grouped_correlation`; to tell two metrics'
-correlations apart: `paired_correlation_test`.
+Pearson's r = sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 sum (y - mean y)^2); Spearman's rho is r of the
+mid-ranks; Kendall's tau-b and tau-c (`coefficients.taus` has their formulas) count pairs in the same and in opposite
+order. The intervals resample the observations. Where observations belong to items and systems:
+`grouped_correlation`; to tell two metrics' correlations apart: `paired_correlation_test`.
 """
 
 from __future__ import annotations
@@ -134,22 +135,22 @@ def correlation(
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:
-    """Pearson's r of two (N,) vectors; nan where undefined."""
+    """Pearson's r of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "pearson", resamples=0).value
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float:
-    """Spearman's rho of two (N,) vectors, ties by mid-ranks; nan where undefined."""
+    """Spearman's rho of two (N,) vectors, ties by mid-ranks; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "spearman", resamples=0).value
 
 
 def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
-    """Kendall's tau-b of two (N,) vectors; nan where undefined."""
+    """Kendall's tau-b of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "kendall-tau-b", resamples=0).value
 
 
 def kendall_tau_c(first: ArrayLike, second: ArrayLike) -> float:
-    """Kendall's (Stuart's) tau-c of two (N,) vectors; nan where undefined."""
+    """Kendall's (Stuart's) tau-c of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "kendall-tau-c", resamples=0).value
 
 

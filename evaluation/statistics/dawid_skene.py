@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from evaluation.statistics.answer_scale import check_cells, encode_on_scale
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, encode, one_of, positive, same_length
+from evaluation.statistics.tables import Floats, encode, is_real, one_of, positive, same_length
 
 MODELS = ("full", "one-coin")
 
@@ -36,6 +36,8 @@ _SHRINK = 0.1
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 # Part of a log-likelihood that is rounding: near its peak it is flat, and its last digits tell nothing.
 _FLAT = 1e-12
+# A rate of shrinking is steady if, of what it lacks to one, it gains no larger part in a step.
+_STEADY = 0.1
 # Labels whose probabilities differ by less are equally likely.
 _ALIKE = 1e-9
 
@@ -135,17 +137,19 @@ def dawid_skene(
 
     converged = False
     iterations = 0
-    # The change of the step before; 0 where there was none that could be compared.
-    before, change, log_likelihood = 0.0, math.inf, math.nan
+    change, log_likelihood = math.inf, math.nan
     path: list[_Parameters] = []
+    # How far each plain step since the last leap moved; and whether the last of them seemed to be near the end.
+    changes: list[float] = []
+    resting = False
     while not converged and iterations < max_iterations:
         path = [*path[-3:], maximised()]
-        if len(path) == 4 and _PLAIN <= iterations < max_iterations - 2:
+        if len(path) == 4 and not resting and _PLAIN <= iterations < max_iterations - 2:
             height = log_likelihood + _prior_height(path[2], model, smoothing)
             leap = _leap(*path[1:])
             iterations += 1
             _, log_likelihood = expected(leap)
-            before = 0.0
+            changes = []
             if log_likelihood + _prior_height(leap, model, smoothing) >= height - _FLAT * abs(height):
                 path = [leap]
             else:
@@ -155,8 +159,9 @@ def dawid_skene(
             continue
         iterations += 1
         change, log_likelihood = expected(path[-1])
-        converged = bool(_at_rest(change, before, tolerance))
-        before = change
+        changes = [*changes[-2:], change]
+        resting = _at_rest(changes, tolerance)
+        converged = change <= _ROUNDING or (resting and _is_steady(changes))
     shares, errors = path[-1].prior, path[-1].errors
     best = posterior.max(axis=1, keepdims=True)
     alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
@@ -230,16 +235,27 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
     return right[:, np.newaxis, np.newaxis] * same + wrong[:, np.newaxis, np.newaxis] * (1 - same)
 
 
-def _at_rest(change: float, before: float, tolerance: float) -> bool:
-    """Whether neither the last step nor the sum of all that may follow exceeds the tolerance.
+def _at_rest(changes: list[float], tolerance: float) -> bool:
+    """Whether neither the last step nor the sum of all that may follow seems to exceed the tolerance.
 
     Near its limit EM shrinks its steps by a constant rate, so what follows is a geometric series. Steps that
-    grow leave a saddle, however small they are. Without a step before, only one that moves nothing tells.
+    grow leave a saddle, however small they are.
     """
-    if change <= _ROUNDING:
-        return True
-    rate = change / before if before else math.inf
-    return change <= tolerance and rate < 1 and change * rate / (1 - rate) <= tolerance
+    if len(changes) < 2:
+        return False
+    *_, before, change = changes
+    return change <= tolerance and change < before and change * change <= tolerance * (before - change)
+
+
+def _is_steady(changes: list[float]) -> bool:
+    """Whether the rate of shrinking holds still, so that it tells what follows.
+
+    A leap disturbs what shrinks fast as well; that fades first, and hides for some steps how slow the rest is.
+    """
+    if len(changes) < 3:
+        return False
+    first, second, third = changes
+    return third / second - second / first <= _STEADY * (1 - third / second)
 
 
 def _note(workers: int, most: int) -> str:
@@ -249,5 +265,5 @@ def _note(workers: int, most: int) -> str:
 
 
 def _from_zero(value: float, name: str) -> None:
-    if not 0 <= value < math.inf:
-        raise BadOption(f"{name} is {value}, expected a number from zero on")
+    if not (is_real(value) and 0 <= value < math.inf):
+        raise BadOption(f"{name} is {value!r}, expected a number from zero on")

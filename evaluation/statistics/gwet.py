@@ -56,8 +56,8 @@ def gwet_interval(
 ) -> AgreementResult:
     """`gwet_ac` with a bootstrap interval over units, raters or both, and the reason where it is nan.
 
-    Takes the same (raters, units) table or `Ratings`. `over` says what is drawn anew: "units", "raters" or
-    "both". Raises BadShape, BadValue, BadOption.
+    The percentile interval of `resamples` resamples. Takes the same (raters, units) table or `Ratings`. `over`
+    says what is drawn anew: "units", "raters" or "both". Raises BadShape, BadValue, BadOption.
     """
     patterns = patterns_of(reliability_data, numeric=False)
     scale = scale_of(patterns.labels, weights, categories)

@@ -1,7 +1,14 @@
 """Cohen's kappa for two raters (weighted too) and Fleiss' kappa for a fixed number of raters.
 
-Cohen 1960 and 1968, Fleiss 1971 (H13 Tables 8 to 10 use Cohen's). All are one minus the
-disagreement seen over the disagreement expected from the raters' own shares of each label.
+All are one minus the disagreement seen over the disagreement expected by chance (H13 Tables 8 to 10
+use Cohen's). With n_ij of n units put into label i by the first and j by the second rater, and d(i, j) = [i != j],
+|i - j| ("linear") or (i - j)^2 ("quadratic"), i and j being positions among the labels (Cohen 1960, 1968):
+
+    kappa = 1 - n sum_ij d(i, j) n_ij  /  sum_ij d(i, j) n_i. n_.j
+
+With n_uk of the m judgments of each of N units in category k, and p_k = sum_u n_uk / (N m) (Fleiss 1971):
+
+    kappa = (P - sum_k p_k^2) / (1 - sum_k p_k^2),  P = 1/N sum_u (sum_k n_uk^2 - m) / (m (m - 1))
 """
 
 from __future__ import annotations
@@ -26,7 +33,7 @@ from evaluation.statistics.resampling import (
     generator_of,
 )
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Codes, Floats, encode, encode_with, same_length
+from evaluation.statistics.tables import Codes, Floats, encode, encode_with, one_per_row, same_length
 
 WEIGHTS = (None, "linear", "quadratic")
 
@@ -66,7 +73,8 @@ def kappa_interval(
 ) -> AgreementResult:
     """`cohen_kappa` with a bootstrap interval over units and the reason where it is undefined.
 
-    Takes the same two (N,) columns, one answer to a unit each. Raises BadShape, BadValue, BadOption.
+    The percentile interval of `resamples` resamples. Takes the same two (N,) columns, one answer to a
+    unit each. Raises BadShape, BadValue, BadOption.
     """
     check_confidence(confidence)
     generator, reported = generator_of(seed)
@@ -116,7 +124,8 @@ def fleiss_interval(
 ) -> AgreementResult:
     """`fleiss_kappa` with a bootstrap interval over units and the reason where it is undefined.
 
-    Takes the same (units, categories) counts. Raises BadShape, BadValue, BadOption.
+    The percentile interval of `resamples` resamples. Takes the same (units, categories) counts. Raises
+    BadShape, BadValue, BadOption.
     """
     check_confidence(confidence)
     generator, reported = generator_of(seed)
@@ -228,8 +237,8 @@ class _Cells:
 def _two_codes(
     first: Iterable[Any], second: Iterable[Any], labels: Sequence[Any] | None
 ) -> tuple[Codes, Codes, int]:
-    left = first if isinstance(first, np.ndarray) else list(first)
-    right = second if isinstance(second, np.ndarray) else list(second)
+    left = first if isinstance(first, np.ndarray) else one_per_row(first, "first")
+    right = second if isinstance(second, np.ndarray) else one_per_row(second, "second")
     n = same_length(first=left, second=right)
     if labels is not None:
         return encode_with(left, labels, "first"), encode_with(right, labels, "second"), len(labels)

@@ -38,7 +38,10 @@ class McNemarResult:
 
 @signed("mcnemar", input="outcomes")
 def mcnemar_test(first: ArrayLike, second: ArrayLike) -> McNemarResult:
-    """McNemar's test on two (N,) vectors of outcomes, 0 or 1 (or booleans), of the same N items."""
+    """McNemar's test on two (N,) vectors of outcomes, 0 or 1 (or booleans), of the same N items.
+
+    `mcnemar_counts` has the formulas. Raises BadShape, BadValue.
+    """
     one, two = _outcomes(first, "first"), _outcomes(second, "second")
     same_length(first=one, second=two)
     return mcnemar_counts(int(((one == 1) & (two == 0)).sum()), int(((one == 0) & (two == 1)).sum()))
@@ -52,8 +55,8 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     (|b - c| - 1)^2 / (b + c), and without the correction (b - c)^2 / (b + c).
     """
     for name, count in (("first_only", first_only), ("second_only", second_only)):
-        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 0:
-            raise BadValue(f"{name} is {count!r}, expected a whole number from zero on")
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or not 0 <= count < 2**53:
+            raise BadValue(f"{name} is {count!r}, expected a whole number from zero on, 2^53 at most")
     b, c = int(first_only), int(second_only)
     n = b + c
     if not n:

@@ -53,12 +53,12 @@ def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPVal
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """Holm's adjusted p-values, (N,)."""
+    """Holm's adjusted p-values, (N,); see `adjusted_p_values`. Raises BadShape, BadValue."""
     return adjusted_p_values(p_values, "holm").values
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Floats:
-    """Benjamini and Hochberg's adjusted p-values, (N,)."""
+    """Benjamini and Hochberg's adjusted p-values, (N,); see `adjusted_p_values`. Raises BadShape, BadValue."""
     return adjusted_p_values(p_values, "benjamini-hochberg").values
 
 

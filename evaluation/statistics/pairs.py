@@ -42,13 +42,13 @@ class PairResult:
 
 def outcomes_of(winners: ArrayLike, name: str = "winners") -> NDArray[np.int64]:
     """(N,) winners as whole numbers: 1, 2, or 0 for a tie. Raises BadShape, BadValue."""
-    outcome = np.asarray(winners)
-    if outcome.dtype.kind in "OUS" and outcome.ndim == 1:
-        for place, winner in enumerate(outcome.tolist()):
+    if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
+        named = np.asarray(winners, dtype=object)
+        for place, winner in enumerate(named.tolist() if named.ndim == 1 else []):
             if winner is None or isinstance(winner, str | bytes):
                 raise BadValue(f"{name}[{place}] is {winner!r}, expected 1, 2, or 0 for a tie")
-    if outcome.dtype.kind not in "iu" or outcome.ndim != 1:
-        outcome = finite_vector(winners, name)
+    whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
+    outcome = np.asarray(winners) if whole else finite_vector(winners, name)
     if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
         wrong = np.flatnonzero((outcome != 0) & (outcome != 1) & (outcome != 2))
         if wrong.size:

@@ -63,8 +63,8 @@ def percent_interval(
 ) -> AgreementResult:
     """`percent_agreement` with a bootstrap interval over units, raters or both, and the reason for nan.
 
-    Takes the same (raters, units) table or `Ratings`. `over` says what is drawn anew: "units", "raters" or
-    "both". Raises BadShape, BadValue, BadOption.
+    The percentile interval of `resamples` resamples. Takes the same (raters, units) table or `Ratings`. `over`
+    says what is drawn anew: "units", "raters" or "both". Raises BadShape, BadValue, BadOption.
     """
     patterns = patterns_of(reliability_data, numeric=False).comparable()
     scale = scale_of(patterns.labels, weights, categories)

@@ -20,7 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Codes, Floats, encode, finite_vector, one_of, positive, same_length
+from evaluation.statistics.tables import (
+    Codes,
+    Floats,
+    encode,
+    finite_vector,
+    one_of,
+    one_per_row,
+    positive,
+    same_length,
+)
 
 __all__ = [
     "JudgedRankings",
@@ -167,13 +176,17 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
 
     Raises BadShape, BadValue (an item twice in a list, a grade that is no number).
     """
+    for name, lists in (("rankings", rankings), ("relevant", relevant)):
+        # A text is a collection of its letters: one item that is in no set would find nothing, in silence.
+        wrong = [
+            place
+            for place, one in enumerate(one_per_row(lists, name))
+            if not isinstance(one, Collection) or isinstance(one, str | bytes)
+        ]
+        if wrong:
+            raise BadShape(f"{name}[{wrong[0]}] is no collection, expected the items of a query")
     if len(rankings) != len(relevant):
         raise BadShape(f"there are {len(rankings)} rankings and {len(relevant)} sets of relevant items")
-    for name, collections in (("rankings", rankings), ("relevant", relevant)):
-        for place, items_of_query in enumerate(collections):
-            # A text is a collection of its letters: one item that is not in a set would find nothing, in silence.
-            if isinstance(items_of_query, str | bytes) or not hasattr(items_of_query, "__len__"):
-                raise BadValue(f"{name}[{place}] is {items_of_query!r}, expected a collection of items")
     told = np.array([isinstance(wanted, Mapping) for wanted in relevant], dtype=bool)
     grades = [wanted.values() if isinstance(wanted, Mapping) else [1] * len(wanted) for wanted in relevant]
     lengths = np.array([len(ranking) for ranking in rankings], dtype=np.int64)
@@ -206,10 +219,12 @@ def judge_run(
     item and grade; without grades every row is a relevant item and all others are known not to be. Queries
     are those of either table, ascending; one without a list returned nothing. Raises BadShape, BadValue.
     """
-    ran, judged = list(queries), list(relevant_queries)
+    ran = one_per_row(queries, "queries")
+    judged = one_per_row(relevant_queries, "relevant_queries")
     names, codes = encode([*ran, *judged], "queries")
     query, wanted_query = codes[: len(ran)], codes[len(ran) :]
-    listed, wanted_items = list(items), list(relevant_items)
+    listed = one_per_row(items, "items")
+    wanted_items = one_per_row(relevant_items, "relevant_items")
     place = finite_vector(ranks, "ranks")
     same_length(queries=query, items=listed, ranks=place)
     same_length(relevant_queries=wanted_query, relevant_items=wanted_items)
@@ -218,7 +233,7 @@ def judge_run(
     item, wanted = _number(listed, wanted_items)
     order = np.lexsort((place, query))
     query, place = query[order], place[order]
-    tied = np.flatnonzero((np.diff(query) == 0) & (np.diff(place) == 0))
+    tied = np.flatnonzero((query[1:] == query[:-1]) & (place[1:] == place[:-1]))
     if tied.size:
         name = names.tolist()[query[tied[0]]]
         raise BadValue(f"query {name!r} has two items of rank {place[tied[0]]:g}, expected every rank once")

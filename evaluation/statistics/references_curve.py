@@ -17,10 +17,10 @@ from evaluation.statistics.accuracy import (
     metric_winners,
     wilson_interval,
 )
-from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.errors import BadOption, BadShape
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, positive
+from evaluation.statistics.tables import Floats, floats_of, one_per_row, positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,14 @@ def accuracy_by_references(
     """
     check_confidence(confidence)
     consensus = consensus_winners(winners)
+    if not isinstance(scores, Mapping):
+        raise BadShape(
+            f"scores is of type {type(scores).__name__}, expected a mapping of numbers of references"
+        )
     if not scores:
         raise BadShape("scores is empty, expected one number of references or more")
+    for number in scores:
+        positive(number, "a number of references")
     numbers = sorted(scores)
     named = [_winners(number, scores[number], len(consensus)) for number in numbers]
     return {
@@ -83,6 +89,7 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
 
     There is one draw where all are taken. Raises BadOption.
     """
+    positive(available, "available")
     positive(size, "size")
     positive(draws, "draws")
     if size > available:
@@ -96,12 +103,10 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
 
 def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> NDArray[np.int64]:
     """(D, P) whom the metric names."""
-    try:
-        tables = [np.atleast_2d(np.asarray(side, dtype=np.float64)) for side in scores]
-    except (TypeError, ValueError) as error:
-        raise BadValue(
-            f"scores[{number}] holds something that is no number, or rows of several lengths"
-        ) from error
+    sides = one_per_row(scores, f"scores[{number}]")
+    if len(sides) != 2:
+        raise BadShape(f"scores[{number}] has {len(sides)} sides, expected those of both candidates")
+    tables = [np.atleast_2d(floats_of(side, f"scores[{number}]")) for side in sides]
     for table in tables:
         if table.ndim != 2 or table.shape[1] != pairs or table.shape != tables[0].shape or not len(table):
             raise BadShape(

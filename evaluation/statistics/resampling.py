@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.statistics.errors import BadOption
-from evaluation.statistics.tables import Floats, positive
+from evaluation.statistics.tables import Floats, is_real, positive
 
 Seed = int | np.random.Generator
 
@@ -45,8 +45,8 @@ def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
 
 def check_confidence(confidence: float) -> float:
     """`confidence` if it lies strictly between 0 and 1. Raises BadOption."""
-    if not 0 < confidence < 1:
-        raise BadOption(f"confidence is {confidence}, expected a number between 0 and 1")
+    if not (is_real(confidence) and 0 < confidence < 1):
+        raise BadOption(f"confidence is {confidence!r}, expected a number between 0 and 1")
     return float(confidence)
 
 

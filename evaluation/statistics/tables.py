@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import count
-from typing import Any
+from numbers import Real
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -80,7 +81,7 @@ def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[N
 def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Codes]:
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
-    items = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    items = values.tolist() if isinstance(values, np.ndarray) else one_per_row(values, name)
     # A dictionary that numbers a new key itself is looked up without a line of Python per item.
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
@@ -107,7 +108,10 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Co
 def encode_with(values: Sequence[Any] | NDArray[Any], scale: Sequence[Any], name: str = "values") -> Codes:
     """(N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
     labels, codes = encode(values, name)
-    places = {label: place for place, label in enumerate(scale)}
+    try:
+        places = {label: place for place, label in enumerate(scale)}
+    except TypeError as error:
+        raise BadOption("the scale holds a value that is no single one, expected text or numbers") from error
     if len(places) != len(scale):
         raise BadOption(f"the scale {list(scale)} names a value twice, expected distinct values")
     positions = np.empty(len(labels), dtype=np.int64)
@@ -116,6 +120,14 @@ def encode_with(values: Sequence[Any] | NDArray[Any], scale: Sequence[Any], name
             raise BadValue(f"{name} holds {label!r}, expected one of {list(scale)}")
         positions[rank] = places[label]
     return positions[codes] if len(codes) else codes
+
+
+def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
+    """The values as a list. Raises BadShape for something that is no sequence."""
+    try:
+        return list(values)
+    except TypeError as error:
+        raise BadShape(f"{name} is {values!r}, expected a sequence of values") from error
 
 
 def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
@@ -140,15 +152,27 @@ def finite_vector(values: ArrayLike, name: str) -> Floats:
 
 def float_vector(values: ArrayLike, name: str) -> Floats:
     """(N,) float64 where nan means missing. Raises BadShape, BadValue."""
-    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
-        raise BadValue(f"{name} holds complex numbers, expected real ones")
-    try:
-        vector = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise BadValue(f"{name} holds something that is no number, expected numbers") from error
+    vector = floats_of(values, name, "something that is no number, expected numbers")
     if vector.ndim != 1:
         raise BadShape(f"{name} has {vector.ndim} dimensions, expected one")
     return vector
+
+
+def floats_of(
+    values: ArrayLike, name: str, trouble: str = "something that is no number, or rows of several lengths"
+) -> Floats:
+    """The values as float64 of whatever shape. Raises BadValue."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        raise BadValue(f"{name} holds complex numbers, expected real ones")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadValue(f"{name} holds {trouble}") from error
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether an option is a number at all."""
+    return isinstance(value, Real)
 
 
 def one_of(value: str, known: Sequence[str], name: str) -> str:

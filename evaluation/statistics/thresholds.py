@@ -25,7 +25,7 @@ from evaluation.statistics.resampling import (
     percentile_interval,
 )
 from evaluation.statistics.signed import GIVEN, VERSION, signed
-from evaluation.statistics.tables import Floats, float_vector, one_of, same_length
+from evaluation.statistics.tables import Floats, float_vector, is_real, one_of, one_per_row, same_length
 
 # H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
 CROWD_AT_LEAST = 0.66
@@ -90,14 +90,17 @@ class KappaGrid:
 
 
 def at_least(scores: ArrayLike, threshold: float) -> NDArray[np.bool_]:
-    """Which scores reach the threshold; equality counts, and so does falling short by rounding alone."""
+    """(N,) which of (N,) scores reach the threshold; equality counts, as does falling short by rounding alone.
+
+    A nan reaches none. Raises BadShape, BadValue, BadOption.
+    """
     _check_threshold(threshold)
     return float_vector(scores, "scores") >= _cut(threshold)
 
 
 def _check_threshold(threshold: float) -> None:
-    if not math.isfinite(threshold):
-        raise BadOption(f"the threshold is {threshold}, expected a finite number")
+    if not (is_real(threshold) and math.isfinite(threshold)):
+        raise BadOption(f"the threshold is {threshold!r}, expected a finite number")
 
 
 def _cut(threshold: float) -> float:
@@ -191,8 +194,10 @@ def kappa_grid(
 ) -> KappaGrid:
     """`threshold_kappa` at every pair of thresholds; each cell takes the same seed.
 
-    The scores are read once, however many thresholds there are.
+    The scores are read once, however many thresholds there are. Raises BadShape, BadValue, BadOption.
     """
+    first_thresholds = one_per_row(first_thresholds, "first_thresholds")
+    second_thresholds = one_per_row(second_thresholds, "second_thresholds")
     if not len(first_thresholds) or not len(second_thresholds):
         raise BadOption("the grid has no threshold, expected one or more for each source")
     first, second, filled, left_out = _prepare(first_scores, second_scores, missing)

@@ -31,7 +31,7 @@ from evaluation.statistics.resampling import (
 )
 from evaluation.statistics.row_statistics import ROUNDING
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Codes, Floats, encode, positive, same_length
+from evaluation.statistics.tables import Codes, Floats, encode, is_real, positive, same_length
 
 CALIBRATE = "calibrate"
 # Pairs whose gaps are sorted to find epsilon: at most this many, drawn at random where there are more.
@@ -97,8 +97,8 @@ def pairwise_accuracy(
     """
     check_confidence(confidence)
     positive(max_pairs, "max_pairs")
-    calibrate = epsilon == CALIBRATE
-    if not calibrate and (isinstance(epsilon, str) or not 0 <= epsilon < math.inf):
+    calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
+    if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
         raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATE}")
     generator, reported = generator_of(seed)
     given_scores, given_people, given = paired_observations(scores, people, missing)

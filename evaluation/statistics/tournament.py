@@ -1,6 +1,7 @@
 """Tournament: the part of its comparisons that each system wins against the others (V15 section 7.3).
 
-By people from the winners of candidate pairs, by a metric from `meta.metric_winners` of its scores; the two
+With w_ij the wins of i over j and n_ij their comparisons that count, fraction_i = sum_j w_ij / sum_j n_ij. By people
+from the winners of candidate pairs, by a metric from `meta.metric_winners` of its scores; the two
 fractions of the same pairs are then set against each other with `correlation`.
 """
 

@@ -18,7 +18,7 @@ from evaluation.statistics.answer_scale import check_cells, encode_on_scale
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.resampling import Seed, generator_of
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, encode, finite_vector, one_of, same_length
+from evaluation.statistics.tables import Floats, encode, finite_vector, one_of, one_per_row, same_length
 from evaluation.statistics.thresholds import at_least
 
 TIE_RULES = ("none", "lowest", "random")
@@ -30,6 +30,8 @@ GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
 
 # Sums of weights that differ by a smaller part are tied: 0.1 + 0.2 against 0.3.
 _ROUNDING = 1e-9
+# Judgments of a unit, and the parts of a share: their product is a whole number of 64 bits.
+_MOST, _PARTS = 2**52, 2**10
 # Sums of squares of such weights are still numbers.
 _HEAVIEST = 1e100
 
@@ -154,10 +156,11 @@ def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule
     if np.any(hits > tries):
         where = int(np.flatnonzero(hits > tries)[0])
         raise BadValue(f"worker {where} has {hits[where]} right of {tries[where]}, expected at most all")
-    share = (hits + 1) / (tries + labels)
+    choices = float(labels)
     if rule == "accuracy":
-        return np.asarray(share, dtype=np.float64)
-    return np.maximum(np.log(share * (labels - 1) / (1 - share)), 0.0)
+        return np.asarray((hits + 1) / (tries + choices), dtype=np.float64)
+    # p / (1 - p) in counts, which stays a number where p is one but for rounding.
+    return np.maximum(np.log((hits + 1) * (choices - 1) / (tries - hits + (choices - 1))), 0.0)
 
 
 def _vote(
@@ -234,9 +237,14 @@ def is_relevant(
 
     (U,) integers each. A unit without judgments is not relevant. Raises BadShape, BadValue, BadOption.
     """
-    top, bottom = at_least_share
-    if bottom < 1 or not 0 <= top <= bottom:
-        raise BadOption(f"the share is {top} of {bottom}, expected whole numbers with 0 <= top <= bottom")
+    share = one_per_row(at_least_share, "the share")
+    if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
+        raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
+    top, bottom = share
+    if not (0 <= top <= bottom <= _PARTS and bottom > 0):
+        raise BadOption(
+            f"the share is {top} of {bottom}, expected 0 <= top <= bottom, and bottom {_PARTS} at most"
+        )
     votes, judgments = _counts(yes, "yes"), _counts(n, "n")
     same_length(yes=votes, n=judgments)
     if np.any(votes > judgments):
@@ -313,15 +321,18 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
 
 
 def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
-    """(T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units."""
-    grades = finite_vector(means, "means")
+    """(T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units.
+
+    Raises BadShape, BadValue, BadOption.
+    """
+    grades, cuts = finite_vector(means, "means"), one_per_row(thresholds, "thresholds")
     if not len(grades):
-        return np.full(len(thresholds), math.nan)
-    return np.array([at_least(grades, threshold).mean() for threshold in thresholds], dtype=np.float64)
+        return np.full(len(cuts), math.nan)
+    return np.array([at_least(grades, cut).mean() for cut in cuts], dtype=np.float64)
 
 
 def _list(values: Iterable[Any]) -> ArrayLike:
-    return values if isinstance(values, np.ndarray) else list(values)
+    return values if isinstance(values, np.ndarray) else one_per_row(values, "values")
 
 
 def _weights(weights: ArrayLike) -> Floats:
@@ -336,7 +347,9 @@ def _weights(weights: ArrayLike) -> Floats:
 
 def _counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
     vector = finite_vector(values, name)
-    bad = np.flatnonzero((vector < 0) | (vector != np.floor(vector)))
+    bad = np.flatnonzero((vector < 0) | (vector > _MOST) | (vector != np.floor(vector)))
     if bad.size:
-        raise BadValue(f"{name}[{bad[0]}] is {vector[bad[0]]:g}, expected a whole number from zero on")
+        raise BadValue(
+            f"{name}[{bad[0]}] is {vector[bad[0]]:g}, expected a whole number from zero on, 2^52 at most"
+        )
     return vector.astype(np.int64)

@@ -16,7 +16,7 @@ from evaluation.statistics.correlation import pearson
 from evaluation.statistics.errors import BadValue
 from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import same_length
+from evaluation.statistics.tables import is_real, same_length
 
 # A correlation matrix may miss being one by the rounding of correlations that were printed or computed.
 _ROUNDING = 1e-9
@@ -76,8 +76,8 @@ def williams_correlations(first: float, second: float, between: float, n: int) -
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise BadValue(f"n is {n!r}, expected a whole number from zero on")
     for name, r in (("first", first), ("second", second), ("between", between)):
-        if not -1 - _ROUNDING <= r <= 1 + _ROUNDING:
-            raise BadValue(f"{name} is {r}, expected a correlation between -1 and 1")
+        if not (is_real(r) and -1 - _ROUNDING <= r <= 1 + _ROUNDING):
+            raise BadValue(f"{name} is {r!r}, expected a correlation between -1 and 1")
     r13, r23, r12 = (min(1.0, max(-1.0, float(r))) for r in (first, second, between))
     determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
     if determinant < -_ROUNDING:

@@ -155,7 +155,7 @@ def test_metrics_are_correlated_with_mean_grades() -> None:
 def test_a_caption_s_own_reference_is_dropped_and_the_signature_says_so() -> None:
     found = evaluate_study(study=graded_study().study, metrics=["bleu-1"])
     assert found["counts"]["own_reference_dropped"] == 1
-    assert found["signatures"]["bleu-1"].endswith("own:dropped")
+    assert found["signatures"]["bleu-1"].endswith("|own:dropped|v:1.0")
 
 
 def test_kappa_is_given_on_a_grid_of_thresholds() -> None:

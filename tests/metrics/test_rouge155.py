@@ -324,5 +324,5 @@ def test_an_option_that_cannot_be_used_is_refused(options: dict[str, Any], messa
 
 def test_the_heaviest_runs_of_ten_thousand_words_stay_finite() -> None:
     text = " ".join(["dog"] * 10_000)
-    found = score([text], [[text]], ["rouge-w"], weight=5, measure="precision").scores["rouge-w"]
-    assert found.corpus == pytest.approx(1.0)
+    found = score([text], [["dog"]], ["rouge-w"], weight=5, measure="precision").scores["rouge-w"]
+    assert found.corpus == pytest.approx(1e-4)

@@ -8,6 +8,7 @@ import pytest
 from evaluation.metrics import BadSignature, InvalidInput, UnknownName, call_of, score
 from evaluation.metrics.registry import METRICS
 from evaluation.metrics.text import tokenizer_named
+from evaluation.signatures import parse
 
 CANDIDATES = ["a dog runs", "two cats", "the children's horses jump"]
 REFERENCES = [["a dog is running", "dogs run"], ["a cat", "some cats sit"], ["a horse jumps", "children"]]
@@ -67,6 +68,13 @@ def test_raw_cider_d_is_a_tenth_of_what_coco_prints() -> None:
     times_ten = score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"]
     raw = score(CANDIDATES, REFERENCES, ["cider-d"], scale=1).scores["cider-d"]
     assert raw.images * 10 == pytest.approx(times_ten.images, rel=1e-14)
+
+
+def test_what_was_done_to_the_captions_before_is_left_to_the_caller() -> None:
+    first = score(CANDIDATES, REFERENCES, ["bleu-4"]).scores["bleu-4"]
+    noted = str(parse(first.signature).with_field("own", "dropped"))
+    assert noted == "bleu-4|tok:ptb|refs:2|own:dropped|v:1.0"
+    assert call_of(noted)(CANDIDATES, REFERENCES).images.tolist() == first.images.tolist()
 
 
 def test_captions_that_cannot_have_given_the_score_are_refused() -> None:

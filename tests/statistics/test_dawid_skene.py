@@ -228,6 +228,20 @@ def test_it_does_not_stop_while_the_steps_to_come_still_matter() -> None:
     assert 2 * coarse.change < np.abs(coarse.posterior - limit).max() < 1.1e-4
 
 
+@pytest.mark.parametrize("seed", [31, 89, 98, 138])
+def test_a_leap_does_not_hide_how_slow_the_rest_is(seed: int) -> None:
+    stream = np.random.default_rng(seed)
+    truth = stream.integers(0, 2, 30)
+    units, workers = np.repeat(np.arange(30), 3), stream.integers(0, 5, 90)
+    right = stream.random(90) < np.array([0.5, 0.6, 0.7, 0.8, 0.9])[workers]
+    values = np.where(right, truth[units], 1 - truth[units])
+    found = dawid_skene(units, workers, values, model="one-coin")
+    end = dawid_skene(units, workers, values, model="one-coin", tolerance=0)
+    assert found.converged
+    assert end.converged
+    np.testing.assert_allclose(found.posterior, end.posterior, rtol=0, atol=2 * found.tolerance)
+
+
 def test_smoothing_keeps_a_worker_of_one_judgment_from_being_perfect() -> None:
     units, workers, values = np.array(CROWDS[0]["judgments"]).T
     columns = ([*units, 0], [*workers, 99], [*values, int(CROWDS[0]["most_likely"][0])])

@@ -262,11 +262,11 @@ def test_bad_rankings_are_refused_in_one_sentence(call: Any, error: type[Excepti
 @pytest.mark.parametrize(
     ("rankings", "relevant", "words"),
     [
-        ([["a.jpg", "b.jpg"]], ["a.jpg"], r"relevant\[0\] is 'a.jpg', expected a collection of items"),
-        (["a.jpg"], [{"a.jpg"}], r"rankings\[0\] is 'a.jpg', expected a collection of items"),
-        ([[1, 2]], [1], r"relevant\[0\] is 1, expected a collection of items"),
+        ([["a.jpg", "b.jpg"]], ["a.jpg"], r"relevant\[0\] is no collection, expected the items of a query"),
+        (["a.jpg"], [{"a.jpg"}], r"rankings\[0\] is no collection, expected the items of a query"),
+        ([[1, 2]], [1], r"relevant\[0\] is no collection, expected the items of a query"),
     ],
 )
 def test_one_item_in_the_place_of_several_is_refused(rankings: Any, relevant: Any, words: str) -> None:
-    with pytest.raises(BadValue, match=words):
+    with pytest.raises(BadShape, match=words):
         recall_at_k(rankings, relevant, 1)
