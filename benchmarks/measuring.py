@@ -98,7 +98,7 @@ def _row(job: Job, size: int) -> str:
 
 
 def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
-    module = job.ours.__module__
+    module = getattr(job.ours, "func", job.ours).__module__  # a partial lives where its function does
     if module == "__main__":
         module = sys.modules["__main__"].__spec__.name  # type: ignore[union-attr]
     command = [sys.executable, "-m", module, job.name, "--one", side, "--sizes", str(size)]
