@@ -1,17 +1,15 @@
 """Every statistic that signs its results, and the way from a signature back to its call."""
 
-from evaluation.signatures import Call
+from evaluation.signatures import BadSignature, Call, call_of_function, parse_version
 from evaluation.statistics import aggregation, agreement, correlation, meta, ranking, significance
-from evaluation.statistics.signed import call_among
+from evaluation.statistics.signed import VERSION, statistic_of
 
-STATISTICS = tuple(
-    {
-        function: None
-        for module in (agreement, aggregation, correlation, meta, ranking, significance)
-        for function in vars(module).values()
-        if isinstance(getattr(function, "statistic", None), tuple)
-    }
-)
+STATISTICS = {
+    function: statistic
+    for module in (agreement, aggregation, correlation, meta, ranking, significance)
+    for function in vars(module).values()
+    if (statistic := statistic_of(function)) is not None
+}
 
 
 def call_of(signature: str) -> Call:
@@ -19,4 +17,10 @@ def call_of(signature: str) -> Call:
 
     Raises BadSignature for a text that is none, of another version, or of something unknown here.
     """
-    return call_among(STATISTICS, signature)
+    given = parse_version(signature, VERSION)
+    for function, statistic in STATISTICS.items():
+        if statistic.name == given.name and statistic.fixed.items() <= given.fields.items():
+            options = {key: value for key, value in given.fields.items() if key not in statistic.fixed}
+            return call_of_function(signature, function, options)
+    names = sorted({statistic.name for statistic in STATISTICS.values()})
+    raise BadSignature(f"{signature!r} is of no statistic known here, expected one of {', '.join(names)}")

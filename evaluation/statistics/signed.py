@@ -8,16 +8,29 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from evaluation.signatures import GIVEN, BadSignature, Call, Signature, Value, call_of_function, parse_version
+from evaluation.signatures import GIVEN, Signature, Value
 
 VERSION = "1.0"
 
 Options = ParamSpec("Options")
 Result = TypeVar("Result")
+
+
+class Statistic(NamedTuple):
+    """What a signed function is called in signatures: its name, and the fields that tell it from its namesakes."""
+
+    name: str
+    fixed: Mapping[str, str]
+
+
+def statistic_of(thing: object) -> Statistic | None:
+    """What a signed function is called; None for anything else."""
+    found = getattr(thing, "statistic", None)
+    return found if isinstance(found, Statistic) else None
 
 
 def signed(
@@ -45,7 +58,7 @@ def signed(
             values = {key: _value(bound.arguments[key]) for key in options}
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)))
 
-        wrapper.statistic = (name, fixed)  # type: ignore[attr-defined]
+        vars(wrapper)["statistic"] = Statistic(name, fixed)
         return wrapper
 
     return decorate
@@ -67,15 +80,3 @@ def _value(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return tuple(_value(item) for item in value)
     return GIVEN
-
-
-def call_among(functions: tuple[Callable[..., Any], ...], signature: str) -> Call:
-    """The call that one of the signed functions was made with. Raises BadSignature."""
-    given = parse_version(signature, VERSION)
-    for function in functions:
-        name, fixed = function.statistic  # type: ignore[attr-defined]
-        if name == given.name and all(given.fields.get(key) == value for key, value in fixed.items()):
-            options = {key: value for key, value in given.fields.items() if key not in fixed}
-            return call_of_function(signature, function, options)
-    names = sorted({function.statistic[0] for function in functions})  # type: ignore[attr-defined]
-    raise BadSignature(f"{signature!r} is of no statistic known here, expected one of {', '.join(names)}")

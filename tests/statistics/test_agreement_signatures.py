@@ -19,23 +19,11 @@ from evaluation.statistics.agreement import (
     percent_interval,
     threshold_kappa,
 )
-from evaluation.statistics.signed import call_among
+from evaluation.statistics.catalogue import call_of
 
 TABLE = [[1, 2, 3, 1, 2, 2], [1, 2, 3, 3, 2, 1], [1, 1, 3, 3, 2, 1]]
 ROWS = (["a", "a", "b", "b", "c", "c"], ["v", "w"] * 3, [1, 2, 2, 2, 1, 1])
 SCORES = ([0.1, 0.5, 0.9, 0.7], [1.0, 4.0, 3.0, 2.0])
-FUNCTIONS = (
-    agreement_by_pair,
-    agreement_by_unit,
-    alpha_interval,
-    alpha_of_judgments,
-    fleiss_interval,
-    gwet_interval,
-    kappa_grid,
-    kappa_interval,
-    percent_interval,
-    threshold_kappa,
-)
 CALLS: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = [
     (agreement_by_pair, (TABLE,), {"level": "ordinal", "weights": "linear"}),
     (agreement_by_unit, (TABLE,), {"level": "ratio"}),
@@ -55,7 +43,7 @@ def test_a_signature_leads_back_to_the_same_result(
     function: Any, data: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
     result = function(*data, **options)
-    again = call_among(FUNCTIONS, result.signature)(*data)
+    again = call_of(result.signature)(*data)
     assert again.signature == result.signature
     np.testing.assert_equal(asdict(again), asdict(result))
 
@@ -68,17 +56,17 @@ def test_the_signature_names_every_option() -> None:
 
 def test_each_cell_of_a_grid_has_the_signature_of_its_own_call() -> None:
     for cell in kappa_grid(*SCORES, resamples=30).cells:
-        assert call_among(FUNCTIONS, cell.signature)(*SCORES) == cell
+        assert call_of(cell.signature)(*SCORES) == cell
         expected = threshold_kappa(*SCORES, cell.first_at_least, cell.second_at_least, resamples=30)
         assert cell.signature == expected.signature
 
 
 def test_a_running_stream_is_left_to_the_caller() -> None:
     made = gwet_interval(TABLE, seed=np.random.default_rng(5))
-    call = call_among(FUNCTIONS, made.signature)
+    call = call_of(made.signature)
     assert call.missing == ("seed",)
     with pytest.raises(BadSignature, match="leaves seed to its caller"):
         call(TABLE)
     assert call(TABLE, seed=np.random.default_rng(5)).low == made.low
     grid = kappa_grid(*SCORES, seed=np.random.default_rng(5), resamples=10)  # type: ignore[arg-type]
-    assert call_among(FUNCTIONS, grid.cells[0].signature).missing == ("seed",)
+    assert call_of(grid.cells[0].signature).missing == ("seed",)

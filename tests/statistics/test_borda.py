@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.aggregation import borda_count, borda_of_ranks
+from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.signed import call_among
 
 
 def test_borda_adds_the_points_of_every_ranking() -> None:
@@ -67,10 +67,9 @@ def test_points_are_counted_as_the_paper_says_whatever_the_order_of_rankings(
 
 
 def test_the_signature_leads_back_to_the_same_ranking() -> None:
-    functions = (borda_count, borda_of_ranks)
     result = borda_count(["abc", "cab"])
     assert result.signature == "borda|input:lists|v:1.0"
-    assert call_among(functions, result.signature)(["abc", "cab"]).ranking() == result.ranking()
+    assert call_of(result.signature)(["abc", "cab"]).ranking() == result.ranking()
     assert borda_of_ranks([[0, 1]]).signature == "borda|input:ranks|v:1.0"
 
 

@@ -16,8 +16,8 @@ from evaluation.statistics.aggregation import (
     wins_and_ties,
     wins_table,
 )
+from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.signed import call_among
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import davidson
 
@@ -351,16 +351,13 @@ def test_comparisons_and_their_table_give_the_same_strengths() -> None:
 def test_the_signature_leads_back_to_the_same_strengths() -> None:
     rows = _ordered(0.5, 4.0, [1, 2, 3, 1, 1, 2])
     columns = tuple(zip(*rows, strict=True))
-    functions = (bradley_terry, bradley_terry_of_comparisons)
     result = bradley_terry_of_comparisons(*columns, tie_model="davidson", prior=0.25)
     assert result.signature.startswith(
         "bradley-terry|input:rows|tie_model:davidson|order_effect:false|prior:0.25"
     )
-    assert np.array_equal(call_among(functions, result.signature)(*columns).strength, result.strength)
+    assert np.array_equal(call_of(result.signature)(*columns).strength, result.strength)
     table = bradley_terry([[0, 2], [3, 0]])
-    assert (
-        call_among(functions, table.signature)([[0, 2], [3, 0]]).strength.tolist() == table.strength.tolist()
-    )
+    assert call_of(table.signature)([[0, 2], [3, 0]]).strength.tolist() == table.strength.tolist()
 
 
 @pytest.mark.parametrize(

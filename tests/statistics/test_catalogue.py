@@ -10,6 +10,7 @@ from evaluation import statistics
 from evaluation.signatures import BadSignature
 from evaluation.statistics.agreement import alpha_interval, kappa_interval
 from evaluation.statistics.catalogue import STATISTICS, call_of
+from evaluation.statistics.signed import statistic_of
 from evaluation.statistics.significance import randomization_test
 
 TABLE = np.array([[1, 2, 3, 3, 2], [1, 2, 4, 3, 1], [2, 2, 3, 4, np.nan]])
@@ -24,10 +25,10 @@ def test_every_statistic_that_signs_its_results_can_be_found_again() -> None:
         function
         for module in modules
         for function in vars(module).values()
-        if isinstance(getattr(function, "statistic", None), tuple)
+        if statistic_of(function) is not None
     }
     assert signing == set(STATISTICS)
-    names = [(name, tuple(fixed.items())) for name, fixed in (one.statistic for one in STATISTICS)]
+    names = [(name, tuple(fixed.items())) for name, fixed in STATISTICS.values()]
     assert len(set(names)) == len(names)
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.aggregation import dawid_skene
+from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.signed import call_among
 from tests.statistics.golden import golden
 from tests.statistics.plain_models import em
 
@@ -283,7 +283,7 @@ def test_the_signature_leads_back_to_the_same_result() -> None:
     assert result.signature == (
         "dawid-skene|labels:[0,1]|model:one-coin|smoothing:0.5|max_iterations:2000|tolerance:1e-10|v:1.0"
     )
-    again = call_among((dawid_skene,), result.signature)(*columns)
+    again = call_of(result.signature)(*columns)
     assert np.array_equal(again.posterior, result.posterior)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from evaluation.signatures import BadSignature, parse
+from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import (
     accuracy_by_references,
@@ -17,7 +18,6 @@ from evaluation.statistics.meta import (
     pairwise_accuracy,
     system_clusters,
 )
-from evaluation.statistics.signed import call_among
 from evaluation.statistics.significance import (
     adjusted_p_values,
     bootstrap_interval,
@@ -28,23 +28,6 @@ from evaluation.statistics.significance import (
     williams_test,
 )
 
-STATISTICS: tuple[Callable[..., Any], ...] = (
-    accuracy_by_references,
-    adjusted_p_values,
-    bootstrap_interval,
-    clusters_of_p_values,
-    correlation,
-    grouped_correlation,
-    mcnemar_counts,
-    mcnemar_test,
-    pair_accuracy,
-    paired_correlation_test,
-    pairwise_accuracy,
-    randomization_test,
-    system_clusters,
-    williams_correlations,
-    williams_test,
-)
 ONE, TWO, PEOPLE = [0.3, 2.0, 1.5, 3.1, 2.2, 0.9], [0.1, 1.0, 1.8, 2.5, 2.9, 1.9], [1.0, 2, 1, 3, 3, 1]
 ITEMS, SYSTEMS = [1, 1, 1, 2, 2, 2], ["a", "b", "c"] * 2
 CALLS: list[tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]] = [
@@ -81,7 +64,7 @@ def test_a_signature_gives_the_same_result_again(
     results = result if isinstance(result, dict) else {"": result}
     for key, one in results.items():
         assert str(parse(one.signature)) == one.signature
-        again = call_among(STATISTICS, one.signature)(*data)
+        again = call_of(one.signature)(*data)
         again = again[key] if isinstance(result, dict) else again
         for field in type(one).__dataclass_fields__:
             np.testing.assert_array_equal(getattr(again, field), getattr(one, field), strict=True)
@@ -99,7 +82,7 @@ def test_a_function_or_a_stream_that_only_the_caller_has_is_asked_for() -> None:
         return np.asarray(rows.max(axis=1))
 
     result = randomization_test(ONE, TWO, largest, reassignments=200)
-    call = call_among(STATISTICS, result.signature)
+    call = call_of(result.signature)
     with pytest.raises(BadSignature, match="leaves statistic to its caller"):
         call(ONE, TWO)
     assert call(ONE, TWO, statistic=largest) == result

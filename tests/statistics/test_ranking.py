@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.ranking import (
     judge_rankings,
@@ -17,7 +18,6 @@ from evaluation.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
-from evaluation.statistics.signed import call_among
 from tests.statistics.golden import golden
 
 DATA = golden("ranking.json")
@@ -206,10 +206,9 @@ def test_every_measure_is_what_looking_down_the_list_gives(
 
 
 def test_the_signature_leads_back_to_the_same_figure() -> None:
-    functions = (recall_at_k, success_at_k, r_precision, median_rank)
     result = recall_at_k(RANKINGS, RELEVANT, 5, unjudged="leave-out")
     assert result.signature == "recall-at|k:5|unjudged:leave-out|v:1.0"
-    again = call_among(functions, result.signature)
+    again = call_of(result.signature)
     assert again(RANKINGS, RELEVANT).value == result.value
     assert again(judge_rankings(RANKINGS, RELEVANT)).value == result.value
     assert median_rank(RANKINGS, RELEVANT).signature == "median-rank|unjudged:count|v:1.0"

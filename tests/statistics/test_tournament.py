@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.aggregation import tournament
+from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import metric_winners
-from evaluation.statistics.signed import call_among
 
 FIRST = ["a", "a", "b", "b", "a", "c"]
 SECOND = ["b", "c", "c", "a", "b", "a"]
@@ -140,7 +140,7 @@ def test_the_fractions_of_people_and_of_a_metric_can_be_correlated() -> None:
 def test_the_signature_leads_back_to_the_same_intervals() -> None:
     result = tournament(FIRST, SECOND, WINNERS, ties="no-win", resamples=200, seed=4)
     assert result.signature == "tournament|ties:no-win|confidence:0.95|resamples:200|seed:4|v:1.0"
-    again = call_among((tournament,), result.signature)(FIRST, SECOND, WINNERS)
+    again = call_of(result.signature)(FIRST, SECOND, WINNERS)
     assert again.low.tolist() == result.low.tolist()
 
 

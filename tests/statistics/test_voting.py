@@ -21,8 +21,8 @@ from evaluation.statistics.aggregation import (
     weighted_mean,
     weighted_vote,
 )
+from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.signed import call_among
 from tests.statistics.golden import golden
 
 CROWDS = list(zip(golden("aggregation.json")["dawid_skene"], golden("crowds.json")["crowds"], strict=True))
@@ -217,21 +217,20 @@ def test_grades_at_both_ends_of_the_doubles_have_a_mean_and_an_infinite_spread()
 
 
 def test_results_lead_back_to_the_calls_that_made_them() -> None:
-    functions = (majority_vote, weighted_vote, relevance_vote, mean_grade, weighted_mean, pair_winners)
     vote = majority_vote(UNITS, VALUES, labels=[2, 1], ties="random", seed=9)
     assert vote.signature == "majority-vote|labels:[2,1]|ties:random|seed:9|v:1.0"
-    assert call_among(functions, vote.signature)(UNITS, VALUES).values() == vote.values()
+    assert call_of(vote.signature)(UNITS, VALUES).values() == vote.values()
     weighted = weighted_vote(UNITS, VALUES, [1] * 9, ties="lowest")
-    assert call_among(functions, weighted.signature)(UNITS, VALUES, [1] * 9).values() == weighted.values()
+    assert call_of(weighted.signature)(UNITS, VALUES, [1] * 9).values() == weighted.values()
     relevant = relevance_vote(["u", "u"], [1, 0], at_least_share=(1, 2))
     assert relevant.signature == "relevance-vote|at_least_share:[1,2]|v:1.0"
-    assert call_among(functions, relevant.signature)(["u", "u"], [1, 0]).relevant.tolist() == [True]
+    assert call_of(relevant.signature)(["u", "u"], [1, 0]).relevant.tolist() == [True]
     assert mean_grade(["u"], [3]).signature == "mean-grade|v:1.0"
     mean = weighted_mean(["u", "u"], [3, 1], [3, 1])
     assert mean.signature == "weighted-mean|v:1.0"
-    assert call_among(functions, mean.signature)(["u", "u"], [3, 1], [3, 1]).mean.tolist() == [2.5]
+    assert call_of(mean.signature)(["u", "u"], [3, 1], [3, 1]).mean.tolist() == [2.5]
     pair = pair_winners(["p"], [0], triplet_ties="count")
-    assert call_among(functions, pair.signature)(["p"], [0]).triplet_ties == "count"
+    assert call_of(pair.signature)(["p"], [0]).triplet_ties == "count"
 
 
 def test_cumulative_shares_count_thirds_at_the_printed_thresholds() -> None:
