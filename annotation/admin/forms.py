@@ -5,43 +5,38 @@ from __future__ import annotations
 from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
 
+from annotation.services.rehearsal import Crowd
+
+USUAL = Crowd()
+
+
+def _number(label: str, initial: float, low: float, high: float) -> forms.FloatField:
+    """A field for a number that need not be whole."""
+    return forms.FloatField(
+        label=label,
+        min_value=low,
+        max_value=high,
+        initial=initial,
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+    )
+
 
 class RehearsalForm(forms.Form):
     """The simulated crowd."""
 
     workers = forms.IntegerField(
-        label="Workers", min_value=1, max_value=2_000, initial=20, widget=UnfoldAdminIntegerFieldWidget
+        label="Workers",
+        min_value=1,
+        max_value=2_000,
+        initial=USUAL.workers,
+        widget=UnfoldAdminIntegerFieldWidget,
     )
-    spammers = forms.FloatField(
-        label="Share of spammers",
-        min_value=0,
-        max_value=1,
-        initial=0.1,
-        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
-    )
-    accuracy = forms.FloatField(
-        label="Chance of the others to be right",
-        min_value=0,
-        max_value=1,
-        initial=0.85,
-        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
-    )
-    drop_outs = forms.FloatField(
-        label="Chance that a HIT is returned",
-        min_value=0,
-        max_value=0.9,
-        initial=0.05,
-        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
-    )
-    speed = forms.FloatField(
-        label="Times the expected speed",
-        min_value=0.01,
-        max_value=100,
-        initial=1.0,
-        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
-    )
+    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
+    accuracy = _number("Chance of the others to be right", USUAL.accuracy, 0, 1)
+    drop_outs = _number("Chance that a HIT is returned", USUAL.drop_outs, 0, 0.9)
+    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
     seed = forms.IntegerField(
-        label="Seed", min_value=0, max_value=2**53, initial=0, widget=UnfoldAdminIntegerFieldWidget
+        label="Seed", min_value=0, max_value=2**53, initial=USUAL.seed, widget=UnfoldAdminIntegerFieldWidget
     )
 
 

@@ -8,6 +8,13 @@ from annotation.services.rehearsal import Crowd, rehearse
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.services.studies import find_study
 
+NUMBERS = (
+    ("spammers", "SHARE", "share of them who answer at random"),
+    ("accuracy", "CHANCE", "mean chance of the others to be right"),
+    ("drop_outs", "CHANCE", "chance that a HIT is returned"),
+    ("speed", "TIMES", "times the speed that the design expects"),
+)
+
 
 class Command(QuorumCommand):
     """Answers through the same services as people; what it stores is marked as simulated."""
@@ -20,35 +27,15 @@ class Command(QuorumCommand):
         parser.add_argument("study")
         usual = Crowd()
         parser.add_argument("--workers", type=int, default=usual.workers, help="default %(default)s")
-        parser.add_argument(
-            "--spammers",
-            type=float,
-            default=usual.spammers,
-            metavar="SHARE",
-            help="share of them who answer at random (default %(default)s)",
-        )
-        parser.add_argument(
-            "--accuracy",
-            type=float,
-            default=usual.accuracy,
-            metavar="CHANCE",
-            help="mean chance of the others to be right (default %(default)s)",
-        )
-        parser.add_argument(
-            "--drop-outs",
-            type=float,
-            default=usual.drop_outs,
-            metavar="CHANCE",
-            help="chance that a HIT is returned (default %(default)s)",
-        )
-        parser.add_argument(
-            "--speed",
-            type=float,
-            default=usual.speed,
-            metavar="TIMES",
-            help="times the speed that the design expects (default %(default)s)",
-        )
-        parser.add_argument("--seed", type=int, default=usual.seed, help="default %(default)s")  # fmt: skip
+        for name, metavar, what in NUMBERS:
+            parser.add_argument(
+                f"--{name.replace('_', '-')}",
+                type=float,
+                default=getattr(usual, name),
+                metavar=metavar,
+                help=f"{what} (default %(default)s)",
+            )
+        parser.add_argument("--seed", type=int, default=usual.seed, help="default %(default)s")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Rehearse and say how well the known truth was recovered."""
