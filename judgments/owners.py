@@ -6,9 +6,8 @@ import socket
 from pathlib import Path
 
 _PROC = Path("/proc")
-_held: set[str] = (
-    set()
-)  # names this process works under: it may live on after it lost the database, and a hold
+# Names this process works under: it may live on after it lost the database, and a hold.
+_held: set[str] = set()
 
 
 def new_owner() -> str:
