@@ -19,6 +19,7 @@ from evaluation.models import Analysis
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED
@@ -121,17 +122,18 @@ def pairs_name_known_references() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Open slots and live assignments make up what a HIT asks for, and each sits in a seat of its own."""
+    """Live assignments, open and spared slots make up what a HIT asks for, and each assignment sits in a seat of its
+    own."""
     hits = (
         HIT.objects.filter(study__source=DESIGNED)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE)))
-        .exclude(open_slots=F("required") - F("live"))
+        .exclude(open_slots=F("required") - F("live") - F("spared"))
     )
-    names = ("study__slug", "key", "required", "open_slots", "live")
-    for slug, key, required, open_slots, live in hits.values_list(*names).iterator(ROWS_AT_ONCE):
+    names = ("study__slug", "key", "required", "open_slots", "live", "spared")
+    for slug, key, required, open_slots, live, spared in hits.values_list(*names).iterator(ROWS_AT_ONCE):
         yield (
-            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots "
-            f"and {live} live assignments."
+            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
+            f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
     seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
     wrong = seats.filter(seat__gte=F("hit__required"))
@@ -140,24 +142,28 @@ def slots_match_assignments() -> Sentences:
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
-    """``judgments_per_unit`` workers a HIT."""
+    """``judgments_per_unit`` workers a HIT; more only where a seat was filled anew (docs/stopping.md)."""
     for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
-        for key, required in study.hits.exclude(required=wanted).values_list("key", "required"):
+        others = study.hits.exclude(required=wanted)
+        if stops_early(study) or study.exclusions.exists():
+            others = others.filter(required__lt=wanted)
+        for key, required in others.values_list("key", "required"):
             yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {wanted}."
 
 
 def finished_work_is_complete() -> Sentences:
-    """A submitted assignment has a judgment on every unit of its HIT."""
+    """A submitted assignment has a judgment on every unit that it showed."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
-        .annotate(given=Count("judgments"))
-        .values_list("study__slug", "pk", "hit_id", "given")
+        .annotate(given=Count("judgments", filter=Q(judgments__replaces=None)))
+        .values_list("study__slug", "pk", "hit_id", "order", "given")
     )
-    for slug, pk, hit, given in work.iterator(ROWS_AT_ONCE):
-        if given != sizes.get(hit, 0):
-            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {sizes.get(hit, 0)} units."
+    for slug, pk, hit, order, given in work.iterator(ROWS_AT_ONCE):
+        shown = len(order) or sizes.get(hit, 0)
+        if given != shown:
+            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {shown} units."
 
 
 def judgments_belong_to_finished_work() -> Sentences:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
@@ -19,12 +20,17 @@ from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.services.stopping import in_work_by_hit, reopen_slots, units_left_out
 from annotation.terms import instructions_version
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
+WIDE_WINDOW = (
+    40  # the same where votes are spared, and people had better not work on one HIT at the same time
+)
 ATTEMPTS = 20
 
 
@@ -102,8 +108,11 @@ def look_for_hit(
         window = _next_hits(study, worker, participation)
     if not window:
         return None
-    rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
-    hit = window[int(rng.integers(len(window)))]
+    if stops_early(study):
+        hit = _least_in_work(window, attempt)
+    else:
+        rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
+        hit = window[int(rng.integers(len(window)))]
     return Offer(
         study=study,
         worker=worker,
@@ -122,10 +131,19 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     open_hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
     fresh = open_hits.filter(~Exists(mine))
-    window = list(fresh.filter(position__gte=participation.cursor)[:WINDOW])
+    size = WIDE_WINDOW if stops_early(study) else WINDOW
+    window = list(fresh.filter(position__gte=participation.cursor)[:size])
     if not window and participation.cursor:
-        window = list(fresh[:WINDOW])  # seats that were given back behind the cursor
-    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:WINDOW])
+        window = list(fresh[:size])  # seats that were given back behind the cursor
+    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
+
+
+def _least_in_work(window: list[HIT], attempt: int) -> HIT:
+    """Where votes are spared, one follows another: the HIT that fewest people work on at the moment, of these the
+    first."""
+    in_work = in_work_by_hit([hit.pk for hit in window])
+    ordered = sorted(window, key=lambda hit: (in_work[hit.pk], hit.position))
+    return ordered[attempt % len(ordered)]
 
 
 def take(offer: Offer) -> Claim | None:
@@ -144,14 +162,17 @@ def take(offer: Offer) -> Claim | None:
         raise Beaten
     if offer.participation.cursor != offer.cursor:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
+    left_out = units_left_out(hit.pk) if stops_early(study) else set()
+    if all(unit.control or unit.pk in left_out for unit in offer.units):
+        raise Beaten  # it was settled since it was looked for
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
-    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units)
+    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units, left_out=left_out)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,
         worker=worker,
-        seat=min(set(range(hit.required)) - taken),
+        seat=next(seat for seat in count() if seat not in taken),
         accepted_at=now,
         expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
         order=layout.order,
@@ -193,10 +214,9 @@ def _free(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
     Everybody locks assignments, in the order of their ids, before HITs: nobody waits in a circle.
     """
     accepted = wanted.filter(state=Assignment.State.ACCEPTED).select_for_update().order_by("pk")
-    hits = dict(accepted.values_list("pk", "hit_id"))
-    Assignment.objects.filter(pk__in=hits).update(state=state)
-    freed = Counter(hit for hit in hits.values() if hit is not None)
-    for slots in set(freed.values()):
-        same = [hit for hit, count in freed.items() if count == slots]
-        HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
-    return len(hits)
+    held = list(accepted.values_list("pk", "hit_id", "study_id"))
+    Assignment.objects.filter(pk__in=[pk for pk, _, _ in held]).update(state=state)
+    for study in Study.objects.filter(pk__in={study for _, _, study in held}):
+        freed = Counter(hit for _, hit, of in held if of == study.pk and hit is not None)
+        reopen_slots(study=study, freed=freed)
+    return len(held)

@@ -16,9 +16,11 @@ from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLa
 from annotation.models import Assignment, Judgment, ProblemReport, Worker
 from annotation.presentation import Place, places_of
 from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
+from annotation.services.stopping import settle_submission
 from judgments.errors import NotThere
 from judgments.kinds import KINDS, Kind
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,11 @@ def submit_and_claim(
         as ``submit_assignment``; no HIT is taken then.
     """
     study, worker = assignment.study, assignment.worker
+    if stops_early(
+        study
+    ):  # HITs are locked by the one, and another HIT by the other: never in one transaction
+        submission = submit_assignment(assignment=assignment, answers=answers)
+        return submission, claim_assignment(study=study, worker=worker)
     sheet = _read(assignment, answers)
     found = look_for_hit(study, worker, besides=assignment)
     try:
@@ -202,6 +209,7 @@ def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str
         judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
         for place in sheet.places
     )
+    settle_submission(assignment=assignment)
 
 
 def judgment_of(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from evaluation.statistics.stopping import OPEN
 from judgments.material import Batch, Material
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Kind(ABC):
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
         asks: keys of the study file that this kind alone uses -> how the form asks for them.
+        settles: whether its consensus can be settled before all votes are in, and ``outcome_range`` tells when.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
     """
 
@@ -95,6 +97,7 @@ class Kind(ABC):
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
     script: ClassVar[str] = ""
+    settles: ClassVar[bool] = False
 
     @property
     def is_open(self) -> bool:
@@ -152,6 +155,14 @@ class Kind(ABC):
         Returns:
             unit -> consensus, for the units that occur.
         """
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """The lowest and highest outcome that up to ``remaining`` more answers can still make of a unit: 1 for the
+        first answer, -1 for the second, 0 for a tie (evaluation.statistics.stopping).
+
+        Where a kind ``settles`` nothing, as a mean moves with each answer, anything may come of it.
+        """
+        return OPEN
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
         """A canonical answer as numbers on smaller things, by name: what agreement is measured on.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evaluation.statistics.aggregation import relevance_vote
+from evaluation.statistics.stopping import relevance_range
 from judgments.controls import foreign_captions, right_caption_count
 from judgments.draws import rng_for, shuffled
 from judgments.errors import DesignError
@@ -30,6 +31,7 @@ class Relevance(CrossedKind):
     values = (0, 1)
     level = "nominal"
     grouped = True
+    settles = True
     choices = (Choice(0, "Does not describe it"), Choice(1, "Describes it"))
     defaults = {
         "question": "Which of these captions describe the image?",
@@ -109,6 +111,10 @@ class Relevance(CrossedKind):
             )
             for unit, yes, n, share, relevant in rows
         }
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """1 is relevant: two thirds say yes."""
+        return relevance_range(values.count(1), values.count(0), remaining)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
         """Even odds at the middle of the scale; 0.05 for a caption of another image."""
