@@ -22,6 +22,13 @@ def stops_early(study: Study) -> bool:
     return bool(study.design.get("stopping", {}).get("rule", "none") != "none")
 
 
+def stopping_in_words(design: StudyDesign) -> str:
+    """The rule and its settings as a signature has them."""
+    rule = design.stopping
+    margin = f"-{rule.margin}-from-{rule.minimum}" if rule.rule == "margin" else ""
+    return f"{rule.rule}{margin},full-depth-{rule.full_depth:g}"
+
+
 def unit_range(kind: Kind, stopping: Stopping, values: Sequence[int], remaining: int) -> tuple[int, int]:
     """The lowest and highest outcome that ``values`` and up to ``remaining`` more answers can come to.
 

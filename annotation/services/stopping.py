@@ -1,8 +1,8 @@
 """Asking no more where the outcome is settled, and asking again where it no longer is (docs/stopping.md).
 
 Whatever adds, revises, or takes away judgments or seats of a study that stops early calls ``settle_hits``,
-``settle_submission`` or ``reopen_slots`` in its own transaction. It brings the outlooks of the units up to date, follows
-them through their candidate pairs, and says of each HIT concerned how many more seats it is to offer:
+``settle_submission`` or ``reopen_slots`` in its own transaction. It brings the outlooks of the units up to date,
+follows them through their candidate pairs, and says of each HIT concerned how many more seats it is to offer:
 
     open slots = the most votes that one of its units still wants and no copy in work will bring
     live assignments + open slots + spared slots = required
