@@ -21,11 +21,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from evaluation.statistics.ratings import Ratings, exact_positions
-from evaluation.statistics.resampling import pattern_weights
+from evaluation.statistics.resampling import CELLS, pattern_weights
 from evaluation.statistics.tables import Floats, positive
 
-# Numbers held at once while raters are drawn.
-_CELLS = 4_000_000
 # A unit's answers, rater by rater, are digits of one number as long as they fit in so many bits.
 _BITS = 62
 
@@ -50,7 +48,7 @@ def bootstrap_raters(
     value_of = statistic(merged)
     raters = len(ratings.raters)
     draws = np.empty(resamples)
-    chunk = max(1, _CELLS // raters)
+    chunk = max(1, CELLS // raters)
     units = pattern_weights(frequency, resamples, generator) if over == "both" else None
     times = (row for rows in units for row in rows) if units is not None else None
     for start in range(0, resamples, chunk):
