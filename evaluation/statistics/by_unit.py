@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.statistics.alpha import LEVELS, NO_PAIRS, NO_VARIATION
+from evaluation.statistics.agreement_result import NO_PAIRS
+from evaluation.statistics.alpha import LEVELS, NO_VARIATION
 from evaluation.statistics.ratings import Data, exact_positions, ratings_of
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, one_of
