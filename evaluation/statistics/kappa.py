@@ -161,6 +161,12 @@ def fleiss_interval(
     )
 
 
+def check_weights(weights: str | None) -> None:
+    """Refuse weights that kappa does not know. Raises BadOption."""
+    if weights not in WEIGHTS:
+        raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+
+
 def _reason(value: float, why: str) -> str:
     return why if math.isnan(value) else ""
 
@@ -175,8 +181,7 @@ class _Cells:
         weights: str | None,
         labels: Sequence[Any] | None,
     ) -> None:
-        if weights not in WEIGHTS:
-            raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+        check_weights(weights)
         self._weights = weights
         left, right, self.labels = _two_codes(first, second, labels)
         self.n = len(left)
