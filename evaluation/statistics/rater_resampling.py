@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from evaluation.statistics.ratings import Ratings, exact_positions
+from evaluation.statistics.ratings import Ratings, positions_at
 from evaluation.statistics.resampling import CELLS, pattern_weights
 from evaluation.statistics.tables import Floats, positive
 
@@ -135,10 +135,7 @@ class RaterAlpha:
         self._units = WeightedUnits(ratings)
         self._level = level
         self._kind = {"nominal": DIFFERENT, "ratio": RATIO}.get(level, SQUARED)
-        nominal = level in ("nominal", "ordinal")
-        self._positions = (
-            np.arange(float(len(ratings.labels))) if nominal else exact_positions(ratings.labels)
-        )
+        self._positions = positions_at(level, ratings.labels)
         self._between = all_distances
 
     def __call__(self, weights: Floats, unit_weights: Floats) -> float:
