@@ -8,6 +8,7 @@ vectors at once.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.tables import Floats, is_real, positive
 
-Seed = int | np.random.Generator
+Seed = int | np.integer[Any] | np.random.Generator
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
