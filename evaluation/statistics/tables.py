@@ -105,9 +105,12 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Co
     return labels, position[first_seen]
 
 
-def encode_with(values: Sequence[Any] | NDArray[Any], scale: Sequence[Any], name: str = "values") -> Codes:
+def encode_with(
+    values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
+) -> Codes:
     """(N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
     labels, codes = encode(values, name)
+    scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
     try:
         places = {label: place for place, label in enumerate(scale)}
     except TypeError as error:
