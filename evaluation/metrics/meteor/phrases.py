@@ -5,7 +5,7 @@ a trie, one walk over the captions marks those that stand in them, and a second,
 that are left, with their paraphrases in the order of the table.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +15,7 @@ from evaluation.metrics.meteor.paraphrases import Paraphrases
 from evaluation.metrics.tries import Table, child, empty_trie, trie_bits
 
 
-@dataclass(frozen=True, slots=True)
-class Phrases:
+class Phrases(NamedTuple):
     """The phrases of the captions that have paraphrases there.
 
     A node of `trie` that ends a phrase gives its number in `phrase_of_node`, others -1. Phrase p may be replaced

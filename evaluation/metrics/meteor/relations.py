@@ -1,7 +1,7 @@
 """Which words match which: equal ones, ones of the same stem, and WordNet synonyms, once per vocabulary."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +23,7 @@ _ENDINGS = tuple(rule.partition(":")[::2] for rule in _RULES.split())
 _SHORT = 2  # letters; such words have no other basic form
 
 
-@dataclass(frozen=True, slots=True)
-class Relations:
+class Relations(NamedTuple):
     """The words that each word matches, itself among them, as `words[starts[w]:starts[w + 1]]`.
 
     `stages` gives the stage of each match; a word that two stages match is listed twice.
