@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from evaluation.metrics.changes import changed
-from evaluation.metrics.corpus import Floats, Ints, Pieces, Words, ranges
+from evaluation.metrics.corpus import Floats, Ints, Numbers, Pieces, Words, ranges
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text import Tokenizer
 
@@ -37,7 +37,7 @@ class Task:
     `candidates[candidate_starts[g + 1] - 1]`; a candidate's number is its text's.
     """
 
-    words: Any
+    words: Numbers
     starts: Ints
     references: Ints
     candidates: Ints
@@ -92,11 +92,6 @@ class Comparison:
     def size(self) -> int:
         """How many candidates there are."""
         return self.group_of.size
-
-    @cached_property
-    def candidates(self) -> Ints:
-        """(n,) int64: the text of each candidate."""
-        return np.arange(self.size)
 
     @cached_property
     def reference_counts(self) -> Ints:
