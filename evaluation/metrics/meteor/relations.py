@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.corpus import Ints, Numbers, ranges
+from evaluation.metrics.corpus import Ints, Numbers, ranges, starts_of
 from evaluation.metrics.meteor.snowball import snowball_stems
 from evaluation.metrics.meteor.tables import Synonyms
 
@@ -49,7 +49,7 @@ def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None)
     right = np.concatenate([pair[1] for pair in found])[order].astype(np.int32)
     stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in found])[order]
     counts = np.bincount(left, minlength=len(vocabulary))
-    return Relations(np.concatenate(([0], np.cumsum(counts))), right, stage)
+    return Relations(starts_of(counts), right, stage)
 
 
 def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:
