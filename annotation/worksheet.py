@@ -30,6 +30,7 @@ class Row:
         position: its number in the assignment.
         shown: what the worker sees of it (docs/api.md).
         value: the saved answer, as the worker sees it.
+        answer: the same, of an open kind.
         seconds: the time saved with it.
         key: the number key that ticks it, in a group.
     """
@@ -37,8 +38,14 @@ class Row:
     position: int
     shown: dict[str, Any]
     value: int | None
+    answer: Any
     seconds: float | None
     key: str
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is a saved answer."""
+        return self.value is not None or self.answer is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +69,7 @@ class Step:
     @property
     def answered(self) -> bool:
         """Whether all of it is answered."""
-        return all(row.value is not None for row in self.rows)
+        return all(row.answered for row in self.rows)
 
     @property
     def none_fits(self) -> bool:
@@ -86,6 +93,7 @@ def sheet_of(
                 position=place.position,
                 shown=shown_unit(place, design=design, picture_url=picture_url),
                 value=answers.get(str(place.position), {}).get("value"),
+                answer=answers.get(str(place.position), {}).get("answer"),
                 seconds=answers.get(str(place.position), {}).get("seconds"),
                 key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
             )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 from django import template
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, json_script
+from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
 
@@ -26,3 +27,12 @@ def said(text: str) -> SafeString:
             '<bdi class="said blank" dir="auto">{}</bdi>', "(nothing to be seen in this sentence)"
         )
     return format_html('<bdi class="said" dir="auto">{}</bdi>', text)
+
+
+@register.simple_tag
+def saved(row: Any) -> SafeString:
+    """The saved answer of a row of the page, for the script of its kind; '' where there is none yet."""
+    answer = row.answer if row.value is None else row.value
+    if answer is None:
+        return mark_safe("")
+    return mark_safe(json_script(answer).replace("<script ", "<script data-saved ", 1))  # json_script escapes
