@@ -7,7 +7,7 @@ from typing import Any
 
 from django import template
 from django.utils.html import format_html, json_script
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 
 register = template.Library()
 
@@ -32,7 +32,10 @@ def said(text: str) -> SafeString:
 @register.simple_tag
 def saved(row: Any) -> SafeString:
     """The saved answer of a row of the page, for the script of its kind; '' where there is none yet."""
-    answer = row.answer if row.value is None else row.value
-    if answer is None:
-        return mark_safe("")
-    return mark_safe(json_script(answer).replace("<script ", "<script data-saved ", 1))  # json_script escapes
+    return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
+
+
+@register.simple_tag
+def as_json(data: Any, name: str, about: object = "") -> SafeString:
+    """Data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it, and marks are our own."""
+    return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))
