@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 from django import template
 from django.template import Context
-from django.utils.html import format_html
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
@@ -31,3 +32,15 @@ def said(context: Context, text: str) -> SafeString:
     if language:
         return format_html('<bdi class="said" dir="auto" lang="{}">{}</bdi>', language, text)
     return format_html('<bdi class="said" dir="auto">{}</bdi>', text)
+
+
+@register.simple_tag
+def saved(row: Any) -> SafeString:
+    """The saved answer of a row of the page, for the script of its kind; '' where there is none yet."""
+    return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
+
+
+@register.simple_tag
+def as_json(data: Any, name: str, about: object = "") -> SafeString:
+    """Data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it, and marks are our own."""
+    return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))
