@@ -99,7 +99,7 @@ def _point(patterns: Patterns, level: str) -> float:
     """Alpha of patterns of units that can be compared."""
     if not len(patterns.frequency):
         return math.nan
-    return float(_Alpha(patterns, level)(patterns.frequency[np.newaxis].astype(np.float64))[0])
+    return float(AlphaOfWeights(patterns, level)(patterns.frequency[np.newaxis].astype(np.float64))[0])
 
 
 def _result(
@@ -120,7 +120,7 @@ def _result(
                 resamples=resamples,
                 generator=generator,
             )
-        statistic = _Alpha(patterns, level)
+        statistic = AlphaOfWeights(patterns, level)
         return bootstrap(
             statistic,
             patterns.frequency,
@@ -151,7 +151,7 @@ def _result(
     )
 
 
-class _Alpha:
+class AlphaOfWeights:
     """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values."""
 
     def __init__(self, patterns: Patterns, level: str) -> None:
