@@ -10,7 +10,9 @@ from evaluation.statistics.errors import BadOption, BadValue, DuplicateJudgment
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
 
-def noisy(units: int, parts: int, workers: int, seed: int, *, together: bool) -> tuple[list[int], ...]:
+def noisy(
+    units: int, parts: int, workers: int, seed: int, *, together: bool
+) -> tuple[list[int], list[int], list[int], list[int]]:
     """Columns of values 1 to 4: a truth a part, and errors a part, or the same error for all parts of a unit."""
     rng = np.random.default_rng(seed)
     rows: list[list[int]] = [[], [], [], []]
@@ -22,7 +24,7 @@ def noisy(units: int, parts: int, workers: int, seed: int, *, together: bool) ->
             for part in range(parts):
                 for column, value in zip(rows, (unit, part, worker, int(given[part])), strict=True):
                     column.append(value)
-    return tuple(rows)
+    return rows[0], rows[1], rows[2], rows[3]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -78,7 +80,7 @@ def test_without_variation_there_is_a_reason() -> None:
 
 def test_its_signature_leads_back_to_it() -> None:
     columns = noisy(12, 3, 2, 4, together=False)
-    first = alpha_of_parts(*columns, "ordinal", resamples=60, seed=9)
+    first = alpha_of_parts(*columns, level="ordinal", resamples=60, seed=9)
     assert first.signature == (
         "krippendorff-alpha|input:parts|level:ordinal|confidence:0.95|resamples:60|seed:9|v:1.0"
     )
