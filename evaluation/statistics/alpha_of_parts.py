@@ -85,7 +85,7 @@ def alpha_of_parts(
             np.ones(len(compared), dtype=np.int64),
             resamples=resamples,
             generator=generator,
-            width=max(alpha.width, len(group)),
+            width=max(counts.shape[1], len(group)),
         )
 
     low, high, undefined = interval_of(value, draws, confidence)
