@@ -62,13 +62,14 @@ class CaptionWriting(OpenKind):
     }
     template = "annotation/kinds/caption.html"
     script = "js/kinds/caption.js"
+    guide = "annotation/kinds/caption_guide.html"
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """One unit an image; each HIT goes to ``judgments_per_unit`` workers, so each caption has another writer."""
         if design.controls.per_hit:
             raise DesignError(
-                f"controls.per_hit is {design.controls.per_hit}, but no caption is the right one: caption writing has no "
-                "control items (a quiz before the work does their part).",
+                f"controls.per_hit is {design.controls.per_hit}, but no caption is the right one: caption writing "
+                "has no control items (a quiz before the work does their part).",
                 field="controls.per_hit",
             )
         division = material.divided(
