@@ -19,6 +19,7 @@ from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.services.own_captions import without_own_captions
 from annotation.terms import instructions_version
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
@@ -121,6 +122,7 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     """
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     open_hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
+    open_hits = without_own_captions(open_hits, study=study, worker=worker)
     fresh = open_hits.filter(~Exists(mine))
     window = list(fresh.filter(position__gte=participation.cursor)[:WINDOW])
     if not window and participation.cursor:

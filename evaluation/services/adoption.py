@@ -58,16 +58,14 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
         raise WrongState(f"Nothing was adopted: the captions of study {study.slug!r} are simulated.")
     if locked.state != Study.State.CLOSED:
         raise WrongState(
-            f"Nothing was adopted: study {study.slug!r} is {locked.state}; close it first, so that no caption comes later."
+            f"Nothing was adopted: study {study.slug!r} is {locked.state}; close it first, so that no caption comes "
+            "later."
         )
     written = list(written_captions(locked))
     if not written:
         raise WrongState(f"Nothing was adopted: study {study.slug!r} holds no caption that is used.")
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
-    if system:
-        added = _as_outputs(dataset, locked, written, system)
-    else:
-        added = _as_references(dataset, written)
+    added = _as_outputs(dataset, locked, written, system) if system else _as_references(dataset, written)
     if added:
         _note(dataset, {"study": locked.slug, "system": system, "captions": added})
         refresh_statistics(Caption)

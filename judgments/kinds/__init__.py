@@ -7,6 +7,8 @@ from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.triplet import Triplet
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (Triplet(), Pairwise(), Relevance(), Graded(), CaptionWriting())}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (Triplet(), Pairwise(), Relevance(), Graded(), CaptionWriting())
+}
 
 __all__ = ["KINDS", "Choice", "ChoiceKind", "Consensus", "Kind", "OpenKind"]

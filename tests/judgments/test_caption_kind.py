@@ -50,7 +50,9 @@ def test_so_many_images_as_asked_for_are_drawn_and_the_same_seed_draws_the_same(
 
 
 def test_control_items_are_refused_since_no_caption_is_the_right_one() -> None:
-    with pytest.raises(DesignError, match=r"controls\.per_hit is 1, but no caption is the right one") as caught:
+    with pytest.raises(
+        DesignError, match=r"controls\.per_hit is 1, but no caption is the right one"
+    ) as caught:
         KIND.batch(a_design(controls={"per_hit": 1}), made_up())
     assert caught.value.field == "controls.per_hit"
 
@@ -61,7 +63,9 @@ def test_a_split_without_images_is_named() -> None:
 
 
 def test_the_text_is_kept_as_typed_but_for_white_space() -> None:
-    assert check("  A dog\tand  a CAT ,\n on a so-called “sofa” ") == "A dog and a CAT , on a so-called “sofa”"
+    assert (
+        check("  A dog\tand  a CAT ,\n on a so-called “sofa” ") == "A dog and a CAT , on a so-called “sofa”"
+    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,12 @@ def test_rules_follow_the_language_of_the_study() -> None:
 
 @pytest.mark.parametrize(
     ("form", "given"),
-    [({"u2": " A dog runs. "}, " A dog runs. "), ({"u2": " \r\n"}, None), ({}, None), ({"u1": "A dog runs."}, None)],
+    [
+        ({"u2": " A dog runs. "}, " A dog runs. "),
+        ({"u2": " \r\n"}, None),
+        ({}, None),
+        ({"u1": "A dog runs."}, None),
+    ],
 )
 def test_a_form_holds_a_caption_or_not_yet(form: dict[str, str], given: str | None) -> None:
     assert KIND.read_form(form, 2, None) == given
@@ -106,7 +115,12 @@ def test_a_worker_sees_the_image_and_no_caption() -> None:
 
 def test_the_captions_of_a_unit_stand_together_in_order_and_none_wins() -> None:
     found = KIND.consensus([4, 9, 4], ["A dog.", "A cat.", "The dog."])
-    assert (found[4].n, found[4].answer, found[4].value, found[4].tie) == (2, ["A dog.", "The dog."], None, False)
+    assert (found[4].n, found[4].answer, found[4].value, found[4].tie) == (
+        2,
+        ["A dog.", "The dog."],
+        None,
+        False,
+    )
     assert found[9].answer == ["A cat."]
 
 
@@ -131,7 +145,12 @@ def rehearsed(right: bool | None, references: list[str], times: int = 40) -> lis
 
 
 def test_simulated_people_write_what_the_server_takes() -> None:
-    references = ["A dog is running in the snow .", "dogs racing", "Hi. Two sentences here.", "A man on a bike and a boy ."]
+    references = [
+        "A dog is running in the snow .",
+        "dogs racing",
+        "Hi. Two sentences here.",
+        "A man on a bike and a boy .",
+    ]
     for right in (True, False, None):
         assert all(check(text) == text for text in rehearsed(right, references))
     assert set(rehearsed(None, references)) <= set(COPIED)
