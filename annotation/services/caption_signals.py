@@ -21,8 +21,9 @@ def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> Non
     captions, in two queries.
 
     ``same_as_another``: as many other workers wrote the same about this image. ``same_as_own``: about so many other
-    images of the study this worker wrote the same. ``from_instructions``: 1 where it stands among the examples. Case and
-    punctuation are no difference. A judgment tells of what was there before it: the first of two copies is not marked.
+    images of the study this worker wrote the same. ``from_instructions``: 1 where it stands among the examples. Case
+    and punctuation are no difference. A judgment tells of what was there before it: the first of two copies is not
+    marked.
     """
     study = assignment.study
     if not KINDS[study.protocol].writes_captions:

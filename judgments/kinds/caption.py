@@ -11,7 +11,7 @@ import numpy as np
 
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
-from judgments.kinds.base import Consensus, OpenKind
+from judgments.kinds.base import Consensus, Figures, Judged, OpenKind
 from judgments.kinds.caption_rules import MOST_CHARACTERS, Rule, broken_rules, first_refusal, tidied
 from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, UnitSpec, drawn_images
@@ -53,6 +53,14 @@ class CaptionWriting(OpenKind):
     title = "Caption writing: describe what is going on in the image"
     level = "nominal"
     writes_captions = True
+    no_alpha = (
+        "sentences have no parts that two people would have to agree on; leave_one_out holds each caption against the "
+        "others of its image (WG16 §4)"
+    )
+    instead_of_evaluate = (
+        "nobody judged the captions that were written, so no metric can be held against people; aggregate holds the "
+        "captions against each other, and adopt_captions lets later studies judge them."
+    )
     defaults = {
         "question": "Describe what is going on in the image.",
         "language": "en",
@@ -134,6 +142,16 @@ class CaptionWriting(OpenKind):
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
         """None: sentences have no parts that two people would have to agree on."""
         return {}
+
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """``leave_one_out``: what people reach by the metrics that machines are held against (WG16 §4)."""
+        # here and not above: the metrics' machine code would cost every web process its memory
+        from judgments.kinds.caption_figures import leave_one_out
+
+        texts: defaultdict[int, list[str]] = defaultdict(list)
+        for one in judged:
+            texts[one.unit.pk].append(one.given)
+        return Figures(study={"leave_one_out": leave_one_out(list(texts.values()), seed=seed).as_json()})
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
         """What people wrote about the image before: its references."""

@@ -6,6 +6,7 @@ person reaches, the upper bound for a machine. Pure; texts in, plain figures out
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from evaluation.metrics import score
-from evaluation.provenance import plain
 from evaluation.statistics.significance import bootstrap_interval
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
@@ -49,7 +49,7 @@ class UpperBound:
     def as_json(self) -> dict[str, Any]:
         """The figures by name; an undefined one is null."""
         numbers = ("micro", "macro", "low", "high", "deviation", "median", "least", "most")
-        return {**{name: plain(getattr(self, name)) for name in numbers}, "signature": self.signature}
+        return {**{name: _number(getattr(self, name)) for name in numbers}, "signature": self.signature}
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +142,8 @@ def _upper_bound(
         most=float(scores.max()),
         signature=signature,
     )
+
+
+def _number(value: float) -> float | None:
+    """For JSON, which has no nan."""
+    return None if math.isnan(value) else value
