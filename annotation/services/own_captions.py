@@ -8,7 +8,13 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import Worker, WrittenCaption
+from annotation.models.written import WrittenCaptionQuerySet
 from judgments.models import HIT, HITUnit, Study, Unit
+
+
+def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
+    """What the worker wrote that is part of the study's dataset."""
+    return WrittenCaption.objects.by(worker, dataset_id=study.dataset_id)
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
@@ -17,7 +23,7 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
 
     One query for whoever wrote none in the study's dataset, which is nearly everybody; else two.
     """
-    own = WrittenCaption.objects.by(worker, dataset_id=study.dataset_id)
+    own = own_captions(study, worker)
     rows = list(
         own.values_list(
             "caption__key", "caption__text", "caption__item_id", "judgment__unit__item_id"
