@@ -2,6 +2,7 @@
 
 from judgments.kinds.base import Choice, ChoiceKind, Consensus, Kind, OpenKind
 from judgments.kinds.best_worst import BestWorst
+from judgments.kinds.caption import CaptionWriting
 from judgments.kinds.graded import Graded
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
@@ -15,6 +16,7 @@ KINDS: dict[str, Kind] = {
         Pairwise(),
         Relevance(),
         Graded(),
+        CaptionWriting(),
         BestWorst(),
         Slider(),
     )
