@@ -2,10 +2,14 @@
 
 from judgments.kinds.base import Choice, ChoiceKind, Consensus, Kind, OpenKind
 from judgments.kinds.graded import Graded
+from judgments.kinds.grounding import Grounding
+from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.triplet import Triplet
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (Triplet(), Pairwise(), Relevance(), Graded())}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (Triplet(), Pairwise(), Relevance(), Graded(), Keywords(), Grounding())
+}
 
 __all__ = ["KINDS", "Choice", "ChoiceKind", "Consensus", "Kind", "OpenKind"]

@@ -20,7 +20,7 @@ import numpy as np
 from judgments.boxes import label_words, tags_of
 from judgments.draws import content_key, rng_for, shuffled
 from judgments.errors import DesignError
-from judgments.kinds.base import Consensus, OpenKind
+from judgments.kinds.base import Consensus, Entry, OpenKind
 from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
 from judgments.phrases import plain, trimmed, words_of
@@ -40,11 +40,12 @@ class Grounding(OpenKind):
     level = "nominal"
     defaults = {
         "question": "Which words of the caption stand for which boxes?",
-        "units_per_hit": 10,
+        "units_per_hit": 5,
         "seconds_per_unit": 25.0,
     }
     template = "annotation/kinds/grounding.html"
     script = "js/kinds/grounding.js"
+    asks = {"sampling.references": Entry("Captions of each image", "'all' or a number, drawn with the seed.")}
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """One unit for each reference of each image of the split that has boxes."""

@@ -18,7 +18,7 @@ import numpy as np
 from evaluation.metrics.stemming import smart_stop_words
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
-from judgments.kinds.base import Consensus, OpenKind
+from judgments.kinds.base import Consensus, Entry, OpenKind
 from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, UnitSpec, drawn_images
 from judgments.phrases import as_written, frequent, phrase, spread_of, titled, vocabulary, words_of
@@ -47,6 +47,13 @@ class Keywords(OpenKind):
     }
     template = "annotation/kinds/keywords.html"
     script = "js/kinds/keywords.js"
+    asks = {
+        "keywords.titles": Entry(
+            "Titles",
+            "One a line. Those that stand in a text are offered with it; empty: frequent runs of words are.",
+        ),
+        "keywords.longest": Entry("Words in a phrase at most"),
+    }
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """One unit for each image of the split that stands with a text."""
