@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 from django import template
-from django.utils.html import format_html
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 
 register = template.Library()
@@ -26,3 +27,15 @@ def said(text: str) -> SafeString:
             '<bdi class="said blank" dir="auto">{}</bdi>', "(nothing to be seen in this sentence)"
         )
     return format_html('<bdi class="said" dir="auto">{}</bdi>', text)
+
+
+@register.simple_tag
+def saved(row: Any) -> SafeString:
+    """The saved answer of a row of the page, for the script of its kind; '' where there is none yet."""
+    return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
+
+
+@register.simple_tag
+def as_json(data: Any, name: str, about: object = "") -> SafeString:
+    """Data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it, and marks are our own."""
+    return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))
