@@ -17,13 +17,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.db.models import Count, F, Q, Sum
 
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import LIVE
-from annotation.quality import control_records
+from annotation.quality import ControlRecord, control_records
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, HITUnit, Outlook, Study
@@ -62,11 +64,16 @@ def settle_hits(*, study: Study, hits: Iterable[int]) -> None:
     if not stops_early(study):
         return
     design = design_of(study)
-    parts = [_Seats.of(batch) for batch in batched(sorted(set(hits)), HITS_AT_ONCE)]
-    _lock_pairs({pair for seats in parts for pair in seats.pairs})
-    for seats in parts:
-        _look_again(study, design, seats)
-        _set_slots(design, {*seats.places, *_follow_pairs(design, seats.pairs)})
+    parts = [_places_of(batch) for batch in batched(sorted(set(hits)), HITS_AT_ONCE)]
+    _lock_pairs({place.pair for places in parts for place in places if place.pair and place.judged})
+    for places in parts:
+        seats = _Seats.of(places)
+        outlooks = _look_again(study, design, seats)
+        others = _follow_pairs(design, {place.pair for place in places if place.pair and place.judged})
+        if others:  # a pair was settled, or is open again
+            seats = _Seats.of([*places, *_places_of(others - seats.hits.keys())])
+            outlooks = list(Outlook.objects.filter(pk__in=[place.unit for place in seats.places]))
+        _set_slots(design, seats, {one.pk: one.cast for one in outlooks if not one.done})
 
 
 def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
@@ -92,38 +99,58 @@ def in_work_by_hit(hits: Collection[int]) -> Counter[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Place:
+    """A unit in a HIT, its pair, and whether it is judged; control items are not."""
+
+    hit: int
+    unit: int
+    pair: int | None
+    judged: bool
+
+
+def _places_of(hits: Collection[int]) -> list[_Place]:
+    rows = HITUnit.objects.filter(hit__in=hits).order_by("hit_id", "position")
+    return [
+        _Place(hit, unit, pair, not control)
+        for hit, unit, pair, control in rows.values_list(
+            "hit_id", "unit_id", "unit__pair_id", "unit__control"
+        )
+    ]
+
+
+@dataclass(frozen=True, slots=True)
 class _Seats:
-    """What stands in HITs, and what copies in work will bring.
+    """HITs, locked, and what the copies of them that are in work will bring.
 
     Attributes:
-        places: HIT -> its (unit, pair, judged) in order; control items are not judged.
+        places: their places, HIT by HIT in order.
+        hits: the rows by id.
+        live: HIT -> live assignments.
         coming: unit -> how many copies in work show it.
     """
 
-    places: Mapping[int, list[tuple[int, int | None, bool]]]
+    places: list[_Place]
+    hits: Mapping[int, HIT]
+    live: Counter[int]
     coming: Counter[int]
 
-    @property
-    def pairs(self) -> set[int]:
-        """The candidate pairs of the judged units."""
-        return {pair for places in self.places.values() for _, pair, judged in places if judged and pair}
-
     @classmethod
-    def of(cls, hits: Collection[int]) -> _Seats:
+    def of(cls, places: list[_Place]) -> _Seats:
         """In two queries."""
-        rows = HITUnit.objects.filter(hit__in=hits).order_by("hit_id", "position")
-        places: defaultdict[int, list[tuple[int, int | None, bool]]] = defaultdict(list)
-        for hit, unit, pair, control in rows.values_list(
-            "hit_id", "unit_id", "unit__pair_id", "unit__control"
-        ):
-            places[hit].append((unit, pair, not control))
+        units: defaultdict[int, list[int]] = defaultdict(list)
+        for place in places:
+            units[place.hit].append(place.unit)
+        rows = HIT.objects.filter(pk__in=units).order_by("pk").select_for_update(no_key=True)
+        hits = {hit.pk: hit for hit in rows}
+        live: Counter[int] = Counter()
         coming: Counter[int] = Counter()
-        copies = Assignment.objects.filter(hit__in=hits, state__in=IN_WORK).values_list("hit_id", "order")
-        for copy, order in copies:
-            if copy is not None:
-                shown = order or range(len(places[copy]))
-                coming.update(places[copy][index][0] for index in shown)
-        return cls(places, coming)
+        copies = Assignment.objects.filter(hit__in=units, state__in=LIVE)
+        for hit, state, order in copies.values_list("hit_id", "state", "order"):
+            assert hit is not None  # it is one of ``units``
+            live[hit] += 1
+            if state in IN_WORK:
+                coming.update(units[hit][index] for index in order or range(len(units[hit])))
+        return cls(places, hits, live, coming)
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
@@ -132,12 +159,11 @@ def _lock_pairs(pairs: Collection[int]) -> None:
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
 
-def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> None:
+def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outlook]:
     """The outlook of each judged unit in the HITs, from its judgments; rows that do not change are left alone."""
     kind = KINDS[study.protocol]
-    judged_places = [place for places in seats.places.values() for place in places if place[2]]
-    units = {unit for unit, _, _ in judged_places}
-    in_pairs = {unit for unit, pair, _ in judged_places if pair}
+    units = {place.unit for place in seats.places if place.judged}
+    in_pairs = {place.unit for place in seats.places if place.pair}
     rows = list(
         Judgment.objects.current()
         .filter(unit__in=units)
@@ -149,8 +175,8 @@ def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> None:
     for unit, value, worker in rows:
         if worker not in unused and value is not None:
             used[unit].append(value)
-    changed = []
-    for outlook in Outlook.objects.filter(pk__in=units):
+    outlooks, changed = list(Outlook.objects.filter(pk__in=units)), []
+    for outlook in outlooks:
         unit = outlook.pk
         remaining = max(design.judgments_per_unit - cast[unit], seats.coming[unit], 0)
         low, high = unit_range(kind, design.stopping, used[unit], remaining)
@@ -162,6 +188,7 @@ def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> None:
             outlook.cast, outlook.low, outlook.high, outlook.done = cast[unit], low, high, done
             changed.append(outlook)
     _store(changed)
+    return outlooks
 
 
 def _store(outlooks: Collection[Outlook]) -> None:
@@ -177,26 +204,8 @@ def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int])
     """Those of ``workers`` whose judgments the control rule sets aside."""
     if not workers or not design.controls.per_hit:
         return set()
-    return {worker for worker, used in _uses(study, design, workers).items() if not used}
-
-
-def _uses(
-    study: Study, design: StudyDesign, workers: Collection[int], besides: Assignment | None = None
-) -> dict[int, bool]:
-    """Worker -> whether their judgments are used, for those who saw control items."""
-    rows = (
-        Judgment.objects.current()
-        .filter(assignment__study=study, assignment__worker__in=workers)
-        .filter(unit__control=True, unit__struck=False)
-    )
-    if besides is not None:
-        rows = rows.exclude(assignment=besides)
-    records = control_records(
-        rows.values_list("assignment__worker_id", "value", "unit__expected"),
-        threshold=design.controls.threshold,
-        is_right=KINDS[study.protocol].is_right,
-    )
-    return {worker: record.used for worker, record in records.items()}
+    records = _records(study, design, _control_answers(study, workers))
+    return {worker for worker, record in records.items() if not record.used}
 
 
 def _changed_use(assignment: Assignment) -> bool:
@@ -204,8 +213,26 @@ def _changed_use(assignment: Assignment) -> bool:
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
-    before = _uses(study, design, [worker], besides=assignment).get(worker, True)
-    return before != _uses(study, design, [worker]).get(worker, True)
+    answers = _control_answers(study, [worker])
+    now = _records(study, design, answers).get(worker)
+    before = _records(study, design, [one for one in answers if one[3] != assignment.pk]).get(worker)
+    return (now is None or now.used) != (before is None or before.used)
+
+
+def _control_answers(study: Study, workers: Collection[int]) -> list[tuple[int, int | None, Any, UUID]]:
+    rows = Judgment.objects.current().filter(assignment__study=study, assignment__worker__in=workers)
+    controls = rows.filter(unit__control=True, unit__struck=False)
+    return list(controls.values_list("assignment__worker_id", "value", "unit__expected", "assignment_id"))
+
+
+def _records(
+    study: Study, design: StudyDesign, answers: Iterable[tuple[int, int | None, Any, UUID]]
+) -> dict[int, ControlRecord]:
+    return control_records(
+        [answer[:3] for answer in answers],
+        threshold=design.controls.threshold,
+        is_right=KINDS[study.protocol].is_right,
+    )
 
 
 def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
@@ -235,22 +262,22 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
     )
 
 
-def _set_slots(design: StudyDesign, hits: Collection[int]) -> None:
-    """How many seats each HIT still offers; the rest of what it asked for is spared."""
-    rows = list(HIT.objects.filter(pk__in=hits).order_by("pk").select_for_update(no_key=True))
-    seats = _Seats.of(hits)
-    live = Counter(Assignment.objects.filter(hit__in=hits, state__in=LIVE).values_list("hit_id", flat=True))
-    wanting = dict(Outlook.objects.filter(unit__places__hit__in=hits, done=False).values_list("pk", "cast"))
+def _set_slots(design: StudyDesign, seats: _Seats, wanting: Mapping[int, int]) -> None:
+    """How many seats each HIT still offers; the rest of what it asked for is spared.
+
+    Args:
+        wanting: unit that wants more judgments -> how many it has.
+    """
+    missing: defaultdict[int, int] = defaultdict(int)
+    for place in seats.places:
+        if place.unit in wanting:
+            wanted = design.judgments_per_unit - wanting[place.unit] - seats.coming[place.unit]
+            missing[place.hit] = max(missing[place.hit], wanted)
     alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
-    for hit in rows:
-        missing = [
-            design.judgments_per_unit - wanting[unit] - seats.coming[unit]
-            for unit, _, _ in seats.places[hit.pk]
-            if unit in wanting
-        ]
-        open_slots = max([0, *missing])
-        required = max(hit.required, live[hit.pk] + open_slots)
-        spared = required - live[hit.pk] - open_slots
+    for hit in seats.hits.values():
+        live, open_slots = seats.live[hit.pk], missing[hit.pk]
+        required = max(hit.required, live + open_slots)
+        spared = required - live - open_slots
         if (open_slots, required, spared) != (hit.open_slots, hit.required, hit.spared):
             alike[open_slots, required, spared].append(hit.pk)
     for (open_slots, required, spared), same in alike.items():
