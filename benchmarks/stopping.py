@@ -159,7 +159,7 @@ def platform(pairs: int) -> None:
 
     make_dataset(images=2 * pairs, references=REFERENCES + 2, systems=0)
     print(
-        "| accuracy | at work at once | at full depth | votes used | copies of HITs used | flipped | CPU ms a submission |"
+        "| accuracy | at work at once | at full depth | votes used | copies used | flipped | CPU ms a submission |"
     )
     print("|---|---|---|---|---|---|---|")
     runs = [(accuracy, 1, 0.0) for accuracy in ACCURACIES]
