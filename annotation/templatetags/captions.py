@@ -6,8 +6,10 @@ import unicodedata
 from typing import Any
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 register = template.Library()
 
@@ -17,16 +19,18 @@ def looks_empty(text: str) -> bool:
     return all(unicodedata.category(one)[0] in "ZC" for one in text)
 
 
-@register.simple_tag
-def said(text: str) -> SafeString:
+@register.simple_tag(takes_context=True)
+def said(context: Context, text: str) -> SafeString:
     """A judged sentence. ``bdi`` with its own direction keeps right-to-left text, and characters that turn the
     direction round, within the sentence; a sentence without visible characters says so, since an empty card
-    looks like a fault of the page."""
+    looks like a fault of the page. Where the design names the captions' language, voices and fonts go by it."""
     if looks_empty(text):
         return format_html(
-            '<bdi class="said blank" dir="auto">{}</bdi>', "(nothing to be seen in this sentence)"
+            '<bdi class="said blank" dir="auto">{}</bdi>', _("(nothing to be seen in this sentence)")
         )
-    return format_html('<bdi class="said" dir="auto">{}</bdi>', text)
+    language = getattr(context.get("design"), "language", "")
+    spoken = format_html(' lang="{}"', language) if language else SafeString("")
+    return format_html('<bdi class="said" dir="auto"{}>{}</bdi>', spoken, text)
 
 
 @register.simple_tag

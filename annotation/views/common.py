@@ -13,8 +13,11 @@ from django.shortcuts import render, resolve_url
 from annotation.cookies import WORKER_COOKIE, worker_of
 from annotation.errors import NotJoined
 from annotation.models import Assignment
-from annotation.services.submissions import own_assignment
+from annotation.presentation import places_of
+from annotation.services.submissions import own_assignment, save_answers
+from annotation.worksheet import answers_of_form
 from judgments.errors import NotThere, QuorumError
+from judgments.kinds import KINDS
 
 View = Callable[..., HttpResponse]
 
@@ -69,3 +72,16 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     if assignment.study.slug != slug:
         raise NotThere("There is no such assignment.")
     return assignment
+
+
+def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
+    """Whatever button of the work page is pressed, what was answered there is not lost."""
+    answers = answers_of_form(
+        request.POST,
+        places_of(assignment),
+        kind=KINDS[assignment.study.protocol],
+        final=False,
+        saved=assignment.answers,
+    )
+    if answers:
+        save_answers(assignment=assignment, answers=answers)
