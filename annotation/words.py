@@ -1,4 +1,4 @@
-"""Times and sums in words, in the reader's language."""
+"""Times and sums in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def spell_duration(seconds: float) -> str:
     minutes = round(seconds / 60)
     if minutes < 1:
         return _("less than a minute")
-    return _("about {time}").format(time=_hours_and_minutes(minutes))
+    return _("about %(time)s") % {"time": _hours_and_minutes(minutes)}
 
 
 def spell_left(seconds: float) -> str:
@@ -20,16 +20,17 @@ def spell_left(seconds: float) -> str:
     if minutes < 1:
         return _("less than a minute left")
     if minutes >= 2 * 24 * 60:
-        return _("{days} days left").format(days=minutes // (24 * 60))
-    return _("{time} left").format(time=_hours_and_minutes(minutes))
+        return _("%(days)d days left") % {"days": minutes // (24 * 60)}
+    return _("%(time)s left") % {"time": _hours_and_minutes(minutes)}
 
 
 def spell_pay(cents: int) -> str:
     """What a page of work pays, in cents of whatever the designer pays in; '' for nothing."""
     if not cents:
         return ""
-    words = ngettext("{cents} cent a page of work", "{cents} cents a page of work", cents)
-    return words.format(cents=cents)
+    return ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {
+        "cents": cents
+    }
 
 
 def spell_count(count: int, one: str, many: str) -> str:
@@ -40,7 +41,6 @@ def spell_count(count: int, one: str, many: str) -> str:
 def _hours_and_minutes(minutes: int) -> str:
     hours, rest = divmod(minutes, 60)
     if not hours:
-        return _("{minutes} min").format(minutes=rest)
-    if not rest:
-        return _("{hours} h").format(hours=hours)
-    return _("{hours} h {minutes} min").format(hours=hours, minutes=rest)
+        return _("%(minutes)d min") % {"minutes": rest}
+    both = {"hours": hours, "minutes": rest}
+    return _("%(hours)d h %(minutes)d min") % both if rest else _("%(hours)d h") % both

@@ -9,7 +9,7 @@ from django import template
 from django.template import Context
 from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext
 
 register = template.Library()
 
@@ -23,14 +23,15 @@ def looks_empty(text: str) -> bool:
 def said(context: Context, text: str) -> SafeString:
     """A judged sentence. ``bdi`` with its own direction keeps right-to-left text, and characters that turn the
     direction round, within the sentence; a sentence without visible characters says so, since an empty card
-    looks like a fault of the page. Where the design names the captions' language, voices and fonts go by it."""
+    looks like a fault of the page. The study's design may say which language the sentences are in."""
+    language = getattr(context.get("design"), "language", "")
     if looks_empty(text):
         return format_html(
-            '<bdi class="said blank" dir="auto">{}</bdi>', _("(nothing to be seen in this sentence)")
+            '<bdi class="said blank" dir="auto">{}</bdi>', gettext("(nothing to be seen in this sentence)")
         )
-    language = getattr(context.get("design"), "language", "")
-    spoken = format_html(' lang="{}"', language) if language else SafeString("")
-    return format_html('<bdi class="said" dir="auto"{}>{}</bdi>', spoken, text)
+    if language:
+        return format_html('<bdi class="said" dir="auto" lang="{}">{}</bdi>', language, text)
+    return format_html('<bdi class="said" dir="auto">{}</bdi>', text)
 
 
 @register.simple_tag

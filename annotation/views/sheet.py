@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -45,6 +45,7 @@ def render_sheet(
     places: list[Place],
     *,
     missing: Collection[int] = (),
+    unfinished: Mapping[int, Any] | None = None,
     last: Assignment | None = None,
     revising: bool = False,
     status: int = 200,
@@ -53,16 +54,20 @@ def render_sheet(
 
     Args:
         missing: positions that a submission left out.
+        unfinished: what a form held instead of answers when ``revising``.
         last: the page of work before it, where it can still be changed.
         revising: it is submitted, and its answers are to be changed.
     """
     study = assignment.study
     design = design_of(study)
+    answers: Mapping[str, Any] = current_answers(assignment, places) if revising else assignment.answers
+    if unfinished:
+        answers = {**answers, **{str(at): {"unfinished": given} for at, given in unfinished.items()}}
     steps = sheet_of(
         places,
         design=design,
         picture_url=lambda place: picture_url(place=place, assignment=assignment),
-        answers=current_answers(assignment, places) if revising else assignment.answers,
+        answers=answers,
         missing=missing,
     )
     end = changeable_until(assignment) if revising else assignment.expires_at

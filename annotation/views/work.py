@@ -13,18 +13,20 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.answers import without_unfinished
 from annotation.cookies import worker_of
 from annotation.errors import AnswersMissing, NotJoined, TooLateToChange
 from annotation.forms import ReportForm
 from annotation.models import Assignment, Judgment, Participation
 from annotation.presentation import places_of
 from annotation.services.claims import claim_assignment, return_assignment
+from annotation.services.own_captions import without_own_captions
 from annotation.services.revisions import changeable_until, last_changeable, revise_judgments
 from annotation.services.submissions import report_problem, save_answers, submit_assignment
 from annotation.views.calls import change_json, is_json, said_of_change, save_json, submit_json
 from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other
 from annotation.views.sheet import render_sheet
-from annotation.worksheet import answers_of_form, undecided
+from annotation.worksheet import answers_of_form, open_positions, undecided
 from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
@@ -99,8 +101,15 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     assignment = own_assignment_of(request, slug, assignment_id)
     places = places_of(assignment)
     kind = KINDS[assignment.study.protocol]
-    answers = answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers)
+    answers, unfinished = without_unfinished(
+        answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers),
+        design=design_of(assignment.study),
+        places=places,
+    )
     try:
+        if unfinished:
+            draft = save_answers(assignment=assignment, answers=answers, unfinished=unfinished).answers
+            raise AnswersMissing(open_positions(places, draft, kind=kind))
         if missing := undecided(request.POST, places, kind):
             save_answers(assignment=assignment, answers=answers)
             raise AnswersMissing(missing)
@@ -131,9 +140,15 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     if request.method != "POST":
         return render_sheet(request, assignment, places, revising=True)
     kind = KINDS[assignment.study.protocol]
-    if missing := undecided(request.POST, places, kind):
-        return render_sheet(request, assignment, places, revising=True, missing=missing, status=422)
-    answers = answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers)
+    answers, unfinished = without_unfinished(
+        answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers),
+        design=design_of(assignment.study),
+        places=places,
+    )
+    if missing := [*unfinished, *undecided(request.POST, places, kind)]:
+        return render_sheet(
+            request, assignment, places, revising=True, missing=missing, unfinished=unfinished, status=422
+        )
     changed = revise_judgments(assignment=assignment, answers=answers)
     messages.success(request, said_of_change(changed))
     return see_other("annotation:work", slug)
@@ -201,6 +216,7 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     finished = mine.finished().count()
     held = mine.holding(now).exists()
     others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
+    others = without_own_captions(others, study=study, worker=worker)
     is_open = study.state == Study.State.OPEN
     more = is_open and not held and others.filter(open_slots__gt=0).exists()
     leases = Assignment.objects.filter(study=study).holding(now)
