@@ -39,7 +39,9 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
     """The item at ``position`` (from 1) of an assignment, or None."""
     if assignment.hit_id is None:
         return None
-    order = assignment.order  # the places of the HIT as this worker sees them; the HIT's own where it is empty
+    order = (
+        assignment.order
+    )  # the places of the HIT as this worker sees them; the HIT's own where it is empty
     if not 1 <= position <= (len(order) or position):
         return None
     place = order[position - 1] if order else position - 1

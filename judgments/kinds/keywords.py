@@ -105,7 +105,7 @@ class Keywords(OpenKind):
             grams = {image.name: titled(image.text, titles, longest) for image in images}
         else:
             stop_words = smart_stop_words()
-            spread = spread_of((image.text for image in there), stop_words, longest)
+            spread = spread_of(dict.fromkeys(image.text for image in there), stop_words, longest)
             grams = {image.name: frequent(image.text, spread, stop_words, longest) for image in images}
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
 
