@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 
 from evaluation.errors import ExportError
-from evaluation.export import consensus, tables
+from evaluation.export import consensus, gold, tables
 from evaluation.export.rows import JudgmentRows
 from judgments.files import HashedFile
 from judgments.kinds import KINDS
@@ -74,6 +75,10 @@ def _closed(study: Study) -> str:
     return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
 
 
+def _own(name: str, why: str, study: Study) -> str:
+    return "" if name in KINDS[study.protocol].own_formats else why
+
+
 FORMATS = {
     one.name: one
     for one in (
@@ -90,6 +95,13 @@ FORMATS = {
         Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
                "workers x units, as agreement is computed from", _closed,
                lambda study, file, task: (consensus.write_reliability(study, file), "")),
+        Format("keywords", "keywords.jsonl", "application/jsonl", "how many people gave each keyword, an image a line",
+               partial(_own, "keywords", "it holds keywords"),
+               lambda study, file, task: (gold.write_keywords(study, file), "")),
+        Format("grounding", "grounding.jsonl", "application/jsonl",
+               "links of words to boxes by majority, a description a line",
+               partial(_own, "grounding", "it holds links from words to boxes"),
+               lambda study, file, task: (gold.write_grounding(study, file), "")),
     )
 }  # fmt: skip
 

@@ -23,7 +23,8 @@ DOG_AND_BARN = [{"word": 1, "box": "1"}, {"word": 5, "box": "0"}]  # of "A dog s
 
 
 def make(protocol: str, **values: Any) -> Study:
-    return make_study(make_scenes(), protocol, **({"units_per_hit": 3, "controls": {"per_hit": 0}} | values))
+    wanted: dict[str, Any] = {"units_per_hit": 3, "controls": {"per_hit": 0}}
+    return make_study(make_scenes(), protocol, **(wanted | values))
 
 
 def answers_of(study: Study) -> list[Any]:
