@@ -2,7 +2,10 @@
 
 from judgments.kinds.base import CaptionScore, Choice, ChoiceKind, Consensus, Figures, Judged, Kind, OpenKind
 from judgments.kinds.best_worst import BestWorst
+from judgments.kinds.caption import CaptionWriting
 from judgments.kinds.graded import Graded
+from judgments.kinds.grounding import Grounding
+from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.slider import Slider
@@ -15,8 +18,11 @@ KINDS: dict[str, Kind] = {
         Pairwise(),
         Relevance(),
         Graded(),
+        CaptionWriting(),
         BestWorst(),
         Slider(),
+        Keywords(),
+        Grounding(),
     )
 }
 

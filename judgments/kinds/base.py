@@ -112,6 +112,8 @@ class Kind(ABC):
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
         asks: keys of the study file that this kind alone uses -> how the form asks for them.
+        writes_captions: whether an answer is a caption of the unit's image.
+        guide: a template with more for the instructions, below templates/; "" where there is none.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
@@ -133,6 +135,8 @@ class Kind(ABC):
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
     script: ClassVar[str] = ""
+    writes_captions: ClassVar[bool] = False
+    guide: ClassVar[str] = ""
     has_figures: ClassVar[bool] = False
     no_alpha: ClassVar[str] = ""
     people_cuts: ClassVar[tuple[float, ...]] = ()
