@@ -118,7 +118,7 @@ class Kind(ABC):
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
-        people_cuts: where people's scores of captions are cut to compare them with a metric (kappa), from high to low.
+        people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
         per_image: whether scores are compared within each image as well as over all.
         instead_of_evaluate: what to do instead, in one sentence, where metrics of captions cannot be held against the
             answers; "" where they can.
