@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation.metrics.stemming import smart_stop_words
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
 from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
@@ -110,7 +109,7 @@ class Keywords(OpenKind):
         if titles := frozenset(map(phrase, design.keywords.titles)):
             grams = {image.name: titled(image.text, titles, longest) for image in images}
         else:
-            stop_words = smart_stop_words()
+            stop_words = _stop_words()
             spread = spread_of(dict.fromkeys(image.text for image in there), stop_words, longest)
             grams = {image.name: frequent(image.text, spread, stop_words, longest) for image in images}
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
@@ -204,9 +203,7 @@ class Keywords(OpenKind):
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
         """Three to six words that are no stop words, and at times a collocation."""
-        words = [
-            word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in smart_stop_words()
-        ]
+        words = [word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in _stop_words()]
         offered = list(unit.content["collocations"])
         drawn = _drawn(words or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
         return drawn + _drawn(offered, int(rng.integers(0, 3)), rng)
@@ -240,6 +237,13 @@ def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
     for form, count in zip(keyword_forms(list(counts)), counts.values(), strict=True):
         merged[form] += count
     return dict(sorted(merged.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _stop_words() -> frozenset[str]:
+    # here and not above: the metrics' machine code would cost every web process its memory
+    from evaluation.metrics.stemming import smart_stop_words
+
+    return smart_stop_words()
 
 
 def _counted(answers: Sequence[Sequence[str]]) -> Consensus:
