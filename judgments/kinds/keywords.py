@@ -247,13 +247,6 @@ def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(merged.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
-def _stop_words() -> frozenset[str]:
-    # here and not above: the metrics' machine code would cost every web process its memory
-    from evaluation.metrics.stemming import smart_stop_words
-
-    return smart_stop_words()
-
-
 def _counted(answers: Sequence[Sequence[str]]) -> Consensus:
     counts: Counter[str] = Counter()
     for answer in answers:
