@@ -19,7 +19,7 @@ from annotation.models import Assignment, Judgment, Worker
 from annotation.quality import ControlRecord, control_records
 from evaluation.provenance import DataHash
 from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Judged
 from judgments.models import CandidatePair, Caption, Item, Study, Unit
 from judgments.services.studies import design_of
 
@@ -46,9 +46,12 @@ def control_records_of(study: Study) -> dict[int, ControlRecord]:
     """
     imported = study.source == Study.Source.IMPORTED
     rows = Judgment.objects.current().filter(assignment__study=study, unit__control=True, unit__struck=False)
-    answers = rows.values_list("assignment__worker_id", "value", "unit__expected").order_by("pk")
+    answers = rows.values_list("assignment__worker_id", "value", "answer", "unit__expected").order_by("pk")
     return control_records(
-        answers.iterator(ROWS_AT_ONCE),
+        (
+            (worker, value if answer is None else answer, expected)
+            for worker, value, answer, expected in answers.iterator(ROWS_AT_ONCE)
+        ),
         threshold=0.0 if imported else design_of(study).controls.threshold,
         is_right=KINDS[study.protocol].is_right,
     )
@@ -140,6 +143,21 @@ def hash_of_judgments(study: Study) -> str:
     return data_hash.hexdigest()
 
 
+def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
+    """The judgments of ``table`` that count, each with the row of its unit, its image and its captions."""
+    counted = table.counted
+    units = {
+        unit.pk: unit
+        for unit in Unit.objects.filter(study=study, control=False)
+        .select_related("item", "reference", "first", "second")
+        .iterator(ROWS_AT_ONCE)
+    }
+    rows = zip(
+        table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+    )
+    return [Judged(unit=units[unit], worker=worker, given=given) for unit, worker, given in rows]
+
+
 def work_times(study: Study) -> dict[int, list[float]]:
     """Worker -> seconds a unit of each finished assignment, from its wall time.
 
@@ -218,7 +236,7 @@ def pair_texts(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
     return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))
 
 
-def caption_units(study: Study) -> list[tuple[int, int, str]]:
-    """(row id, image row id, caption text) of each judged image-caption unit."""
+def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
+    """(row id, image row id, caption id, caption text) of each judged image-caption unit."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
-    return list(rows.values_list("pk", "item_id", "first__text"))
+    return list(rows.values_list("pk", "item_id", "first__key", "first__text"))
