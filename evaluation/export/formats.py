@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from evaluation.errors import ExportError
 from evaluation.export import consensus, tables
 from evaluation.export.rows import JudgmentRows
+from evaluation.export.written import write_captions
 from judgments.files import HashedFile
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -70,6 +71,10 @@ def _captions_of_images(study: Study) -> str:
     return ""
 
 
+def _written(study: Study) -> str:
+    return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
+
+
 def _closed(study: Study) -> str:
     return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
 
@@ -87,6 +92,8 @@ FORMATS = {
                _captions_of_images, lambda study, file, task: (consensus.write_qrels(study, file, task=task), "")),
         Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
                "Flickr8k's crowd file (relevance) or expert file (graded)", _captions_of_images, _flickr8k),
+        Format("captions", "captions.jsonl", "application/jsonl", "the captions that were written, as a dataset file",
+               _written, lambda study, file, task: (write_captions(study, file), "")),
         Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
                "workers x units, as agreement is computed from", _closed,
                lambda study, file, task: (consensus.write_reliability(study, file), "")),
