@@ -193,14 +193,16 @@ def a_worker_judges_a_unit_once() -> Sentences:
 
 
 def values_are_allowed() -> Sentences:
-    """A judgment's value is one that its kind knows, and sides are recorded where the kind has them."""
+    """A judgment's value is one that its kind knows, or it has an answer where those are open; sides are recorded where
+    the kind has them."""
     for study in Study.objects.order_by("slug"):
         kind = KINDS.get(study.protocol)
         if kind is None:
             yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
             continue
         own = Judgment.objects.filter(assignment__study=study)
-        for pk, value in own.exclude(value__in=kind.values).values_list("pk", "value").iterator(ROWS_AT_ONCE):
+        wrong = own.filter(answer__isnull=True) if kind.is_open else own.exclude(value__in=kind.values)
+        for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
             yield f"Study {study.slug}: judgment {pk} has the value {value}."
         if study.source == DESIGNED:
             sides = own.filter(presented="") if kind.two_sided else own.exclude(presented="")
