@@ -220,8 +220,10 @@ def test_no_page_holds_script_or_style_of_its_own(protocol: str) -> None:
     pages.append(Client().get(base).content.decode())
     for address in ("report/1/", "return/"):
         pages.append(ada.client.get(f"{base}work/{assignment.pk}/{address}").content.decode())
+    data = r'<script data-[a-z]+="\d*" type="application/json">'  # which no browser runs
     for page in pages:
-        assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=", page)
+        plain = re.sub(data, "", page)
+        assert not re.search(r"<script(?![^>]*\ssrc=)|<style|\sstyle=|\son[a-z]+=", plain)
         assert '<html lang="en">' in page
         assert len(re.findall(r"<h1", page)) == 1
 
