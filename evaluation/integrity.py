@@ -148,16 +148,17 @@ def hits_ask_for_what_the_design_says() -> Sentences:
 
 
 def finished_work_is_complete() -> Sentences:
-    """A submitted assignment has a judgment on every unit of its HIT."""
+    """A submitted assignment has a judgment on every unit of its HIT that its worker was shown."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
-        .annotate(given=Count("judgments"))
-        .values_list("study__slug", "pk", "hit_id", "given")
+        .annotate(given=Count("judgments", filter=Q(judgments__replaces=None)))
+        .values_list("study__slug", "pk", "hit_id", "order", "given")
     )
-    for slug, pk, hit, given in work.iterator(ROWS_AT_ONCE):
-        if given != sizes.get(hit, 0):
-            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {sizes.get(hit, 0)} units."
+    for slug, pk, hit, order, given in work.iterator(ROWS_AT_ONCE):
+        size = len(order) or sizes.get(hit, 0)
+        if given != size:
+            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {size} units."
 
 
 def judgments_belong_to_finished_work() -> Sentences:
@@ -180,9 +181,10 @@ def judgments_belong_to_finished_work() -> Sentences:
 
 
 def a_worker_judges_a_unit_once() -> Sentences:
-    """Across HITs and assignments."""
+    """Across HITs and assignments; a revision is the same judgment."""
     twice = (
-        Judgment.objects.values("assignment__study__slug", "unit__key", "assignment__worker__name")
+        Judgment.objects.filter(replaces=None)
+        .values("assignment__study__slug", "unit__key", "assignment__worker__name")
         .annotate(count=Count("pk"))
         .filter(count__gt=1)
         .order_by()
@@ -201,9 +203,13 @@ def values_are_allowed() -> Sentences:
             yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
             continue
         own = Judgment.objects.filter(assignment__study=study)
-        wrong = own.filter(answer__isnull=True) if kind.is_open else own.exclude(value__in=kind.values)
+        if kind.is_open:
+            wrong = own.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
+        else:
+            wrong = own.exclude(value__in=kind.values)
         for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
-            yield f"Study {study.slug}: judgment {pk} has the value {value}."
+            where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
+            yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."
         if study.source == DESIGNED:
             sides = own.filter(presented="") if kind.two_sided else own.exclude(presented="")
             for pk in sides.values_list("pk", flat=True).iterator(ROWS_AT_ONCE):

@@ -308,6 +308,7 @@ class OpenKind(Kind):
     """Answers of the worker's own: a text, keywords, links."""
 
     has_figures = True
+    instead_of_evaluate = "its answers are open; docs/evaluation.md says what to use instead."
 
     def is_right(self, given: Any, expected: Any) -> bool:
         """Equal to what is expected, where the kind has control items at all."""

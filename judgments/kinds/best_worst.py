@@ -46,6 +46,7 @@ class BestWorst(OpenKind):
     template = "annotation/kinds/best_worst.html"
     script = "js/kinds/best_worst.js"
     per_image = True
+    instead_of_evaluate = ""
     asks = {
         "sampling.options": Entry("Captions shown together"),
         "sampling.appearances": Entry(
