@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from judgments.draws import content_key
 from judgments.kinds.base import Choice, Consensus, Kind
 from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
-from judgments.pairing import draw_pairs
+from judgments.pairing import draw_pairs, pairs_left_out
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
@@ -48,10 +48,11 @@ class PairKind(Kind):
             seed=design.seed,
             control_needed=design.controls.per_hit > 0,
         )
+        wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         pairs = draw_pairs(
             material,
             division.judged,
-            wanted={str(kind): count for kind, count in design.sampling.pairs.items()},
+            wanted=wanted,
             references=design.sampling.references,
             source=design.sampling.source,
             seed=design.seed,
@@ -69,8 +70,7 @@ class PairKind(Kind):
             make_control=partial(self._control, design.seed),
             least_references=self.control_references,
         )
-        left_out = max(0, sum(design.sampling.pairs.values()) - len(pairs))
-        notes = {"pairs_of_equal_texts_left_out": left_out} if left_out else {}
+        notes: dict[str, Any] = dict(pairs_left_out(material, division.judged, wanted=wanted, drawn=pairs))
         return Batch(hits=hits, pairs=tuple(pairs), notes=notes)
 
     def _control(
