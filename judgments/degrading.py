@@ -14,12 +14,31 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from judgments.draws import shuffled
+from judgments.draws import candidate_key, shuffled
+from judgments.material import Image, Text
 
 LEAST_EXCHANGED = 2
 SHARE_EXCHANGED = 0.5  # of a text's content words, where it is compared with the intact one
 SHORT = 2  # words of so few letters say little
+MOST_DONORS = 40  # other images whose captions are looked at for words
 _WORD = re.compile(r"[^\W\d_]+")
+
+
+def degraded_text(
+    text: Text, image: Image, images: Sequence[Image], rng: np.random.Generator, *, whole: bool
+) -> Text | None:
+    """A caption of ``image`` damaged with words of captions of other ``images``, as a candidate; None where that cannot
+    be done (see ``degraded``)."""
+    others = [other for other in images if other.name != image.name and other.references]
+    some = shuffled(others, rng)[:MOST_DONORS]
+    found = degraded(
+        text.text,
+        own=[one.text for one in image.references],
+        donors=[one.references[int(rng.integers(len(one.references)))].text for one in some],
+        rng=rng,
+        whole=whole,
+    )
+    return Text(candidate_key(found), found) if found is not None else None
 
 
 def degraded(

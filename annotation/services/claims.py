@@ -16,9 +16,11 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
+from annotation.freshness import AHEAD, has_met_all, items_met, may_come_again, stale_units, with_new_items
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.services.alarms import raise_used_up
 from annotation.terms import instructions_version
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
@@ -69,6 +71,7 @@ class Offer:
     hit: HIT
     cursor: int
     units: list[Unit]
+    left_out: frozenset[int]  # control items that the worker has met in another HIT
 
 
 def look_for_hit(
@@ -102,15 +105,23 @@ def look_for_hit(
         window = _next_hits(study, worker, participation)
     if not window:
         return None
+    met = items_met(study, worker) if may_come_again(study) else frozenset()
+    if met:
+        window = _prefer_new_items(study, worker, window, met)
     rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
     hit = window[int(rng.integers(len(window)))]
+    units = units_of_hit(hit.pk)
+    left_out = stale_units(study, units, met)
+    if left_out:  # in a HIT that is taken again, the worker finds what they found before
+        left_out = stale_units(study, units, items_met(study, worker, besides=hit.pk))
     return Offer(
         study=study,
         worker=worker,
         participation=participation,
         hit=hit,
         cursor=window[0].position,
-        units=units_of_hit(hit.pk),
+        units=units,
+        left_out=left_out,
     )
 
 
@@ -126,6 +137,17 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     if not window and participation.cursor:
         window = list(fresh[:WINDOW])  # seats that were given back behind the cursor
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:WINDOW])
+
+
+def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: frozenset[int]) -> list[HIT]:
+    """HITs with control items that the worker has not met, of ``window`` or a little further on; else ``window``."""
+    fresh = with_new_items(study, window, met)
+    if fresh or has_met_all(study, worker):
+        return fresh or window
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    further = HIT.objects.filter(study=study, open_slots__gt=0, position__gt=window[-1].position)
+    ahead = list(further.filter(~Exists(mine)).order_by("position")[:AHEAD])
+    return with_new_items(study, ahead, met)[:WINDOW] or window
 
 
 def take(offer: Offer) -> Claim | None:
@@ -146,7 +168,9 @@ def take(offer: Offer) -> Claim | None:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
-    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units)
+    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units, left_out=offer.left_out)
+    if offer.left_out:
+        raise_used_up(study=study, worker=worker, missing=offer.left_out, units=offer.units)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,

@@ -39,6 +39,7 @@ _LOOKUPS = (
     "answer",
     "unit__control",
     "unit__expected",
+    "unit__struck",
     "presented",
     "assignment__simulated",
     "assignment__accepted_at",
@@ -85,10 +86,10 @@ class JudgmentRows:
         for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
             (
                 _, worker, worker_id, assignment, external_id, set_aside, unit, image, reference, first, second,
-                reference_text, first_text, second_text, kind, pair, hit, value, answer, control, expected,
+                reference_text, first_text, second_text, kind, pair, hit, value, answer, control, expected, struck,
                 presented, simulated, accepted_at, submitted_at, seconds,
             ) = row  # fmt: skip
-            used = not set_aside and worker_id not in unused
+            used = not set_aside and not struck and worker_id not in unused
             self.data_hash.add(unit, worker, value if answer is None else answer, used)
             counts["judgments"] += 1
             counts["used" if used else "unused"] += 1

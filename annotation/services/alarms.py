@@ -1,0 +1,28 @@
+"""Alarms: what a designer should know of before the answers suffer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone
+
+from annotation.models import StudyAlarm, Worker
+from judgments.models import Study, Unit
+
+
+@transaction.atomic
+def raise_used_up(*, study: Study, worker: Worker, missing: Collection[int], units: Sequence[Unit]) -> None:
+    """Count a page of ``worker`` that goes without control items, as they have met them all.
+
+    Args:
+        missing: row ids of the units of the HIT, of which all are ``units``, that are left out.
+    """
+    own = {"study": study, "worker": worker, "what": StudyAlarm.What.CONTROLS_USED_UP}
+    StudyAlarm.objects.get_or_create(**own)
+    # the captions under a control image are one control item to whoever designs the study
+    items = {unit.item_id for unit in units if unit.pk in missing}
+    StudyAlarm.objects.filter(**own).update(
+        pages=F("pages") + 1, missing=F("missing") + len(items), last_at=timezone.now()
+    )
