@@ -10,6 +10,25 @@ from dataclasses import dataclass
 from typing import Any
 
 OUR_COMMON = ("seconds_per_unit", "crowd.lease_minutes")
+# What the papers ask of the writers of captions, in our words.
+H13_CAPTIONS = """\
+Write **one sentence** about each picture: who or what is there, what they are doing, and where.
+
+- Write only what the picture shows to somebody who knows nothing else about it.
+- Leave out names of people and places, what came before, what comes after, and how you like it.
+- Name what matters most. What can hardly be made out is no part of the sentence.
+- Mind spelling and grammar.
+
+People describe the same picture in different ways; there is no sentence you have to guess.
+"""
+V15_CAPTIONS = """\
+Write **one sentence** that says what is going on in the picture.
+
+- Name the main things, as other people are likely to name them too.
+- Be objective. Do not write what somebody in the picture may say, and do not paint every detail.
+- Imagine many similar pictures: somebody who reads your sentence should find this one among them.
+- Mind your grammar: sentences with poor grammar are refused.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,5 +107,35 @@ PRESETS: dict[str, Preset] = {
             "controls": {"per_hit": 0},
         },
         ours=("controls.per_hit", "crowd.lease_minutes"),
+    ),
+    "hodosh-2013-captions": Preset(
+        title="Caption writing: five sentences an image",
+        source="Hodosh, Young, Hockenmaier 2013, section 2.3",
+        values={
+            "protocol": "caption",
+            "preset": "hodosh-2013-captions",
+            "language": "en",
+            "judgments_per_unit": 5,
+            "units_per_hit": 5,
+            "question": "What is going on in this picture?",
+            "instructions": H13_CAPTIONS,
+            "sampling": {"images": "all"},
+        },
+        ours=("units_per_hit", "question", "instructions", *OUR_COMMON),
+    ),
+    "vedantam-2015-captions": Preset(
+        title="Caption writing: fifty sentences an image",
+        source="Vedantam, Zitnick, Parikh 2015, section 5 and appendix V",
+        values={
+            "protocol": "caption",
+            "preset": "vedantam-2015-captions",
+            "language": "en",
+            "judgments_per_unit": 50,
+            "units_per_hit": 5,
+            "question": "Describe what is going on in the image.",
+            "instructions": V15_CAPTIONS,
+            "sampling": {"images": "all"},
+        },
+        ours=("units_per_hit", "instructions", *OUR_COMMON),
     ),
 }

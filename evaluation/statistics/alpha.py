@@ -42,7 +42,7 @@ def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
     """
     one_of(level, LEVELS, "level")
     patterns = patterns_of(reliability_data, numeric=level != "nominal").comparable()
-    return point_of(_Alpha(patterns, level), patterns)
+    return point_of(AlphaOfWeights(patterns, level), patterns)
 
 
 @signed("krippendorff-alpha", input="table")
@@ -98,7 +98,7 @@ def _result(
         "krippendorff-alpha",
         data,
         patterns,
-        _Alpha(patterns, level),
+        AlphaOfWeights(patterns, level),
         of_raters,
         judged_at_least=2,
         level=level,
@@ -111,7 +111,7 @@ def _result(
     )
 
 
-class _Alpha:
+class AlphaOfWeights:
     """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values."""
 
     def __init__(self, patterns: Patterns, level: str) -> None:

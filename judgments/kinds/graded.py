@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from evaluation.statistics.aggregation import majority_vote, mean_grade
+from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
 from judgments.controls import known_items
 from judgments.draws import rng_for, shuffled
 from judgments.errors import DesignError
@@ -26,9 +26,9 @@ class Graded(CrossedKind):
 
     name = "graded"
     title = "Graded: how well does the caption describe the image?"
-    values = (1, 2, 3, 4)
+    values: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
     level = "interval"
-    choices = (
+    choices: ClassVar[tuple[Choice, ...]] = (
         Choice(4, "Describes the image without any errors", "4"),
         Choice(3, "Describes the image with minor errors", "3"),
         Choice(2, "Is somewhat related to the image", "2"),
@@ -40,6 +40,7 @@ class Graded(CrossedKind):
     }
     template = "annotation/kinds/graded.html"
     good, bad = "3-4", "1-2"
+    people_cuts: ClassVar[tuple[float, ...]] = GRADE_THRESHOLDS
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Every pair (or those that pass the filter) -> HITs that hold no image twice."""
@@ -92,6 +93,10 @@ class Graded(CrossedKind):
             )
             for unit, mean, counts in rows
         }
+
+    def relevance(self, value: float) -> int:
+        """The whole number nearest to the mean grade less one, a half going down: 0 unrelated to 3 without errors."""
+        return math.ceil(value - 1.5)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
         """The nearer a grade to the quality, the likelier: a factor of e for each grade of distance."""

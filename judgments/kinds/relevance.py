@@ -44,6 +44,7 @@ class Relevance(CrossedKind):
     }
     template = "annotation/kinds/relevance.html"
     good, bad = 1, 0
+    people_cuts = (1.0, 0.66, 0.33)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Filter -> groups of ten, the last filled up -> HITs of images with one control image."""
