@@ -30,6 +30,24 @@ Write **one sentence** that says what is going on in the picture.
 - Mind your grammar: sentences with poor grammar are refused.
 """
 
+# in our words: the papers print none
+KEYWORD_INSTRUCTIONS = """\
+Choose the words of the text that say what is in the picture.
+
+- Only words that stand in the text count. Type them, or click them.
+- A phrase below the text that fits as a whole can be ticked, besides its words or instead of them.
+- Leave out what the text says and the picture does not show.
+- If no word of the text fits, say so with the last box.
+"""
+GROUNDING_INSTRUCTIONS = """\
+Link the words of the caption to the boxes in the picture.
+
+- Link single words: in "a woman in a white dress", *woman* and *dress*.
+- A word belongs to one box at most. Several words may stand for the same box (*a woman* … *her*).
+- A box that the caption does not speak of stays without a word, and a word for which there is no box without a link.
+- If a word stands for several boxes, choose the one that fits best.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Preset:
@@ -137,5 +155,45 @@ PRESETS: dict[str, Preset] = {
             "sampling": {"images": "all"},
         },
         ours=("units_per_hit", "instructions", *OUR_COMMON),
+    ),
+    "mason-charniak-2012-keywords": Preset(
+        title="Keywords: which words of the text describe the picture?",
+        source="Mason, Charniak 2012, section 3.2",
+        values={
+            "protocol": "keywords",
+            "preset": "mason-charniak-2012-keywords",
+            "judgments_per_unit": 5,
+            "units_per_hit": 5,
+            "seconds_per_unit": 60.0,
+            "question": "Which words of the text describe the picture?",
+            "instructions": KEYWORD_INSTRUCTIONS,
+            "sampling": {"images": "all", "split": "test"},
+            "controls": {"per_hit": 0},
+            "keywords": {"longest": 7},
+        },
+        ours=("question", "instructions", "units_per_hit", "controls.per_hit", *OUR_COMMON),
+    ),
+    "wang-gaizauskas-2015-grounding": Preset(
+        title="Grounding: which words stand for which boxes?",
+        source="Wang, Gaizauskas 2015, section 3",
+        values={
+            "protocol": "grounding",
+            "preset": "wang-gaizauskas-2015-grounding",
+            "judgments_per_unit": 3,
+            "units_per_hit": 5,
+            "seconds_per_unit": 25.0,
+            "question": "Which words of the caption stand for which boxes?",
+            "instructions": GROUNDING_INSTRUCTIONS,
+            "sampling": {"images": "all", "references": "all", "split": "test"},
+            "controls": {"per_hit": 0},
+        },
+        ours=(
+            "judgments_per_unit",
+            "question",
+            "instructions",
+            "units_per_hit",
+            "controls.per_hit",
+            *OUR_COMMON,
+        ),
     ),
 }

@@ -4,6 +4,8 @@ from judgments.kinds.base import Choice, ChoiceKind, Consensus, Kind, OpenKind
 from judgments.kinds.best_worst import BestWorst
 from judgments.kinds.caption import CaptionWriting
 from judgments.kinds.graded import Graded
+from judgments.kinds.grounding import Grounding
+from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.slider import Slider
@@ -19,6 +21,8 @@ KINDS: dict[str, Kind] = {
         CaptionWriting(),
         BestWorst(),
         Slider(),
+        Keywords(),
+        Grounding(),
     )
 }
 
