@@ -1,16 +1,14 @@
-"""How far the control items of a study reach before a worker meets one again. Pure functions.
-
-Two control items are the same to a worker where both show one image or, in a kind that shows none, where they have a
-sentence in common. A repeated unit is never met again, as a judged unit stands in one HIT alone.
-"""
+"""How far the control items of a study reach before a worker meets one again. Pure functions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 from judgments.controls import REPEATED
-from judgments.material import HITSpec, UnitSpec
+from judgments.material import HITSpec
+
+Mark = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +27,37 @@ class ControlPool:
     comes_again: bool
 
 
-def marks_of(unit: UnitSpec, *, shows_picture: bool) -> frozenset[str]:
-    """What a worker would know the control item by; nothing for judged units and repeated ones."""
-    if not unit.control or unit.control_kind == REPEATED:
-        return frozenset()
-    if shows_picture:
-        return frozenset((unit.image,))
-    return frozenset(text.key for text in (unit.first, unit.second) if text is not None)
+def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
+    """By what a worker would know a control item again: the image and the captions in question, in whatever order;
+    where many captions stand under one image, the image alone.
+
+    Args:
+        image, texts: names, or row ids; None for a caption that the kind does not have.
+    """
+    if grouped:
+        return (image,)
+    return (image, *sorted((text for text in texts if text is not None), key=str))
 
 
-def pool_of(hits: Sequence[HITSpec], *, shows_picture: bool) -> ControlPool:
-    """The figures of HITs that were drawn."""
-    items: set[frozenset[str]] = set()
-    met: set[str] = set()
-    known: set[str] = set()
+def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
+    """The figures of HITs that were drawn. A repeated unit is met in one HIT alone, as the judged one is."""
+    known: set[Mark] = set()
+    met: set[Mark] = set()
     lasts, comes_again = 0, False
     for hit in hits:
-        marks = [marks_of(unit, shows_picture=shows_picture) for unit in hit.units]
-        items.update(one for one in marks if one)
-        of_hit = _together(marks)
-        comes_again = comes_again or bool(of_hit & known)
-        known |= of_hit
-        if not of_hit & met:
+        items = {
+            mark_of(
+                unit.image,
+                unit.first.key if unit.first else None,
+                unit.second.key if unit.second else None,
+                grouped=grouped,
+            )
+            for unit in hit.units
+            if unit.control and unit.control_kind != REPEATED
+        }
+        comes_again = comes_again or not items.isdisjoint(known)
+        known |= items
+        if items.isdisjoint(met):
             lasts += 1
-            met |= of_hit
-    return ControlPool(items=len(items), lasts=lasts, comes_again=comes_again)
-
-
-def _together(marks: Iterable[frozenset[str]]) -> set[str]:
-    return {mark for one in marks for mark in one}
+            met |= items
+    return ControlPool(items=len(known), lasts=lasts, comes_again=comes_again)

@@ -20,9 +20,10 @@ def raise_used_up(*, study: Study, worker: Worker, missing: Collection[int], uni
         missing: row ids of the units of the HIT, of which all are ``units``, that are left out.
     """
     own = {"study": study, "worker": worker, "what": StudyAlarm.What.CONTROLS_USED_UP}
-    StudyAlarm.objects.get_or_create(**own)
     # the captions under a control image are one control item to whoever designs the study
-    items = {unit.item_id for unit in units if unit.pk in missing}
-    StudyAlarm.objects.filter(**own).update(
-        pages=F("pages") + 1, missing=F("missing") + len(items), last_at=timezone.now()
+    items = len({unit.item_id for unit in units if unit.pk in missing})
+    raised = StudyAlarm.objects.filter(**own).update(
+        pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
     )
+    if not raised:  # a worker takes one HIT at a time: nobody else makes the same row
+        StudyAlarm.objects.create(**own, pages=1, missing=items)

@@ -8,6 +8,7 @@ the same transaction. Expiry is looked at when work is asked for and when a stud
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,13 +17,14 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
-from annotation.freshness import AHEAD, has_met_all, items_met, may_come_again, stale_units, with_new_items
+from annotation.freshness import AHEAD, items_met, may_come_again, stale_units, used_up, with_new_items
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
 from annotation.terms import instructions_version
+from judgments.control_pool import Mark
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
@@ -88,7 +90,9 @@ def look_for_hit(
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
-    participation = part.annotate(wrote=Exists(own_captions(study, worker))).first()
+    participation = part.annotate(
+        wrote=Exists(own_captions(study, worker)), used_up=Exists(used_up(study, worker))
+    ).first()
     if participation is None:
         raise NotJoined("You have not joined this study.")
     accepted = Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED)
@@ -107,15 +111,14 @@ def look_for_hit(
         window = _next_hits(study, worker, participation)
     if not window:
         return None
-    met = items_met(study, worker) if may_come_again(study) else frozenset()
-    if met:
-        window = _prefer_new_items(study, worker, window, met)
+    met = items_met(study, worker) if may_come_again(study) else {}
+    if met and not getattr(participation, "used_up", False):
+        window = _prefer_new_items(study, worker, window, {item for items in met.values() for item in items})
     rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
     hit = window[int(rng.integers(len(window)))]
     units = units_of_hit(hit.pk)
-    left_out = stale_units(study, units, met)
-    if left_out:  # in a HIT that is taken again, the worker finds what they found before
-        left_out = stale_units(study, units, items_met(study, worker, besides=hit.pk))
+    # in a HIT that is taken again, the worker finds what they found before
+    elsewhere = {item for taken, items in met.items() if taken != hit.pk for item in items}
     return Offer(
         study=study,
         worker=worker,
@@ -123,7 +126,7 @@ def look_for_hit(
         hit=hit,
         cursor=window[0].position,
         units=units,
-        left_out=left_out,
+        left_out=stale_units(study, units, elsewhere),
     )
 
 
@@ -143,11 +146,11 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:WINDOW])
 
 
-def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: frozenset[int]) -> list[HIT]:
+def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
     """HITs with control items that the worker has not met, of ``window`` or a little further on; else ``window``."""
     fresh = with_new_items(study, window, met)
-    if fresh or has_met_all(study, worker):
-        return fresh or window
+    if fresh:
+        return fresh
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     further = HIT.objects.filter(study=study, open_slots__gt=0, position__gt=window[-1].position)
     ahead = list(further.filter(~Exists(mine)).order_by("position")[:AHEAD])

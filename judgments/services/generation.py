@@ -136,7 +136,7 @@ def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
         hits=len(batch.hits),
         judgments=judgments,
         hours=judgments * design.seconds_per_unit / 3600,
-        pool=pool_of(batch.hits, shows_picture=KINDS[design.protocol].shows_picture),
+        pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,
     )
 
@@ -173,7 +173,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     drawn_from = study.design
     notes = batch.notes
     if batch.control_count:
-        pool = pool_of(batch.hits, shows_picture=KINDS[study.protocol].shows_picture)
+        pool = pool_of(batch.hits, grouped=KINDS[study.protocol].grouped)
         notes = notes | {"control_pool": asdict(pool)}
     moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
         state=Study.State.GENERATED, generated_at=timezone.now(), notes=notes
