@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evaluation.metrics.stemming import smart_stop_words
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
 from judgments.kinds.base import Consensus, Entry, OpenKind
@@ -104,7 +103,7 @@ class Keywords(OpenKind):
         if titles := frozenset(map(phrase, design.keywords.titles)):
             grams = {image.name: titled(image.text, titles, longest) for image in images}
         else:
-            stop_words = smart_stop_words()
+            stop_words = _stop_words()
             spread = spread_of((image.text for image in there), stop_words, longest)
             grams = {image.name: frequent(image.text, spread, stop_words, longest) for image in images}
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
@@ -177,9 +176,8 @@ class Keywords(OpenKind):
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
         """Three to six words that are no stop words, and at times a collocation."""
-        words = [
-            word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in smart_stop_words()
-        ]
+        stop_words = _stop_words()
+        words = [word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words]
         offered = list(unit.content["collocations"])
         drawn = _drawn(words or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
         return drawn + _drawn(offered, int(rng.integers(0, 3)), rng)
@@ -202,6 +200,13 @@ class Keywords(OpenKind):
         """What more than half of the workers gave is the truth."""
         most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
         return most == {phrase(one) for one in truth}
+
+
+def _stop_words() -> frozenset[str]:
+    """SMART's; imported where they are needed, because web processes start without the metrics' compiler."""
+    from evaluation.metrics.stemming import smart_stop_words
+
+    return smart_stop_words()
 
 
 def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
