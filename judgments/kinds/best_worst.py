@@ -130,7 +130,7 @@ class BestWorst(OpenKind):
     def _degraded_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
-        """A damaged caption among the image's own ones (it is the worst); where those are too few, one own caption among
+        """A damaged caption among own ones (it is the worst); where those are too few, one own caption among
         damaged ones (it is the best)."""
         size = design.sampling.options
         own = shuffled(list({text.text: text for text in image.references}.values()), rng)
