@@ -34,6 +34,13 @@ if TYPE_CHECKING:
     from judgments.design import StudyDesign
 
 
+NOTES = {
+    "pairs_of_equal_texts_left_out": "Published pairs of two equal texts, left out: {}.",
+    "repeated_pairs_left_out": "Published pairs that compare the texts of another one again, left out: {}.",
+    "hits_with_an_image_twice": "HITs that ask about an image more than once, as too few other images are left: {}.",
+}
+
+
 class PairKind(ChoiceKind):
     """Forced choice between two candidates; ``value`` 1 is the first and 2 the second."""
 
@@ -103,7 +110,12 @@ class PairKind(ChoiceKind):
         repeating = hits_with_an_image_twice(hits)
         if repeating:
             notes["hits_with_an_image_twice"] = repeating
-        return Batch(hits=hits, pairs=tuple(pairs), notes=notes)
+        sentences = [words.format(notes[name]) for name, words in NOTES.items() if name in notes]
+        return Batch(
+            hits=hits,
+            pairs=tuple(pairs),
+            notes=notes | ({"sentences": sentences} if sentences else {}),
+        )
 
     def _reference_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
