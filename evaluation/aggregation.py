@@ -219,6 +219,10 @@ def worker_table(
                 "controls_seen": record.seen if record else 0,
                 "controls_right": record.right if record else 0,
                 "controls_share": record.share if record else None,
+                "controls_by_kind": {
+                    name: {"seen": seen, "right": right}
+                    for name, (seen, right) in (record.by_kind if record else {}).items()
+                },
                 "used": bool(table.used[own].any()) or not len(own),
                 "seconds": float(np.median(times)) if len(times) else None,
                 "left_share": int(table.left[own].sum()) / sided if sided else None,

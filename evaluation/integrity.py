@@ -64,11 +64,16 @@ def generated_studies_have_hits() -> Sentences:
 
 
 def units_stand_in_one_hit() -> Sentences:
-    """Each unit and control item of a designed study stands in exactly one HIT; a struck one in none."""
+    """Each unit and control item of a designed study stands in exactly one HIT; one that was struck before opening in
+    none, one that was struck later where it stood."""
     units = (
         Unit.objects.filter(study__source=DESIGNED)
         .annotate(count=Count("places"))
-        .exclude(Q(struck=False, count=1) | Q(struck=True, count=0))
+        .exclude(
+            Q(struck=False, count=1)
+            | Q(struck=True, count=0)
+            | Q(struck=True, count=1, study__opened_at__isnull=False)
+        )
     )
     for slug, key, struck, count in units.values_list("study__slug", "key", "struck", "count").iterator(
         ROWS_AT_ONCE
@@ -218,11 +223,11 @@ def values_are_allowed() -> Sentences:
 
 
 def controls_know_their_answer() -> Sentences:
-    """Each control item of a designed study has an expected answer; other units have none."""
+    """Each control item of a designed study has an expected answer; other units and repeated ones have none."""
     # a JSON null and an SQL NULL both mean that there is none
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED)
-    lacking = units.filter(control=True).filter(nothing)
+    lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)
     for slug, key in lacking.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: control item {key} has no expected answer."
     known = units.filter(control=False).exclude(nothing)

@@ -8,6 +8,7 @@ the same transaction. Expiry is looked at when work is asked for and when a stud
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -16,11 +17,14 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
+from annotation.freshness import AHEAD, items_met, may_come_again, stale_units, used_up, with_new_items
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
 from annotation.terms import instructions_version
+from judgments.control_pool import Mark
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
@@ -84,6 +88,7 @@ class Offer:
     hit: HIT
     cursor: int
     units: list[Unit]
+    left_out: frozenset[int]  # control items that the worker has met in another HIT
 
 
 def look_for_hit(
@@ -100,7 +105,9 @@ def look_for_hit(
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
-    participation = part.annotate(wrote=Exists(own_captions(study, worker))).first()
+    participation = part.annotate(
+        wrote=Exists(own_captions(study, worker)), used_up=Exists(used_up(study, worker))
+    ).first()
     if participation is None:
         raise NotJoined("You have not joined this study.")
     held = Assignment.objects.filter(study=study, state__in=HELD)
@@ -124,15 +131,22 @@ def look_for_hit(
         window = _next_hits(study, worker, participation)
     if not window:
         return None
+    met = items_met(study, worker) if may_come_again(study) else {}
+    if met and not getattr(participation, "used_up", False):
+        window = _prefer_new_items(study, worker, window, {item for items in met.values() for item in items})
     rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
     hit = window[int(rng.integers(len(window)))]
+    units = units_of_hit(hit.pk)
+    # in a HIT that is taken again, the worker finds what they found before
+    elsewhere = {item for taken, items in met.items() if taken != hit.pk for item in items}
     return Offer(
         study=study,
         worker=worker,
         participation=participation,
         hit=hit,
         cursor=window[0].position,
-        units=units_of_hit(hit.pk),
+        units=units,
+        left_out=stale_units(study, units, elsewhere),
     )
 
 
@@ -158,6 +172,17 @@ def _takes_work(study: Study, worker: Worker) -> bool:
     return Study.objects.filter(pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
 
 
+def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
+    """HITs with control items that the worker has not met, of ``window`` or a little further on; else ``window``."""
+    fresh = with_new_items(study, window, met)
+    if fresh:
+        return fresh
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    further = HIT.objects.filter(study=study, open_slots__gt=0, position__gt=window[-1].position)
+    ahead = list(further.filter(~Exists(mine)).order_by("position")[:AHEAD])
+    return with_new_items(study, ahead, met)[:WINDOW] or window
+
+
 def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
     """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
     it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated).
@@ -178,8 +203,10 @@ def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
-    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units)
+    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units, left_out=offer.left_out)
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
+    if offer.left_out:
+        raise_used_up(study=study, worker=worker, missing=offer.left_out, units=offer.units)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,

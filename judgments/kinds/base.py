@@ -108,6 +108,7 @@ class Kind(ABC):
         level: level of measurement for agreement.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether HITs hold images with several captions each.
+        shows_picture: whether workers see the image, which then stands on a page once.
         compares_pairs: whether units belong to candidate pairs.
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
@@ -131,6 +132,7 @@ class Kind(ABC):
     choices: ClassVar[tuple[Choice, ...]] = ()
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
+    shows_picture: ClassVar[bool] = True
     compares_pairs: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
@@ -236,6 +238,10 @@ class Kind(ABC):
     @abstractmethod
     def is_right(self, given: Any, expected: Any) -> bool:
         """Whether a canonical answer is the right one of a control item."""
+
+    def again(self, given: Any) -> Any:
+        """What is expected of a unit that is shown again, for a canonical answer on it: ``is_right`` takes it."""
+        return given
 
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
