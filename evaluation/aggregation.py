@@ -14,9 +14,9 @@ from annotation.quality import ControlRecord
 from evaluation.provenance import plain
 from evaluation.records import Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments
+from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.meta import wilson_interval
-from judgments.kinds import Consensus, Kind
+from judgments.kinds import Consensus, Judged, Kind
 
 RESAMPLES = 1000
 SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
@@ -79,6 +79,7 @@ def measure_agreement(
     table: JudgmentTable,
     units: Sequence[UnitRow],
     workers: Sequence[WorkerRow],
+    judged: Sequence[Judged],
     *,
     seed: int,
     full_depth: Collection[int] | None = None,
@@ -88,12 +89,16 @@ def measure_agreement(
     Keys: ``alpha`` at the kind's level; ``ordinal`` where the level is interval; ``by_kind`` where units have
     pair kinds; ``one_against_rest``: how often one judge says what the majority of the unit's others says;
     ``per_worker``: whether figures of single workers can be given; ``full_depth``: where the study stopped early, what
-    the figures are of.
+    the figures are of. Open answers (``judged``) are compared part by part, as their kind codes them.
 
     Args:
         full_depth: the units that got all their judgments whatever they said, where others did not: figures are of
             these alone, as units that stop once two agree would make people seem to agree more, or less, than they do.
     """
+    anonymous = any(worker.anonymous for worker in workers)
+    per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    if kind.is_open:
+        return {"alpha": _alpha_of_open(kind, judged, seed=seed), "per_worker": per_worker}
     counted = agreement_rows(table, full_depth)
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
 
@@ -110,8 +115,7 @@ def measure_agreement(
         agreement["by_kind"] = {name: alpha(kind.level, kinds == name) for name in names}
     if kind.level == "nominal":
         agreement["one_against_rest"] = one_against_rest(table, units, counted)
-    anonymous = any(worker.anonymous for worker in workers)
-    agreement["per_worker"] = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    agreement["per_worker"] = per_worker
     if full_depth is not None:
         agreement["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
     return agreement
@@ -120,6 +124,20 @@ def measure_agreement(
 def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
     """(N,) bool: the counted judgments that agreement is measured on; of ``full_depth`` units alone, where given."""
     return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
+
+
+def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
+    """Alpha over the parts of open answers; without parts it is undefined, and ``reason`` is the kind's."""
+    rows = [
+        (one.unit.pk, part, one.worker, value)
+        for one in judged
+        for part, value in kind.codes(one.unit, one.given).items()
+    ]
+    unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
+    found = alpha_dict(alpha_of_parts(unit, part, worker, value, kind.level, resamples=RESAMPLES, seed=seed))
+    if kind.no_alpha:
+        found |= {"reason": kind.no_alpha, "judgments": len(judged)}
+    return found
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
@@ -213,6 +231,10 @@ def worker_table(
                 "controls_seen": record.seen if record else 0,
                 "controls_right": record.right if record else 0,
                 "controls_share": record.share if record else None,
+                "controls_by_kind": {
+                    name: {"seen": seen, "right": right}
+                    for name, (seen, right) in (record.by_kind if record else {}).items()
+                },
                 "used": bool(table.used[own].any()) or not len(own),
                 "seconds": float(np.median(times)) if len(times) else None,
                 "left_share": int(table.left[own].sum()) / sided if sided else None,

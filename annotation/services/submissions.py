@@ -16,9 +16,9 @@ from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLa
 from annotation.models import Assignment, Judgment, ProblemReport, Worker
 from annotation.presentation import Place, places_of
 from annotation.services.caption_signals import note_copies
-from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
+from annotation.services.claims import Beaten, Claim, claim_assignment, look_for_hit, settle
 from annotation.services.stopping import settle_submission
-from judgments.errors import NotThere
+from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS, Kind
 from judgments.services.studies import design_of
 from judgments.stopping import stops_early
@@ -64,9 +64,9 @@ def save_answers(
         AnswerProblem: an answer is not valid; nothing of the call is saved.
         TooLate, AlreadyEnded: the assignment takes no answers any more.
     """
-    sheet = _read(assignment, answers)
+    sheet = read_answers(assignment, answers)
     with transaction.atomic():
-        locked = _lock(assignment)
+        locked = lock_assignment(assignment)
         _refuse_ended(locked)
         held = {str(position): {"unfinished": given} for position, given in (unfinished or {}).items()}
         _store_draft(locked, {**sheet.given, **held})
@@ -84,7 +84,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
         TooLate: the lease ended; nothing changes.
         AlreadyEnded: it was submitted with other answers, or returned; nothing changes.
     """
-    sheet = _read(assignment, answers)
+    sheet = read_answers(assignment, answers)
     with transaction.atomic():
         submission = _submit(sheet)
     return _complete(submission)
@@ -100,25 +100,36 @@ def submit_and_claim(
         as ``submit_assignment``; no HIT is taken then.
     """
     study, worker = assignment.study, assignment.worker
-    if stops_early(
-        study
-    ):  # HITs are locked by the one, and another HIT by the other: never in one transaction
-        submission = submit_assignment(assignment=assignment, answers=answers)
-        return submission, claim_assignment(study=study, worker=worker)
-    sheet = _read(assignment, answers)
-    found = look_for_hit(study, worker, besides=assignment)
+    if stops_early(study):
+        return _submit_then_claim(assignment, answers)
+    sheet = read_answers(assignment, answers)
+    try:
+        found = look_for_hit(study, worker, besides=assignment)
+    except QuorumError:  # no more work for this worker is no reason to refuse what they did
+        found = None
     try:
         with transaction.atomic():
             submission = _submit(sheet)
-            claim = take(found) if isinstance(found, Offer) and not submission.missing else None
+            claim = settle(found) if not submission.missing else None
     except (Beaten, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, claim_assignment(study=study, worker=worker)
-    return _complete(submission), found if isinstance(found, Claim) else claim
+    return _complete(submission), claim
+
+
+def _submit_then_claim(
+    assignment: Assignment, answers: Sequence[Mapping[str, Any]]
+) -> tuple[Submission, Claim | None]:
+    """In two transactions: where outcomes are settled a submission locks HITs, and taking one locks another."""
+    submission = submit_assignment(assignment=assignment, answers=answers)
+    try:
+        return submission, claim_assignment(study=assignment.study, worker=assignment.worker)
+    except QuorumError:  # no more work for this worker is no reason to refuse what they did
+        return submission, None
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
+class Sheet:
     """Answers that were checked, and the places they are for: all that need not be read while others wait."""
 
     assignment: Assignment
@@ -127,16 +138,21 @@ class _Sheet:
     given: dict[str, dict[str, Any]]
 
 
-def _read(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> _Sheet:
+def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Sheet:
+    """Check ``answers`` against the assignment's places.
+
+    Raises:
+        AnswerProblem: an answer is not valid.
+    """
     study = assignment.study
     places = places_of(assignment)
     given = checked_answers(answers, design=design_of(study), places=places)
-    return _Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
+    return Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
 
 
-def _submit(sheet: _Sheet) -> Submission:
+def _submit(sheet: Sheet) -> Submission:
     """Within the caller's transaction; what is missing is saved as a draft, and named in the result."""
-    locked = _lock(sheet.assignment)
+    locked = lock_assignment(sheet.assignment)
     if locked.state in (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED):
         _refuse_other_answers(locked, sheet.given)
         return Submission(assignment=locked, repeated=True)
@@ -160,7 +176,7 @@ def _complete(submission: Submission) -> Submission:
     return submission
 
 
-def _lock(assignment: Assignment) -> Assignment:
+def lock_assignment(assignment: Assignment) -> Assignment:
     """The row as it is now, held against others until the transaction ends (SQLite holds the whole file)."""
     locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
     locked.study = assignment.study
@@ -207,7 +223,7 @@ def _laid_over(
     return {**saved, **{position: {**kept[position], **answer} for position, answer in given.items()}}
 
 
-def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
     moved = (
         Assignment.objects.holding(now)
