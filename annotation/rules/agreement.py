@@ -113,9 +113,9 @@ class ControlAccuracy(Rule):
     alpha: Annotated[float, Field(ge=0, le=0.2)] = 0.05
 
     def examine(self, history: History) -> Finding | None:
-        """After ``least`` control items, a share that is significantly below ``threshold``; alpha is spread over looks at
-        growing numbers of control items. With ``alpha`` 0 any share below it, as a careful worker's first items have
-        easily."""
+        """After ``least`` control items, a share that is significantly below ``threshold``; alpha is spread over
+        looks at growing numbers of control items. With ``alpha`` 0 any share below it, which a careful worker's first
+        items have easily."""
         known = history.right[~np.isnan(history.right)]
         n, right = len(known), int(known.sum())
         if n < self.least or right >= self.threshold * n:

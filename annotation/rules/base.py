@@ -3,9 +3,9 @@
 Rules that test look at a worker's history more than once, after pages of work. Testing at the same level every time
 would accuse more and more honest people, so each look spends a part of ``alpha``, and all of them together no more
 than ``alpha``: the chance that a worker who answers as the rule's null says is *ever* accused by it (a union bound,
-which holds whatever the looks have in common). Looks are due when the number of judgments passes ``least``, then at steps
-that grow by a quarter, up to 125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over all k.
-A page that passes several at once spends all their parts.
+which holds whatever the looks have in common). Looks are due when the number of judgments passes ``least``, then at
+steps that grow by a quarter, up to 125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over
+all k. A page that passes several at once spends all their parts.
 """
 
 from __future__ import annotations
