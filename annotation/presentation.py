@@ -5,36 +5,64 @@ Nothing here reveals a control item, a right answer, a system, or whether sides 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import Assignment, Worker
 from judgments.design import StudyDesign
-from judgments.draws import balanced_sides, rng_for
+from judgments.draws import rng_for, shuffled
 from judgments.kinds import KINDS
 from judgments.models import HIT, HITUnit, Unit
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A unit at its position in an assignment (from 1)."""
+    """A unit at its position in an assignment (from 1), with what its kind drew for this worker (``Kind.sides``)."""
 
     position: int
     unit: Unit
-    flipped: bool
+    side: Any = None
 
 
-def draw_flips(*, design: StudyDesign, hit: HIT, worker: Worker, count: int) -> list[bool]:
-    """Per position, whether the second candidate is shown first: from the study's seed, the HIT and the worker's
-    name; the sides of an assignment differ by at most one. Empty for kinds without sides."""
-    if not KINDS[design.protocol].two_sided:
-        return []
-    return balanced_sides(count, rng_for(design.seed, f"sides {hit.key} {worker.name}"))
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a HIT is laid out for one worker.
+
+    Attributes:
+        order: per position, which of the HIT's units stands there, from 0.
+        sides: per position, what the kind drew; empty where it draws nothing.
+    """
+
+    order: list[int]
+    sides: list[Any]
+
+
+def draw_layout(
+    *, design: StudyDesign, hit: HIT, worker: Worker, units: Sequence[Unit], left_out: Collection[int] = ()
+) -> Layout:
+    """The order and the sides of ``hit`` for ``worker``: from the study's seed, the HIT and the worker's name, so that
+    whoever takes a HIT again finds it as it was.
+
+    Args:
+        units: the HIT's, in its order.
+        left_out: row ids of units that this worker does not see.
+    """
+    kind = KINDS[design.protocol]
+    groups: dict[Any, list[int]] = {}
+    for index, unit in enumerate(units):
+        groups.setdefault(unit.item_id if kind.grouped else index, []).append(index)
+    rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
+    drawn = [index for group in shuffled(list(groups.values()), rng) for index in shuffled(group, rng)]
+    order = [index for index in drawn if units[index].pk not in left_out]
+    shown = sorted(order)
+    rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
+    side_of = dict(zip(shown, kind.sides([units[index] for index in shown], rng), strict=False))
+    return Layout(order=order, sides=[side_of[index] for index in order] if side_of else [])
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    """The HIT's units with their texts, in order, in one query."""
+    """The HIT's units with their texts, in the HIT's order, in one query."""
     rows = (
         HITUnit.objects.filter(hit_id=hit_id)
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
@@ -43,11 +71,15 @@ def units_of_hit(hit_id: int) -> list[Unit]:
     return [row.unit for row in rows]
 
 
-def placed(units: Sequence[Unit], flips: Sequence[bool]) -> list[Place]:
-    """Units numbered from 1, each with its side."""
+def placed(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[Place]:
+    """The HIT's ``units`` as they are shown; an empty ``order`` is the HIT's own (imported work, previews).
+
+    For a preview they are ``UnitSpec``, which has the names a kind needs.
+    """
+    shown = [units[index] for index in order] if order else units
     return [
-        Place(position=index + 1, unit=unit, flipped=bool(flips[index]) if flips else False)
-        for index, unit in enumerate(units)
+        Place(position=index + 1, unit=unit, side=sides[index] if sides else None)
+        for index, unit in enumerate(shown)
     ]
 
 
@@ -55,7 +87,7 @@ def places_of(assignment: Assignment) -> list[Place]:
     """The assignment's units in the order shown, in one query."""
     if assignment.hit_id is None:  # imported judgments of an unknown HIT
         return []
-    return placed(units_of_hit(assignment.hit_id), assignment.flips)
+    return placed(units_of_hit(assignment.hit_id), assignment.order, assignment.flips)
 
 
 def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
@@ -65,5 +97,5 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
         "position": place.position,
         "protocol": kind.name,
         "question": design.question,
-        **kind.shown(place.unit, flipped=place.flipped, picture_url=picture_url(place)),
+        **kind.shown(place.unit, side=place.side, picture_url=picture_url(place)),
     }

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from annotation.answers import MOST_SECONDS, answer_key
 from annotation.presentation import Place, shown_unit
-from annotation.services.submissions import MOST_SECONDS
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.material import UnitSpec
@@ -29,14 +29,14 @@ class Row:
     Attributes:
         position: its number in the assignment.
         shown: what the worker sees of it (docs/api.md).
-        value: the saved answer, as the worker sees it.
+        value: the saved answer, as the worker sees it: a number, or what the kind's open answers are.
         seconds: the time saved with it.
         key: the number key that ticks it, in a group.
     """
 
     position: int
     shown: dict[str, Any]
-    value: int | None
+    value: Any
     seconds: float | None
     key: str
 
@@ -80,12 +80,13 @@ def sheet_of(
 ) -> list[Step]:
     """The steps of a page of work, with ``answers`` (position -> value, seconds) filled in."""
     steps = []
-    for number, group in enumerate(groups_of(places, KINDS[design.protocol]), start=1):
+    kind = KINDS[design.protocol]
+    for number, group in enumerate(groups_of(places, kind), start=1):
         rows = tuple(
             Row(
                 position=place.position,
                 shown=shown_unit(place, design=design, picture_url=picture_url),
-                value=answers.get(str(place.position), {}).get("value"),
+                value=answers.get(str(place.position), {}).get(answer_key(kind)),
                 seconds=answers.get(str(place.position), {}).get("seconds"),
                 key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
             )
@@ -126,11 +127,11 @@ def answers_of_form(
     if kind.grouped:
         values = _ticks(form, groups_of(places, kind), final=final, saved=saved)
     else:
-        raw = {place.position: form.get(f"u{place.position}") for place in places}
-        values = {position: _whole(text) for position, text in raw.items() if text not in (None, "")}
+        raw = {place.position: kind.read_form(form, place.position, place.unit) for place in places}
+        values = {position: given for position, given in raw.items() if given is not None}
     return [
-        {"position": position, "value": value, **_seconds(form.get(f"t{position}"))}
-        for position, value in values.items()
+        {"position": position, answer_key(kind): given, **_seconds(form.get(f"t{position}"))}
+        for position, given in values.items()
     ]
 
 
@@ -155,8 +156,8 @@ def _ticks(
     *,
     final: bool,
     saved: Mapping[str, Mapping[str, Any]],
-) -> dict[int, int]:
-    values: dict[int, int] = {}
+) -> dict[int, Any]:
+    values: dict[int, Any] = {}
     for group in groups:
         ticked, none = _ticked(form, group), _says_none(form, group)
         # ticks beside "none" contradict it: the ticks are kept, and the group stays unanswered
@@ -174,13 +175,6 @@ def _ticked(form: Mapping[str, Any], group: Sequence[Place]) -> set[int]:
 
 def _says_none(form: Mapping[str, Any], group: Sequence[Place]) -> bool:
     return f"none{group[0].position}" in form
-
-
-def _whole(text: Any) -> Any:
-    """A whole number where it is one; anything else goes on as it is and is refused by name."""
-    return (
-        int(text) if isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10 else text
-    )
 
 
 def _seconds(text: Any) -> dict[str, float]:

@@ -44,7 +44,7 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
     counted = table.counted
     if not counted.any():
         return {}
-    return kind.consensus(table.unit[counted].tolist(), table.value[counted].astype(np.int64).tolist())
+    return kind.consensus(table.unit[counted].tolist(), table.given(counted))
 
 
 def pair_consensus(

@@ -45,7 +45,7 @@ def control_records_of(study: Study) -> dict[int, ControlRecord]:
     An import says of each judgment whether it is used, so there the rule sets nobody aside a second time.
     """
     imported = study.source == Study.Source.IMPORTED
-    rows = Judgment.objects.filter(assignment__study=study, unit__control=True, unit__struck=False)
+    rows = Judgment.objects.current().filter(assignment__study=study, unit__control=True, unit__struck=False)
     answers = rows.values_list("assignment__worker_id", "value", "unit__expected").order_by("pk")
     return control_records(
         answers.iterator(ROWS_AT_ONCE),
@@ -72,7 +72,8 @@ def load_judgments(study: Study) -> JudgmentTable:
     """All judgments of ``study`` as arrays, in two queries."""
     unused = unused_workers(study)
     rows = (
-        Judgment.objects.filter(assignment__study=study)
+        Judgment.objects.current()
+        .filter(assignment__study=study)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "unit__key", "assignment__worker_id", "assignment__worker__name", "assignment_id",
@@ -82,6 +83,7 @@ def load_judgments(study: Study) -> JudgmentTable:
     data_hash = DataHash()
     assignments: dict[Any, int] = {}
     columns: list[tuple[Any, ...]] = []
+    answers: list[Any] = []
     for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=3):
         unit, key, worker, name, assignment, value, answer, control, set_aside, presented, seconds = row
         used = not set_aside and worker not in unused
@@ -101,12 +103,14 @@ def load_judgments(study: Study) -> JudgmentTable:
                 np.nan if seconds is None else seconds,
             )
         )
+        answers.append(answer)
     table = np.array(columns, dtype=np.float64).reshape(-1, 9).T  # row ids stay exact below 2^53
     return JudgmentTable(
         unit=table[0].astype(np.int64),
         worker=table[1].astype(np.int64),
         assignment=table[2].astype(np.int64),
         value=table[3],
+        answer=tuple(answers),
         control=table[4].astype(bool),
         used=table[5].astype(bool),
         left=table[6].astype(bool),
@@ -120,7 +124,8 @@ def hash_of_judgments(study: Study) -> str:
     """The data hash alone, of the judgments as they stand now: tells whether a result is older than the data."""
     unused = unused_workers(study)
     rows = (
-        Judgment.objects.filter(assignment__study=study)
+        Judgment.objects.current()
+        .filter(assignment__study=study)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer",

@@ -15,6 +15,7 @@ class Consensus(models.Model):
     class Source(models.TextChoices):
         JUDGMENTS = "judgments", "computed from judgments"
         PUBLISHED = "published", "published without votes"
+        ADJUDICATED = "adjudicated", "decided by an adjudicator"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consensus")
     unit = models.OneToOneField(
@@ -23,9 +24,10 @@ class Consensus(models.Model):
     pair = models.OneToOneField(
         CandidatePair, on_delete=models.CASCADE, related_name="consensus", null=True, blank=True
     )
-    source = models.CharField(max_length=10, choices=Source, default=Source.JUDGMENTS)
+    source = models.CharField(max_length=11, choices=Source, default=Source.JUDGMENTS)
     n = models.PositiveIntegerField(help_text="Used judgments; for a pair, its units with a winner or a tie.")
     value = models.FloatField(null=True, blank=True, help_text="Empty on a tie or without judgments.")
+    answer = models.JSONField(null=True, blank=True, help_text="What open answers say together.")
     share = models.FloatField(null=True, blank=True)
     margin = models.FloatField(null=True, blank=True)
     tie = models.BooleanField(default=False)

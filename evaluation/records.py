@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,7 @@ class JudgmentTable:
     Attributes:
         unit, worker, assignment: (N,) int64; row ids of units and workers, numbers of assignments from 0.
         value: (N,) float64 in the unit's order; nan where the answer is an open one.
+        answer: N open answers in the unit's order; None where there is a value.
         control: (N,) bool, judgments on control items.
         used: (N,) bool, judgments that count: not set aside by an import, nor by the control rule.
         left: (N,) bool, the option on the left was chosen; meaningless where ``sided`` is false.
@@ -31,6 +33,7 @@ class JudgmentTable:
     worker: Ints
     assignment: Ints
     value: Floats
+    answer: tuple[Any, ...]
     control: Flags
     used: Flags
     left: Flags
@@ -43,8 +46,15 @@ class JudgmentTable:
 
     @property
     def counted(self) -> Flags:
-        """(N,) bool: judgments that enter consensus and agreement: used, on no control item, with a value."""
-        return self.used & ~self.control & ~np.isnan(self.value)
+        """(N,) bool: judgments that enter consensus and agreement: used, and on no control item."""
+        return self.used & ~self.control
+
+    def given(self, keep: Flags) -> list[Any]:
+        """The answers of the rows that ``keep`` names, as their kind takes them: whole numbers, or open ones."""
+        return [
+            self.answer[row] if np.isnan(self.value[row]) else int(self.value[row])
+            for row in np.flatnonzero(keep).tolist()
+        ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Many rows into one table, several times faster than ``bulk_create``.
 
 For rows that nobody needs as objects afterwards: one prepared statement for all of them, in place of a model instance
-and its checks for each. Defaults of the model are not filled in; constraints of the database hold as ever.
+and its checks for each. What is not named gets the model's default, one for all rows; constraints of the database
+hold as ever.
 """
 
 from __future__ import annotations
@@ -28,17 +29,27 @@ def insert_rows(model: type[models.Model], names: Sequence[str], rows: Iterable[
     """
     connection = connections[router.db_for_write(model)]
     quote = connection.ops.quote_name
-    fields = [model._meta.get_field(name) for name in names]
+    named = [model._meta.get_field(name) for name in names]
+    unnamed = [
+        field
+        for field in model._meta.concrete_fields
+        if field not in named and not field.null and not isinstance(field, models.AutoField)
+    ]
+    defaults = [field.get_db_prep_save(field.get_default(), connection) for field in unnamed]
+    fields = [*named, *unnamed]
     columns = ", ".join(quote(field.column) for field in fields)  # type: ignore[union-attr, arg-type]
     marks = ", ".join(["%s"] * len(fields))
     statement = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES ({marks})"  # noqa: S608 - our own names
-    prepare = [_preparation(field, connection) for field in fields]
+    prepare = [_preparation(field, connection) for field in named]
     count = 0
     with connection.cursor() as cursor:
         for batch in batched(rows, ROWS_AT_ONCE):
             cursor.executemany(
                 statement,
-                [[ready(value) for ready, value in zip(prepare, row, strict=True)] for row in batch],
+                [
+                    [*(ready(value) for ready, value in zip(prepare, row, strict=True)), *defaults]
+                    for row in batch
+                ],
             )
             count += len(batch)
     return count

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -27,6 +27,8 @@ PLAIN_WORDS = {
     "model_type": "a table",
     "dict_type": "a table",
 }
+T = TypeVar("T")
+Listed = Annotated[tuple[T, ...], Field(strict=False)]  # files have lists
 AllOrCount = Literal["all"] | Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -53,11 +55,36 @@ class Sampling(Part):
     references: AllOrCount = Field("all", description="References per pair, drawn with the seed.")
     images: AllOrCount = Field("all", description="Images judged, drawn with the seed.")
     split: str = Field("test", max_length=20, description="The split that is judged.")
+    options: Annotated[int, Field(ge=3, le=8)] = Field(4, description="best-worst: captions shown together.")
+    appearances: Annotated[int, Field(ge=1, le=100)] = Field(
+        4, description="best-worst: in how many units each caption of an image stands."
+    )
     source: Literal["auto", "published", "references"] = Field(
         "auto",
         description="Where pairs come from: the dataset's published pairs, or drawn from references and systems; "
         "auto takes published ones where the dataset has them.",
     )
+
+
+class KnownItem(Part):
+    """An item whose right answer the designer knows. Texts are captions as shown; an image is named as in the
+    dataset. Which of the keys mean something depends on the protocol."""
+
+    image: str = ""
+    reference: str = Field("", description="triplet: sentence A.")
+    first: str = ""
+    second: str = ""
+    expected: int | str = Field(description="The right answer, in the order the texts are given.")
+    why: str = Field("", max_length=500, description="Shown where answers are explained.")
+
+
+class Example(Part):
+    """A worked example in the instructions: what is shown, the right answer, and why."""
+
+    image: str = Field("", description="An image of the dataset, by its name there.")
+    shown: Listed[str] = Field((), description="The texts as a worker sees them, in order.")
+    answer: str = Field(max_length=500, description="The right answer in words.")
+    why: str = Field("", max_length=1000)
 
 
 class Controls(Part):
@@ -70,6 +97,13 @@ class Controls(Part):
         0.7, description="Share of control items a worker must get right for the answers to be used."
     )
     split: str = Field("dev", max_length=20, description="The split control items come from.")
+    kinds: Listed[Literal["degraded", "repeated", "known-good", "reference"]] = Field(
+        ("reference",), min_length=1, description="Which kinds are drawn from, in equal shares."
+    )
+    known: Listed[KnownItem] = Field((), description="known-good: items whose answer the designer knows.")
+    after: Annotated[int, Field(ge=1, le=1000)] = Field(
+        4, description="Control items a worker must have seen before the running accuracy says anything."
+    )
 
 
 class Filter(Part):
@@ -100,6 +134,87 @@ class Access(Part):
         return self
 
 
+class Question(Part):
+    """A question of a quiz, with one right answer."""
+
+    text: Annotated[str, Field(min_length=1, max_length=1000)]
+    options: Listed[str] = Field(min_length=2, max_length=9)
+    answer: Annotated[int, Field(ge=1, le=9)] = Field(description="Which of the options is right, from 1.")
+    why: str = Field("", max_length=1000, description="Said when the answer is explained.")
+
+    @model_validator(mode="after")
+    def _the_answer_is_an_option(self) -> Question:
+        if self.answer > len(self.options):
+            raise ValueError(f"answer is {self.answer}, but there are {len(self.options)} options")
+        return self
+
+
+class Quiz(Part):
+    """What a worker passes before the work; off where it asks nothing."""
+
+    preset: str = Field("", description="A ready set of questions.")
+    questions: Listed[Question] = Field((), description="Questions of the study's own.")
+    ask: Annotated[int, Field(ge=0, le=100)] = Field(
+        10, description="How many of the questions are drawn for an attempt."
+    )
+    items: Annotated[int, Field(ge=0, le=100)] = Field(
+        0, description="Known items of the study's own kind in an attempt."
+    )
+    pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(0.8, description="Share that must be right.")
+    attempts: Annotated[int, Field(ge=1, le=100)] = 2
+    explain: Literal["after-each", "at-the-end", "never"] = "after-each"
+    qualification: str = Field(
+        "", max_length=80, description="A name that studies share: passed once, passed for all of them."
+    )
+
+
+class Workers(Part):
+    """Who may work (PROTOCOLS.md 2.8). A crowd that cannot check a requirement refuses the study."""
+
+    requirements: str = Field("", description="A ready set of requirements, by the name of its paper.")
+    countries: Listed[Annotated[str, Field(pattern=r"^[A-Z]{2}$")]] = Field(
+        (), description="ISO 3166-1 codes; empty: any."
+    )
+    approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.0, description="The share of approved work must lie above it; 0: not asked."
+    )
+    approved_at_least: Count = Field(0, description="Approved HITs a worker must have; 0: not asked.")
+    hits_at_most: Count = Field(0, description="HITs of this study a worker may do; 0: no limit.")
+    show_accuracy: bool = Field(False, description="Whether workers see their share of control items right.")
+
+
+class RuleSetting(Part):
+    """A rule of behaviour that watches the study from its opening (docs/quality.md)."""
+
+    rule: Annotated[str, Field(min_length=1, max_length=40)]
+    action: Literal["flag", "pause", "exclude"] = "flag"
+    settings: dict[str, int | float | str] = Field(default_factory=dict)
+
+
+class Stopping(Part):
+    """When a unit gets no more judgments than it needs (docs/stopping.md)."""
+
+    rule: Literal["none", "settled", "margin"] = Field(
+        "none",
+        description="settled: no remaining vote can change the winner; margin: from minimum votes on, as soon as "
+        "one answer leads by margin.",
+    )
+    full_depth: Annotated[float, Field(ge=0, le=1)] = Field(
+        0.1, description="Seeded share that gets all its judgments, so that agreement stays unbiased."
+    )
+    minimum: Annotated[int, Field(ge=1, le=1000)] = Field(2, description="margin: votes before it may stop.")
+    margin: Annotated[int, Field(ge=1, le=1000)] = Field(2, description="margin: by how many votes it leads.")
+
+
+class Keywords(Part):
+    """What the page of keywords offers (MC12 §3.2)."""
+
+    titles: Listed[str] = Field(
+        (), description="Titles whose n-grams are offered as collocations; empty: frequent n-grams are."
+    )
+    longest: Annotated[int, Field(ge=2, le=7)] = Field(7, description="Words in a collocation at most.")
+
+
 class Crowd(Part):
     """Where the workers come from and what they are paid."""
 
@@ -110,6 +225,12 @@ class Crowd(Part):
     question: Literal["external", "html"] = "external"
     lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
         60, description="How long a worker may hold a HIT before its place is given to another."
+    )
+    extensions: Annotated[int, Field(ge=0, le=20)] = Field(
+        2, description="How often a worker may take that long again, asking before it ends."
+    )
+    edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
+        10, description="How long after submitting answers may be revised; 0: not at all."
     )
 
 
@@ -131,10 +252,19 @@ class StudyDesign(Part):
     instructions: Annotated[str, Field(max_length=20_000)] = ""
     consent: Annotated[str, Field(max_length=20_000)] = ""
     contact: Annotated[str, Field(max_length=300)] = ""
+    language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
+        "", description="Of the captions, as a BCP 47 tag; screen readers and fonts go by it."
+    )
+    examples: Listed[Example] = ()
     sampling: Sampling = Sampling()
     controls: Controls = Controls()
     filter: Filter = Filter()
     access: Access = Access()
+    quiz: Quiz = Quiz()
+    workers: Workers = Workers()
+    rules: Listed[RuleSetting] = ()
+    stopping: Stopping = Stopping()
+    keywords: Keywords = Keywords()
     crowd: Crowd = Crowd()
 
     @model_validator(mode="after")

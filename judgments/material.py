@@ -6,7 +6,7 @@ stores that. Everything in between is pure, so the same material, design and see
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,12 +26,15 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image with its references in order and what each machine said about it."""
+    """An image with its references in order and what each machine said about it; where the dataset has them, the
+    text that stands with it (MC12) and its labelled boxes (WG15)."""
 
     name: str
     split: str
     references: tuple[Text, ...]
     outputs: tuple[tuple[str, Text], ...] = ()
+    text: str = ""
+    boxes: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,10 @@ class Division:
 
 @dataclass(frozen=True, slots=True)
 class UnitSpec:
-    """A unit before it is a row. ``first`` and ``second`` are in the unit's order, not the order shown."""
+    """A unit before it is a row. ``first`` and ``second`` are in the unit's order, not the order shown.
+
+    ``content`` is whatever else its kind shows, as JSON; ``control_kind`` says which kind of control item it is.
+    """
 
     key: str
     image: str
@@ -112,6 +118,8 @@ class UnitSpec:
     control: bool = False
     expected: Any = None
     filtered: bool = False
+    control_kind: str = ""
+    content: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from django.utils import timezone
 from annotation.models.workers import Worker
 from judgments.models import HIT, Study, Unit
 
-LIVE = ("accepted", "submitted", "approved", "rejected")
+# states in which an assignment takes a seat of its HIT
+LIVE = ("reserved", "accepted", "submitted", "approved", "rejected")
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
@@ -24,8 +25,8 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
         return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=moment)
 
     def overdue(self, moment: datetime) -> AssignmentQuerySet:
-        """Accepted, but the lease ended by ``moment``."""
-        return self.filter(state=Assignment.State.ACCEPTED, expires_at__lte=moment)
+        """Reserved or accepted, but the lease ended by ``moment``."""
+        return self.filter(state__in=["reserved", "accepted"], expires_at__lte=moment)
 
     def finished(self) -> AssignmentQuerySet:
         """Submitted, whatever was decided about them since."""
@@ -36,12 +37,14 @@ class Assignment(models.Model):
     """Its id is the name of its submission: a repeat under the same id is harmless."""
 
     class State(models.TextChoices):
+        RESERVED = "reserved", "reserved (fetched ahead)"
         ACCEPTED = "accepted", "accepted"
         SUBMITTED = "submitted", "submitted"
         RETURNED = "returned", "returned"
         EXPIRED = "expired", "expired"
         APPROVED = "approved", "approved"
         REJECTED = "rejected", "rejected"
+        INVALIDATED = "invalidated", "invalidated (its worker was excluded)"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments")
@@ -50,7 +53,7 @@ class Assignment(models.Model):
         help_text="Empty only for imported judgments whose HIT is not known.",
     )  # fmt: skip
     worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="assignments")
-    state = models.CharField(max_length=10, choices=State, default=State.ACCEPTED)
+    state = models.CharField(max_length=11, choices=State, default=State.ACCEPTED)
     seat = models.PositiveSmallIntegerField(
         default=0, help_text="Which of the HIT's seats it takes; the database lets nobody share one."
     )
@@ -58,13 +61,33 @@ class Assignment(models.Model):
     accepted_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
+    extended = models.PositiveSmallIntegerField(default=0, help_text="How often its lease was extended.")
+    order = models.JSONField(
+        default=list,
+        help_text="Per position, which of the HIT's units is shown there, from 0; empty: all in the HIT's order.",
+    )
     flips = models.JSONField(
-        default=list, help_text="Per position, whether the unit's second candidate is shown first."
+        default=list,
+        help_text="Per position, the side its kind drew: whether the second candidate is shown first, or the order "
+        "of options; empty where there are no sides.",
     )
     answers = models.JSONField(
         default=dict,
-        help_text="Position -> {value, seconds} as the worker saw it: the draft, then what was sent.",
+        help_text="Position -> {value or answer, seconds, ...} as the worker saw it: the draft, then what was sent.",
     )
+    consent_version = models.CharField(
+        max_length=16, blank=True, help_text="Hash of the consent text that the worker had agreed to."
+    )
+    instructions_version = models.CharField(
+        max_length=16,
+        blank=True,
+        help_text="Hash of the question, instructions and examples that were shown.",
+    )
+    reason = models.CharField(max_length=500, blank=True, help_text="Why it was rejected.")
+    exclusion = models.ForeignKey(
+        "annotation.Exclusion", on_delete=models.PROTECT, related_name="assignments", null=True, blank=True,
+        help_text="What invalidated it.",
+    )  # fmt: skip
     simulated = models.BooleanField(default=False)
 
     objects = AssignmentQuerySet.as_manager()
@@ -83,6 +106,15 @@ class Assignment(models.Model):
                 condition=Q(state="accepted"),
                 name="a_worker_holds_one_hit_at_a_time",
             ),
+            models.UniqueConstraint(
+                fields=["study", "worker"],
+                condition=Q(state="reserved"),
+                name="a_worker_reserves_one_hit_at_a_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="invalidated") | Q(exclusion__isnull=False),
+                name="an_invalidated_assignment_names_its_exclusion",
+            ),
             models.CheckConstraint(
                 condition=Q(submitted_at__isnull=True) | Q(submitted_at__gte=F("accepted_at")),
                 name="submitted_after_accepted",
@@ -94,7 +126,9 @@ class Assignment(models.Model):
         ]
         indexes = [
             models.Index(
-                fields=["study", "expires_at"], condition=Q(state="accepted"), name="leases_by_expiry"
+                fields=["study", "expires_at"],
+                condition=Q(state__in=["reserved", "accepted"]),
+                name="leases_by_expiry",
             ),
             models.Index(fields=["worker", "hit"], name="work_of_a_worker"),
         ]
@@ -113,6 +147,10 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
     def of_study(self, study: Study) -> JudgmentQuerySet:
         """All judgments of a study, in the order they were made."""
         return self.filter(assignment__study=study).order_by("pk")
+
+    def current(self) -> JudgmentQuerySet:
+        """Those that no revision replaced and no exclusion invalidated."""
+        return self.filter(replaced_by__isnull=True).exclude(assignment__state="invalidated")
 
     def update(self, **kwargs: Any) -> NoReturn:
         """Refused."""
@@ -135,7 +173,23 @@ class Judgment(models.Model):
     value = models.SmallIntegerField(null=True, blank=True)
     answer = models.JSONField(null=True, blank=True, help_text="Open answers: text, keywords, links.")
     presented = models.CharField(max_length=11, choices=Presented, blank=True)
-    seconds = models.FloatField(null=True, blank=True)
+    seconds = models.FloatField(
+        null=True, blank=True, help_text="Active time: the page visible and the person present."
+    )
+    wall_seconds = models.FloatField(
+        null=True, blank=True, help_text="From first seen to answered, pauses included."
+    )
+    comment = models.TextField(
+        max_length=2000, blank=True, help_text="What the worker wrote beside the answer."
+    )
+    signals = models.JSONField(
+        default=dict, blank=True, help_text="What the page noticed of how it was answered: {pasted, ...}."
+    )
+    replaces = models.OneToOneField(
+        "self", on_delete=models.CASCADE, related_name="replaced_by", null=True, blank=True,
+        help_text="The judgment that this one revises; both stay.",
+    )  # fmt: skip
+    made_at = models.DateTimeField(default=timezone.now)
     set_aside = models.BooleanField(
         default=False, help_text="Imported as not used by the study it comes from."
     )
@@ -146,7 +200,9 @@ class Judgment(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["assignment", "unit"], name="one_judgment_per_assignment_and_unit"
+                fields=["assignment", "unit"],
+                condition=Q(replaces__isnull=True),
+                name="one_judgment_per_assignment_and_unit",
             ),
             models.CheckConstraint(
                 condition=Q(value__isnull=False) | Q(answer__isnull=False), name="a_judgment_has_an_answer"

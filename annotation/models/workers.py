@@ -44,6 +44,9 @@ class Worker(models.Model):
     anonymous = models.BooleanField(default=False)
     token_hash = models.CharField(max_length=64, blank=True)
     resume_hash = models.CharField(max_length=64, blank=True)
+    country = models.CharField(
+        max_length=2, blank=True, help_text="ISO 3166-1 code, as the worker declared it; empty: not asked."
+    )
     created_at = models.DateTimeField(default=timezone.now)
 
     token = ""  # the token this worker was found by, for the length of a request; never stored
@@ -82,7 +85,12 @@ class Worker(models.Model):
 
 
 class Participation(models.Model):
-    """A worker's part in a study: when they joined, what they agreed to, how far they are."""
+    """A worker's part in a study: when they joined, what they agreed to, how far they are, whether they may go on."""
+
+    class Standing(models.TextChoices):
+        ACTIVE = "active", "active"
+        PAUSED = "paused", "paused until somebody looked"
+        EXCLUDED = "excluded", "excluded"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="participations")
     worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="participations")
@@ -95,6 +103,7 @@ class Participation(models.Model):
         default=0, help_text="HITs before this position were done or passed; the search for work starts here."
     )
     completion_code = models.CharField(max_length=12)
+    standing = models.CharField(max_length=8, choices=Standing, default=Standing.ACTIVE)
 
     class Meta:
         ordering = ["study_id", "joined_at"]

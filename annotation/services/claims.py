@@ -18,7 +18,8 @@ from django.utils import timezone
 from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
-from annotation.presentation import Place, draw_flips, placed, places_of, units_of_hit
+from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.terms import instructions_version
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
@@ -145,7 +146,7 @@ def take(offer: Offer) -> Claim | None:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
-    flips = draw_flips(design=design, hit=hit, worker=worker, count=len(offer.units))
+    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,
@@ -153,10 +154,13 @@ def take(offer: Offer) -> Claim | None:
         seat=min(set(range(hit.required)) - taken),
         accepted_at=now,
         expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
-        flips=flips,
+        order=layout.order,
+        flips=layout.sides,
+        consent_version=offer.participation.consent_version,
+        instructions_version=instructions_version(design),
         simulated=simulated,
     )
-    return Claim(assignment=assignment, created=True, places=placed(offer.units, flips))
+    return Claim(assignment=assignment, created=True, places=placed(offer.units, layout.order, layout.sides))
 
 
 def return_assignment(*, assignment: Assignment) -> None:

@@ -13,8 +13,8 @@ from django.utils import timezone
 from annotation.errors import JoinRefused, NameProblem, NameTaken
 from annotation.models import Invitation, Participation, Worker
 from annotation.models.workers import hash_secret, new_secret
+from annotation.terms import consent_version
 from judgments.design import StudyDesign
-from judgments.draws import content_key
 from judgments.models import Study
 from judgments.services.studies import design_of
 
@@ -31,11 +31,6 @@ class Joined:
     participation: Participation
     token: str
     resume: str | None
-
-
-def consent_version(design: StudyDesign) -> str:
-    """Which consent text this is: a hash of it, '' where the study has none."""
-    return content_key(design.consent)[:16] if design.consent else ""
 
 
 def suggest_name() -> str:

@@ -8,7 +8,6 @@ study that holds people's judgments is refused.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -18,16 +17,17 @@ import numpy as np
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.answers import answer_key
 from annotation.errors import AlreadyEnded
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import LIVE
-from annotation.presentation import Place, places_of
+from annotation.presentation import places_of
 from annotation.quality import control_records
 from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
 from annotation.services.submissions import submit_assignment
 from judgments.draws import rng_for
 from judgments.errors import WrongState
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import KINDS
 from judgments.models import HIT, Caption, Output, Study, System, Unit
 from judgments.owners import let_go, new_owner, owner_lives
 from judgments.services.generation import Progress, no_progress
@@ -227,7 +227,7 @@ def _truths(study: Study, seed: int) -> dict[int, Any]:
             continue
         qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
-        truths[unit.pk] = int(rng.choice(kind.values, p=kind.leaning(qualities)))
+        truths[unit.pk] = kind.draw_truth(unit, qualities, rng)
     return truths
 
 
@@ -276,44 +276,37 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     kind = KINDS[assignment.study.protocol]
     answers = []
     for place in places_of(assignment):
-        value = _value(kind, place, person, truth[place.unit.pk], rng)
+        right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
+        given = kind.draw_answer(place.unit, truth[place.unit.pk], right=right, rng=rng)
         seconds = max(0.3, person.seconds * _pace(rng))
-        answers.append({"position": place.position, "value": value, "seconds": round(seconds, 1)})
+        answers.append(
+            {
+                "position": place.position,
+                answer_key(kind): kind.seen(given, side=place.side),
+                "seconds": round(seconds, 1),
+            }
+        )
     submit_assignment(assignment=assignment, answers=answers)
-
-
-def _value(kind: Kind, place: Place, person: Person, truth: Any, rng: np.random.Generator) -> int:
-    """What the worker ticks, as seen on the page."""
-    right = [value for value in kind.values if kind.is_right(value, truth)]
-    if person.accuracy is None:
-        return int(rng.choice(kind.values))
-    wrong = [value for value in kind.values if value not in right]
-    pool = right if rng.random() < person.accuracy or not wrong else wrong
-    if len(kind.values) > 2 and pool is wrong:
-        # on a scale, mistakes are near misses
-        nearest = min(abs(value - one) for value in wrong for one in right)
-        pool = [value for value in wrong if min(abs(value - one) for one in right) == nearest]
-    return kind.canonical(int(rng.choice(pool)), flipped=place.flipped)
 
 
 def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int) -> RehearsalReport:
     kind = KINDS[study.protocol]
     people = list(people)
     careless = {person.worker.pk for person in people if person.accuracy is None}
-    answers: list[tuple[int, int, int]] = []
-    checks: list[tuple[int, int | None, Any]] = []
+    answers: list[tuple[int, int, Any]] = []
+    checks: list[tuple[int, Any, Any]] = []
     seen: Counter[bool] = Counter()
     right: Counter[bool] = Counter()
     seconds = 0.0
     count = 0
-    rows = Judgment.objects.of_study(study).values_list(
-        "unit_id", "unit__control", "value", "seconds", "assignment__worker_id"
+    rows = (
+        Judgment.objects.of_study(study)
+        .current()
+        .values_list("unit_id", "unit__control", answer_key(kind), "seconds", "assignment__worker_id")
     )
     for unit, control, value, took, worker in rows.iterator(2000):
         count += 1
         seconds += took or 0.0
-        if value is None:
-            continue
         if control:
             seen[worker in careless] += 1
             right[worker in careless] += kind.is_right(value, truth[unit])
@@ -324,10 +317,7 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
     records = control_records(checks, threshold=threshold, is_right=kind.is_right)
     used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
     found = kind.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
-    recovered = sum(
-        one.value is not None and kind.is_right(math.ceil(one.value - 0.5), truth[unit])
-        for unit, one in found.items()
-    )
+    recovered = sum(kind.recovers(one, truth[unit]) for unit, one in found.items())
     judged = len({unit for unit, _, _ in answers})
     return RehearsalReport(
         workers=len(people),

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from annotation.answers import answer_key, checked_answers
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import Assignment, Judgment, ProblemReport, Worker
-from annotation.presentation import places_of
+from annotation.presentation import Place, places_of
 from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
 from judgments.errors import NotThere
 from judgments.kinds import KINDS, Kind
-from judgments.models import HITUnit
-
-MOST_SECONDS = 86_400.0
+from judgments.services.studies import design_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,24 +103,19 @@ def submit_and_claim(
 
 @dataclass(frozen=True, slots=True)
 class _Sheet:
-    """Answers that were checked, and the units they are for: all that need not be read while others wait."""
+    """Answers that were checked, and the places they are for: all that need not be read while others wait."""
 
     assignment: Assignment
     kind: Kind
-    unit_ids: list[int]
+    places: list[Place]
     given: dict[str, dict[str, Any]]
 
 
 def _read(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> _Sheet:
-    kind = KINDS[assignment.study.protocol]
-    rows = HITUnit.objects.filter(hit__assignments=assignment).order_by("position")
-    unit_ids = list(rows.values_list("unit_id", flat=True))
-    return _Sheet(
-        assignment=assignment,
-        kind=kind,
-        unit_ids=unit_ids,
-        given=checked_answers(answers, kind=kind, count=len(unit_ids)),
-    )
+    study = assignment.study
+    places = places_of(assignment)
+    given = checked_answers(answers, design=design_of(study), places=places)
+    return _Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
 
 
 def _submit(sheet: _Sheet) -> Submission:
@@ -131,8 +126,10 @@ def _submit(sheet: _Sheet) -> Submission:
         return Submission(assignment=locked, repeated=True)
     _refuse_ended(locked)
     merged = _laid_over(locked.answers, sheet.given)
-    positions = range(1, len(sheet.unit_ids) + 1)
-    missing = tuple(position for position in positions if str(position) not in merged)
+    key = answer_key(sheet.kind)
+    missing = tuple(
+        place.position for place in sheet.places if key not in merged.get(str(place.position), {})
+    )
     if missing:
         _store_draft(locked, sheet.given)
     else:
@@ -167,44 +164,14 @@ def _refuse_ended(assignment: Assignment) -> None:
 
 
 def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
+    key = answer_key(KINDS[assignment.study.protocol])
     same = all(
-        assignment.answers.get(key, {}).get("value") == answer["value"] for key, answer in given.items()
+        assignment.answers.get(position, {}).get(key) == answer.get(key)
+        for position, answer in given.items()
+        if key in answer
     )
     if not same:
         raise AlreadyEnded("Your answers were submitted before and stay as they were then.")
-
-
-def checked_answers(
-    answers: Sequence[Mapping[str, Any]], *, kind: Kind, count: int
-) -> dict[str, dict[str, Any]]:
-    """``[{"position", "value", "seconds"?}]`` as position -> {value, seconds}.
-
-    Raises:
-        AnswerProblem: not a list of such objects, an unknown position or value, or a position twice.
-    """
-    if not isinstance(answers, Sequence) or isinstance(answers, str):
-        raise AnswerProblem("Nothing was saved: answers must be a list of objects with position and value.")
-    allowed = sorted(kind.values)
-    given: dict[str, dict[str, Any]] = {}
-    for answer in answers:
-        if not isinstance(answer, Mapping) or "position" not in answer or "value" not in answer:
-            raise AnswerProblem("Nothing was saved: each answer needs position and value.")
-        position, value, seconds = answer["position"], answer["value"], answer.get("seconds")
-        if type(position) is not int or not 1 <= position <= count:
-            raise AnswerProblem(f"Nothing was saved: position is {position!r}; expected 1 to {count}.")
-        if type(value) is not int or value not in kind.values:
-            listed = " or ".join(str(one) for one in allowed)
-            raise AnswerProblem(
-                f"Nothing was saved: the value at position {position} is {value!r}; expected {listed}."
-            )
-        if seconds is not None and (type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS):
-            raise AnswerProblem(
-                f"Nothing was saved: seconds at position {position} is {seconds!r}; expected 0 to {MOST_SECONDS:.0f}."
-            )
-        if str(position) in given and given[str(position)]["value"] != value:
-            raise AnswerProblem(f"Nothing was saved: position {position} is answered twice.")
-        given[str(position)] = {"value": value} | ({"seconds": float(seconds)} if seconds is not None else {})
-    return given
 
 
 def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
@@ -231,26 +198,39 @@ def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str
         )
     assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
     assignment.answers = dict(answers)
-    judgments = []
-    for index, unit_id in enumerate(sheet.unit_ids):
-        answer = answers[str(index + 1)]
-        flipped = bool(assignment.flips[index]) if assignment.flips else False
-        judgments.append(
-            Judgment(
-                assignment=assignment,
-                unit_id=unit_id,
-                value=sheet.kind.canonical(answer["value"], flipped=flipped),
-                presented=_presented(sheet.kind, flipped),
-                seconds=answer.get("seconds"),
-            )
-        )
-    Judgment.objects.bulk_create(judgments)
+    Judgment.objects.bulk_create(
+        judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
+        for place in sheet.places
+    )
 
 
-def _presented(kind: Kind, flipped: bool) -> str:
+def judgment_of(
+    assignment: Assignment,
+    place: Place,
+    given: Mapping[str, Any],
+    *,
+    kind: Kind,
+    made_at: datetime | None = None,
+) -> Judgment:
+    """The row of one checked answer; not stored."""
+    key = answer_key(kind)
+    return Judgment(
+        assignment=assignment,
+        unit=place.unit,
+        **{key: kind.canonical(given[key], side=place.side)},
+        presented=_presented(kind, place.side),
+        seconds=given.get("seconds"),
+        wall_seconds=given.get("wall_seconds"),
+        comment=given.get("comment", ""),
+        signals=given.get("signals", {}),
+        made_at=made_at or assignment.submitted_at or timezone.now(),
+    )
+
+
+def _presented(kind: Kind, side: Any) -> str:
     if not kind.two_sided:
         return ""
-    return Judgment.Presented.SECOND_LEFT if flipped else Judgment.Presented.FIRST_LEFT
+    return Judgment.Presented.SECOND_LEFT if side else Judgment.Presented.FIRST_LEFT
 
 
 @transaction.atomic

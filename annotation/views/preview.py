@@ -12,11 +12,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from annotation.pictures import preview_picture_url
-from annotation.presentation import Place
+from annotation.presentation import Place, placed
 from annotation.words import spell_left
 from annotation.worksheet import sheet_of
 from judgments.design import StudyDesign
-from judgments.draws import balanced_sides, rng_for
+from judgments.draws import rng_for
 from judgments.errors import NotThere, QuorumError, WrongState
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
@@ -63,16 +63,8 @@ def render_preview(
     request: HttpRequest, design: StudyDesign, units: Sequence[Unit | UnitSpec], *, dataset: Dataset
 ) -> HttpResponse:
     """The worker's page for ``units``, with a banner, and with a form that goes nowhere."""
-    two_sided = KINDS[design.protocol].two_sided
-    flips = (
-        balanced_sides(len(units), rng_for(design.seed, "sides preview"))
-        if two_sided
-        else [False] * len(units)
-    )
-    places = [
-        Place(position=position, unit=unit, flipped=flipped)  # type: ignore[arg-type]  # a UnitSpec has the names a kind needs
-        for position, (unit, flipped) in enumerate(zip(units, flips, strict=True), start=1)
-    ]
+    sides = KINDS[design.protocol].sides(units, rng_for(design.seed, "sides preview"))
+    places = placed(units, [], sides)
     steps = sheet_of(places, design=design, picture_url=_pictures(units, dataset), answers={})
     context = {
         "study": {"name": design.name, "slug": design.slug},

@@ -193,7 +193,7 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
         "position": position,
         "form": form,
         "has_picture": "image"
-        in KINDS[assignment.study.protocol].shown(place.unit, flipped=False, picture_url=""),
+        in KINDS[assignment.study.protocol].shown(place.unit, side=None, picture_url=""),
     }
     return render(request, "annotation/report.html", context, status=400 if form.is_bound else 200)
 

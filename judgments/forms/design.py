@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any
 
 from django import forms
@@ -23,174 +22,22 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
-from judgments.design import PAIR_KINDS, StudyDesign, make_design
+from judgments.design import StudyDesign, make_design
 from judgments.errors import DesignError
+from judgments.forms.fields import AllOrNumberField, LinesField, RowsField, SeveralField
+from judgments.forms.sections import (
+    CHOICES,
+    LINES,
+    LONG_TEXTS,
+    RADIOS,
+    ROWS,
+    SEVERAL,
+    Entry,
+    Section,
+    sections_for,
+)
 from judgments.kinds import KINDS
-from judgments.kinds.base import Kind
 from judgments.presets import PRESETS
-
-CHOICES = {
-    "sampling.source": [
-        ("auto", "Published pairs where the dataset has them, else drawn"),
-        ("published", "The dataset's published pairs"),
-        ("references", "Drawn from references and systems"),
-    ],
-    "filter.order": [
-        ("stop-first", "Drop stop words, then stem (as the ROUGE script)"),
-        ("stem-first", "Stem, then drop stop words (fits the printed figures of H13 better)"),
-    ],
-    "access.join": [
-        ("open", "Anyone with the link"),
-        ("code", "Anyone with the link and the code below"),
-        ("invited", "Invited people, each with a code of their own"),
-    ],
-    "crowd.backend": [
-        ("local", "People who come by the link"),
-        ("external", "A crowd that sends its workers here"),
-        ("mturk", "Amazon Mechanical Turk"),
-    ],
-    "crowd.question": [("external", "This site's page in a frame"), ("html", "A page of its own over there")],
-}
-RADIOS = {"access.join"}
-LONG_TEXTS = {"instructions": 7, "consent": 7}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """How a key of the study file is asked for."""
-
-    label: str
-    help: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Section:
-    """A group of the form."""
-
-    title: str
-    text: str
-    entries: dict[str, Entry]
-
-
-def sections_for(kind: Kind) -> list[Section]:
-    """The groups and keys that mean something for ``kind``, in the order they are asked."""
-    return [
-        Section(
-            "Data",
-            "What the study is called and which captions it judges.",
-            {
-                "name": Entry("Name", "Workers see it on the study's page."),
-                "slug": Entry("Short name", "In the study's link; left empty, it is made from the name."),
-                "dataset": Entry("Dataset"),
-                "seed": Entry("Seed", "The same dataset, design and seed give the same HITs."),
-            },
-        ),
-        _sampling(kind),
-        *([_filter()] if kind.grouped or not kind.compares_pairs else []),
-        Section(
-            "Control items",
-            "Items whose right answer is known tell careful workers from careless ones. Workers cannot see which "
-            "they are.",
-            {
-                "controls.per_hit": Entry(
-                    "Control images in each HIT" if kind.grouped else "Control items in each HIT",
-                    "They count within the size of a HIT. 0: none.",
-                ),
-                "controls.threshold": Entry(
-                    "Least share right",
-                    "Between 0 and 1. Answers of a worker below it are kept, but not used.",
-                ),
-                "controls.split": Entry(
-                    "Split they come from", "Without splits, a tenth of the images is set aside."
-                ),
-            },
-        ),
-        _size(kind),
-        Section(
-            "Who may join",
-            "Workers need no password.",
-            {
-                "access.join": Entry("May join"),
-                "access.code": Entry("Code", "What workers must type when a code is asked for."),
-            },
-        ),
-        Section(
-            "Texts",
-            "What workers read. Instructions and consent may use Markdown.",
-            {
-                "question": Entry("Question", "Stands above the answers."),
-                "instructions": Entry("Instructions", "Shown before and during the work."),
-                "consent": Entry("Consent", "Where there is one, a worker must agree before joining."),
-                "contact": Entry("Contact", "Whom workers can ask: a name and an address."),
-            },
-        ),
-        Section(
-            "Crowd and pay",
-            "Where workers come from, and what they are paid.",
-            {
-                "crowd.backend": Entry(
-                    "Workers come from",
-                    "Studies for the other crowds can be designed, but not opened by this version.",
-                ),
-                "crowd.reward_cents": Entry("Pay for a HIT, in cents", "0: nothing is said about pay."),
-                "crowd.budget_cents": Entry("Budget, in cents", "Fees included; nothing goes out beyond it."),
-                "crowd.lease_minutes": Entry(
-                    "Minutes a HIT may be held", "Then its place is given to somebody else."
-                ),
-                "crowd.question": Entry("Page shown at Mechanical Turk"),
-                "crowd.live": Entry("Live at Mechanical Turk", "Otherwise its sandbox, which costs nothing."),
-            },
-        ),
-    ]
-
-
-def _sampling(kind: Kind) -> Section:
-    entries: dict[str, Entry] = {}
-    text = "Which images are judged."
-    if kind.compares_pairs:
-        text = (
-            "How many candidate pairs of each kind are compared: two people's captions of the same image (HC), one "
-            "of them of another image (HI), a person's and a machine's (HM), two machines' (MM). All empty: 100 of "
-            "each, or as many as there are."
-        )
-        entries |= {f"sampling.pairs.{name}": Entry(f"{name} pairs") for name in PAIR_KINDS}
-        entries["sampling.references"] = Entry(
-            "References for each pair", "'all' or a number, drawn with the seed. A triplet is made of each."
-        )
-        entries["sampling.source"] = Entry("Where pairs come from")
-    entries["sampling.images"] = Entry("Images", "'all' or a number, drawn with the seed.")
-    entries["sampling.split"] = Entry("Split that is judged", "Ignored where the dataset has no splits.")
-    return Section("Sampling", text, entries)
-
-
-def _filter() -> Section:
-    return Section(
-        "Filter",
-        "Leaves out pairs of image and caption that share hardly a word with the image's own captions (Bleu-pre, "
-        "Hodosh et al. 2013).",
-        {
-            "filter.bleu_pre": Entry("Judge from this score on", "Between 0 and 1. 0: no filter."),
-            "filter.fill_to": Entry(
-                "Fill the last group up to", "With filtered pairs, which measure the filter's own errors."
-            ),
-            "filter.order": Entry("Words are prepared"),
-        },
-    )
-
-
-def _size(kind: Kind) -> Section:
-    entries = {"judgments_per_unit": Entry("Judgments for each unit", "By as many different workers.")}
-    if kind.grouped:
-        entries["images_per_hit"] = Entry("Images in a HIT")
-        entries["captions_per_image"] = Entry("Captions under an image")
-    else:
-        entries["units_per_hit"] = Entry("Units in a HIT")
-    entries["seconds_per_unit"] = Entry(
-        "Seconds for a unit", "Expected; tells workers and you how long it takes."
-    )
-    return Section(
-        "Overlap and size", "How many people judge each unit, and how much one accepts at a time.", entries
-    )
 
 
 def starting_values(*, preset: str = "", protocol: str = "") -> dict[str, Any]:
@@ -209,8 +56,10 @@ def in_words(key: str, value: Any) -> str:
     """A value as the form says it; a dash for what is left empty."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if value is None or value == "":
+    if value is None or value in ("", []):
         return "–"
+    if isinstance(value, list):
+        return ", ".join(in_words(key, one) for one in value)
     return dict(CHOICES.get(key, [])).get(value, str(value))
 
 
@@ -240,7 +89,7 @@ class DesignForm(forms.Form):
                 field = _field_for(key, entry, datasets)
                 if key in ours:
                     field.help_text = f"{field.help_text} The value is ours; the paper gives none.".strip()
-                field.initial = value_at(base, key)
+                field.initial = field.prepare_value(value_at(base, key))
                 self.fields[html_name(key)] = field
 
     def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
@@ -294,6 +143,12 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     if key == "dataset":
         choices = [("", "Choose a dataset"), *((name, name) for name in datasets)]
         return forms.ChoiceField(label=label, help_text=text, choices=choices, widget=UnfoldAdminSelectWidget)
+    if key in SEVERAL:
+        return SeveralField(label=label, help_text=text, choices=CHOICES[key])
+    if key in ROWS:
+        return RowsField(key.split(".")[-1], label=label, help_text=text, rows=ROWS[key])
+    if key in LINES:
+        return LinesField(label=label, help_text=text, rows=LINES[key])
     if key in CHOICES:
         widget: Any = UnfoldAdminRadioSelectWidget if key in RADIOS else UnfoldAdminSelectWidget
         return forms.ChoiceField(label=label, help_text=text, choices=CHOICES[key], widget=widget)
@@ -343,23 +198,6 @@ def _constraints(key: str) -> tuple[type | None, Any, Any, int | None]:
     }
     annotation = field.annotation if isinstance(field.annotation, type) else None
     return annotation, bounds.get("ge"), bounds.get("le"), bounds.get("max_length")
-
-
-class AllOrNumberField(forms.CharField):
-    """``all`` or a whole number from 1 on."""
-
-    def to_python(self, value: Any) -> Any:
-        """The word, or the number.
-
-        Raises:
-            ValidationError: neither.
-        """
-        text = str(super().to_python(value)).strip().lower()
-        if text in ("", "all"):
-            return "all" if text else ""
-        if not text.isascii() or not text.isdigit() or int(text) < 1:
-            raise forms.ValidationError(f"This is {value!r}; expected 'all' or a whole number from 1 on.")
-        return int(text)
 
 
 class StudyFileForm(forms.Form):

@@ -1,6 +1,6 @@
 """The kinds of HIT. A new kind is a module here, a template, and a line in ``KINDS``."""
 
-from judgments.kinds.base import Choice, Consensus, Kind
+from judgments.kinds.base import Choice, ChoiceKind, Consensus, Kind, OpenKind
 from judgments.kinds.graded import Graded
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
@@ -8,4 +8,4 @@ from judgments.kinds.triplet import Triplet
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (Triplet(), Pairwise(), Relevance(), Graded())}
 
-__all__ = ["KINDS", "Choice", "Consensus", "Kind"]
+__all__ = ["KINDS", "Choice", "ChoiceKind", "Consensus", "Kind", "OpenKind"]

@@ -2,15 +2,18 @@
 
 A kind is one strategy object in ``KINDS``: what it makes of a dataset, which control items it has, which answers
 are allowed, how they are shown, and what several of them say together. Nothing outside this package asks for a
-kind's name.
+kind's name. An answer is a whole number (``ChoiceKind``) or JSON (``OpenKind``); "given" below is either.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from judgments.material import Batch, Material
 
@@ -34,6 +37,14 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
+class Entry:
+    """How a key of the study file is asked for in a form."""
+
+    label: str
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Consensus:
     """What the used judgments of a unit say together.
 
@@ -44,6 +55,7 @@ class Consensus:
         margin: share of the winner minus share of the runner-up (graded: None).
         tie: no answer has the most votes.
         votes: how often each answer was given.
+        answer: what open answers say together, in the form their kind gives it; None for kinds with values.
     """
 
     n: int
@@ -52,6 +64,7 @@ class Consensus:
     margin: float | None
     tie: bool
     votes: Mapping[str, int]
+    answer: Any = None
 
 
 class Kind(ABC):
@@ -59,25 +72,34 @@ class Kind(ABC):
 
     Attributes:
         name: the protocol's name in files and addresses.
-        values: allowed canonical answers.
+        values: allowed canonical answers; empty where answers are open.
         level: level of measurement for agreement.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether HITs hold images with several captions each.
         compares_pairs: whether units belong to candidate pairs.
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
+        asks: keys of the study file that this kind alone uses -> how the form asks for them.
+        script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    values: ClassVar[tuple[int, ...]]
+    values: ClassVar[tuple[int, ...]] = ()
     level: ClassVar[str]
-    choices: ClassVar[tuple[Choice, ...]]
+    choices: ClassVar[tuple[Choice, ...]] = ()
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
     compares_pairs: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
+    asks: ClassVar[Mapping[str, Entry]] = {}
+    script: ClassVar[str] = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether answers are JSON, under the key ``answer``, and no numbers under ``value``."""
+        return not self.values
 
     @abstractmethod
     def batch(self, design: StudyDesign, material: Material) -> Batch:
@@ -88,36 +110,130 @@ class Kind(ABC):
         """
 
     @abstractmethod
-    def shown(self, unit: Any, *, flipped: bool, picture_url: str) -> dict[str, Any]:
+    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """The unit as its worker sees it (docs/api.md), without position, protocol and question.
 
-        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview): both have the same names.
+        ``unit`` is a ``Unit`` row or a ``UnitSpec`` (a preview): both have the same names. ``side`` is what
+        ``sides`` drew for it, None where it draws nothing.
+        """
+
+    def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
+        """Per unit, what is drawn anew for each worker: sides, or the order of options; empty where nothing is."""
+        return []
+
+    @abstractmethod
+    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> Any:
+        """An answer as it is kept, still as the worker sees it.
+
+        Raises:
+            ValueError: it is none; the sentence's end says what was expected ("expected 1 or 2").
         """
 
     @abstractmethod
-    def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
+        """The answer that a plain form holds at ``position``, not checked yet; None where it holds none."""
+
+    def canonical(self, given: Any, *, side: Any) -> Any:
+        """The answer in the unit's order, for one as the worker saw it."""
+        return given
+
+    def seen(self, given: Any, *, side: Any) -> Any:
+        """The answer as a worker sees it, for one in the unit's order; undoes ``canonical``."""
+        return given
+
+    @abstractmethod
+    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
         """What the judgments of each unit say together.
 
         Args:
             units: (N,) the unit of each judgment.
-            values: (N,) canonical answers.
+            values: (N,) canonical answers, numbers or open ones.
 
         Returns:
             unit -> consensus, for the units that occur.
         """
 
-    def canonical(self, value: int, *, flipped: bool) -> int:
-        """The unit's answer for what the worker saw: on flipped sides 1 and 2 change places."""
-        return 3 - value if flipped else value
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        """A canonical answer as numbers on smaller things, by name: what agreement is measured on.
 
-    def is_right(self, value: int, expected: Any) -> bool:
-        """Whether ``value`` is the right answer of a control item."""
-        return value == expected
+        A kind whose answers have no parts to compare gives none.
+        """
+        return {"": given}
 
     @abstractmethod
-    def leaning(self, qualities: Sequence[float]) -> list[float]:
-        """How a rehearsal draws a unit's truth: the chance of each of ``values``, given how good its captions are.
+    def is_right(self, given: Any, expected: Any) -> bool:
+        """Whether a canonical answer is the right one of a control item."""
+
+    @abstractmethod
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
+        """A rehearsal's right answer, drawn leaning the way people's answers do.
 
         Args:
             qualities: of the unit's first and, where there is one, second candidate, on the scale of grades 1 to 4.
         """
+
+    @abstractmethod
+    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> Any:
+        """A simulated worker's canonical answer: right or not, or (None) given without looking."""
+
+    @abstractmethod
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """Whether a rehearsal's consensus is its truth."""
+
+
+class ChoiceKind(Kind):
+    """One of a few whole numbers."""
+
+    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> int:
+        """One of ``values``."""
+        if type(given) is not int or given not in self.values:
+            raise ValueError(f"expected {self._expected}")
+        return given
+
+    @property
+    def _expected(self) -> str:
+        low, high = min(self.values), max(self.values)
+        return f"{low} to {high}" if len(self.values) > 10 else " or ".join(map(str, sorted(self.values)))
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
+        """Field ``u<position>``: a whole number where it is one; anything else goes on and is refused by name."""
+        text = form.get(f"u{position}")
+        if text in (None, ""):
+            return None
+        short = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10
+        return int(text) if short else text
+
+    def is_right(self, given: Any, expected: Any) -> bool:
+        """Equal to what is expected."""
+        return bool(given == expected)
+
+    @abstractmethod
+    def leaning(self, qualities: Sequence[float]) -> list[float]:
+        """The chance of each of ``values`` to be a rehearsal's truth, given how good the unit's captions are."""
+
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> int:
+        """One of ``values``, with the chances of ``leaning``."""
+        return int(rng.choice(self.values, p=self.leaning(qualities)))
+
+    def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> int:
+        """Without looking: any value; on a scale, mistakes are near misses."""
+        if right is None:
+            return int(rng.choice(self.values))
+        good = [value for value in self.values if self.is_right(value, truth)]
+        wrong = [value for value in self.values if value not in good]
+        if right or not wrong:
+            return int(rng.choice(good))
+        distance = {value: min(abs(value - one) for one in good) for value in wrong}
+        return int(rng.choice([value for value in wrong if distance[value] == min(distance.values())]))
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """The value, or the grade nearest to the mean (a half going down), is right."""
+        return found.value is not None and self.is_right(math.ceil(found.value - 0.5), truth)
+
+
+class OpenKind(Kind):
+    """Answers of the worker's own: a text, keywords, links."""
+
+    def is_right(self, given: Any, expected: Any) -> bool:
+        """Equal to what is expected, where the kind has control items at all."""
+        return bool(given == expected)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
-from judgments.kinds.base import Kind
+from judgments.kinds.base import ChoiceKind
 from judgments.material import Division, Image, Material, Text, UnitSpec, drawn_images
 from judgments.prefilter import passes_filter
 
@@ -41,7 +41,7 @@ class Crossing:
         return {"candidate_pairs": int(self.passed.size), "passed_filter": int(self.passed.sum())}
 
 
-class CrossedKind(Kind):
+class CrossedKind(ChoiceKind):
     """An image and a caption are judged together."""
 
     def cross(self, design: StudyDesign, material: Material) -> Crossing:
@@ -91,10 +91,11 @@ class CrossedKind(Kind):
             image=image.name,
             first=text,
             control=True,
+            control_kind="reference",
             expected=expected,
         )
 
-    def shown(self, unit: Any, *, flipped: bool, picture_url: str) -> dict[str, Any]:
+    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """The image and the caption."""
         return {
             "image": {"url": picture_url, "alt": "The image to be judged"},

@@ -78,10 +78,10 @@ class Graded(CrossedKind):
             text, expected = foreign_captions(image, images, 1, rng)[0], BAD
         return Group(image.name, (self.control(design, place, image, text, expected),))
 
-    def is_right(self, value: int, expected: Any) -> bool:
+    def is_right(self, given: int, expected: Any) -> bool:
         """A control item expects a range: 3-4 for an own caption, 1-2 for another image's; a truth is one grade."""
         grades = [int(grade) for grade in str(expected).split("-")]
-        return grades[0] <= value <= grades[-1]
+        return grades[0] <= given <= grades[-1]
 
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
         """The mean grade (H13); a mean has no winner, so share, margin and tie say nothing."""

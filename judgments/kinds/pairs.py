@@ -6,14 +6,14 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from evaluation.statistics.aggregation import majority_vote
 from judgments.controls import foreign_captions
-from judgments.draws import content_key
-from judgments.kinds.base import Choice, Consensus, Kind
+from judgments.draws import balanced_sides, content_key
+from judgments.kinds.base import Choice, ChoiceKind, Consensus
 from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
 from judgments.pairing import draw_pairs
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from judgments.design import StudyDesign
 
 
-class PairKind(Kind):
+class PairKind(ChoiceKind):
     """Forced choice between two candidates; ``value`` 1 is the first and 2 the second."""
 
     values = (1, 2)
@@ -39,6 +39,18 @@ class PairKind(Kind):
     def control_reference(self, image: Image, own: Text, rng: np.random.Generator) -> Text | None:
         """The sentence A of a control item, where the kind shows one."""
         return None
+
+    def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
+        """Whether the second candidate is shown first; the sides of an assignment differ by at most one."""
+        return balanced_sides(len(units), rng)
+
+    def canonical(self, given: int, *, side: Any) -> int:
+        """On flipped sides 1 and 2 change places."""
+        return 3 - given if side else given
+
+    def seen(self, given: int, *, side: Any) -> int:
+        """The same exchange undoes itself."""
+        return self.canonical(given, side=side)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Pairs -> units -> HITs, with control items from the control split."""
@@ -90,6 +102,7 @@ class PairKind(Kind):
             first=first,
             second=second,
             control=True,
+            control_kind="reference",
             expected=expected,
         )
         return Group(image.name, (unit,))

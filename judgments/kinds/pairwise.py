@@ -32,9 +32,9 @@ class Pairwise(PairKind):
             )
         ]
 
-    def shown(self, unit: Any, *, flipped: bool, picture_url: str) -> dict[str, Any]:
+    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """The image and two sentences."""
-        left, right = (unit.second, unit.first) if flipped else (unit.first, unit.second)
+        left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
         return {
             "image": {"url": picture_url, "alt": "The image to be described"},
             "b": {"text": left.text},

@@ -88,6 +88,13 @@ class CandidatePair(models.Model):
 class Unit(models.Model):
     """The smallest thing that is judged. ``key`` is derived from content and seed, never from a row id."""
 
+    class ControlKind(models.TextChoices):
+        DEGRADED = "degraded", "an own caption against a damaged copy of it"
+        REPEATED = "repeated", "a unit of the same HIT shown again"
+        KNOWN_GOOD = "known-good", "an item whose answer the designer knows"
+        REFERENCE = "reference", "a person's caption of the image"
+        QUIZ = "quiz", "an item of the quiz, in no HIT"
+
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="units")
     key = models.CharField(max_length=80)
     position = models.PositiveIntegerField()
@@ -101,6 +108,12 @@ class Unit(models.Model):
     kind = models.CharField(max_length=2, blank=True)
     control = models.BooleanField(default=False)
     expected = models.JSONField(null=True, blank=True, help_text="The right answer of a control item.")
+    control_kind = models.CharField(
+        max_length=10, choices=ControlKind, blank=True, help_text="Empty for judged units."
+    )
+    content = models.JSONField(
+        default=dict, blank=True, help_text="What else its kind shows, as it was at generation."
+    )
     filtered = models.BooleanField(
         default=False, help_text="Below the Bleu-pre threshold, shown to fill the last ten (H13 §4.3.2)."
     )
@@ -129,6 +142,9 @@ class HIT(models.Model):
     position = models.PositiveIntegerField()
     required = models.PositiveSmallIntegerField(help_text="How many different workers it goes to.")
     open_slots = models.PositiveSmallIntegerField(help_text="How many of them are still wanted.")
+    spared = models.PositiveSmallIntegerField(
+        default=0, help_text="How many are not wanted any more, as the outcome of its units is settled."
+    )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the study's crowd.")
     units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits")
 
@@ -138,7 +154,7 @@ class HIT(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["study", "key"], name="hit_key_once_per_study"),
             models.CheckConstraint(
-                condition=Q(open_slots__gte=0) & Q(open_slots__lte=F("required")),
+                condition=Q(open_slots__gte=0) & Q(open_slots__lte=F("required") - F("spared")),
                 name="open_slots_between_none_and_all",
             ),
         ]

@@ -79,9 +79,8 @@ def load_material(dataset: Dataset) -> Material:
             outputs.setdefault(item, []).append((system.name, texts[caption]))
     images = []
     names: dict[int, str] = {}
-    for pk, name, split in (
-        Item.objects.filter(dataset=dataset).order_by("position").values_list("pk", "name", "split")
-    ):
+    items = Item.objects.filter(dataset=dataset).order_by("position")
+    for pk, name, split, text, boxes in items.values_list("pk", "name", "split", "text", "boxes"):
         names[pk] = name
         images.append(
             Image(
@@ -89,6 +88,8 @@ def load_material(dataset: Dataset) -> Material:
                 split=split,
                 references=tuple(references.get(pk, ())),
                 outputs=tuple(outputs.get(pk, ())),
+                text=text,
+                boxes=tuple(boxes),
             )
         )
     published = tuple(
@@ -213,7 +214,7 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
     insert_rows(
         Unit,
         ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-         "control", "expected", "filtered", "struck"),
+         "control", "expected", "filtered", "control_kind", "content"),
         (
             (
                 study.pk,
@@ -228,7 +229,8 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
                 unit.control,
                 unit.expected,
                 unit.filtered,
-                False,
+                unit.control_kind,
+                dict(unit.content),
             )
             for position, unit in enumerate(in_order)
         ),
@@ -236,9 +238,9 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
     progress(0.6, "storing HITs")
     insert_rows(
         HIT,
-        ("study_id", "key", "position", "required", "open_slots", "external_id"),
+        ("study_id", "key", "position", "required", "open_slots"),
         (
-            (study.pk, hit.key, position, design.judgments_per_unit, design.judgments_per_unit, "")
+            (study.pk, hit.key, position, design.judgments_per_unit, design.judgments_per_unit)
             for position, hit in enumerate(batch.hits)
         ),
     )
@@ -325,6 +327,8 @@ def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, 
         "control": unit.control,
         "expected": unit.expected,
         "filtered": unit.filtered,
+        **({"content": dict(unit.content)} if unit.content else {}),
+        **({"control_kind": unit.control_kind} if unit.control_kind not in ("", "reference") else {}),
     }
 
 

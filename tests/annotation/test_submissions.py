@@ -40,9 +40,9 @@ def test_every_unit_becomes_a_judgment_in_the_unit_s_order(assignment: Assignmen
     for place in places_of(assignment):
         judgment = Judgment.objects.get(assignment=assignment, unit=place.unit)
         # the worker chose what stood on the left
-        assert judgment.presented == ("second-left" if place.flipped else "first-left")
-        assert judgment.value == (2 if place.flipped else 1)
-    assert {place.flipped for place in places_of(assignment)} == {True, False}
+        assert judgment.presented == ("second-left" if place.side else "first-left")
+        assert judgment.value == (2 if place.side else 1)
+    assert {place.side for place in places_of(assignment)} == {True, False}
 
 
 def test_a_repeat_is_harmless_and_another_answer_changes_nothing(assignment: Assignment) -> None:
@@ -72,7 +72,7 @@ def test_saved_answers_count_and_later_ones_win(assignment: Assignment) -> None:
     submit_assignment(assignment=assignment, answers=all_answers(assignment)[1:])
     first = places_of(assignment)[0]
     judgment = Judgment.objects.get(assignment=assignment, unit=first.unit)
-    assert judgment.value == (2 if first.flipped else 1)
+    assert judgment.value == (2 if first.side else 1)
     assert judgment.seconds == 4.5
 
 
@@ -159,5 +159,5 @@ def test_each_kind_stores_its_own_answers(protocol: str, value: int) -> None:
     submit_assignment(assignment=claim.assignment, answers=all_answers(claim.assignment, value))
     for place in places_of(claim.assignment):
         stored = Judgment.objects.get(assignment=claim.assignment, unit=place.unit)
-        assert stored.value == (3 - value if place.flipped else value)
+        assert stored.value == (3 - value if place.side else value)
         assert bool(stored.presented) == (protocol == "pairwise")

@@ -408,9 +408,7 @@ def test_answers_are_stored_in_the_units_order_whatever_side_was_shown() -> None
     _, headers = make_worker(study)
     shown = accept(study, headers).json()
     submit(shown["id"], answers_to(shown, 1), headers)
-    stored = list(
-        Judgment.objects.order_by("unit__places__position").select_related("unit__first", "unit__second")
-    )
+    stored = list(Judgment.objects.order_by("pk").select_related("unit__first", "unit__second"))
     assert len(stored) == len(shown["units"])
     for unit, judgment in zip(shown["units"], stored, strict=True):
         chosen = judgment.unit.first if judgment.value == 1 else judgment.unit.second

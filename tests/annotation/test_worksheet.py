@@ -19,7 +19,7 @@ def places(*images: str) -> list[Place]:
         UnitSpec(key=f"k{n}", image=image, first=Text(key=f"c{n}", text="x"))
         for n, image in enumerate(images)
     ]
-    return [Place(position=n, unit=unit, flipped=False) for n, unit in enumerate(units, start=1)]  # type: ignore[arg-type]
+    return [Place(position=n, unit=unit, side=None) for n, unit in enumerate(units, start=1)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

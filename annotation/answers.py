@@ -1,0 +1,102 @@
+"""The answers that a client sends, checked one by one. Pure: units in, a draft out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from annotation.errors import AnswerProblem
+from annotation.presentation import Place
+from judgments.design import StudyDesign
+from judgments.kinds import KINDS, Kind
+
+MOST_SECONDS = 86_400.0
+LONGEST_COMMENT = 2_000
+SIGNALS = ("pasted",)  # what a page may tell of how an answer came about, as counts
+MOST_SIGNAL = 1_000_000
+
+
+def answer_key(kind: Kind) -> str:
+    """Under which key an answer of this kind stands: ``value`` for numbers, ``answer`` for open ones."""
+    return "answer" if kind.is_open else "value"
+
+
+def checked_answers(
+    answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, places: Sequence[Place]
+) -> dict[str, dict[str, Any]]:
+    """``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]`` as position -> the
+    rest of it, in the form it is kept.
+
+    Raises:
+        AnswerProblem: not a list of such objects, an unknown position or answer, or a position twice.
+    """
+    kind = KINDS[design.protocol]
+    key = answer_key(kind)
+    if not isinstance(answers, Sequence) or isinstance(answers, str):
+        raise AnswerProblem(f"Nothing was saved: answers must be a list of objects with position and {key}.")
+    by_position = {place.position: place for place in places}
+    given: dict[str, dict[str, Any]] = {}
+    for answer in answers:
+        if not isinstance(answer, Mapping) or "position" not in answer or key not in answer:
+            raise AnswerProblem(f"Nothing was saved: each answer needs position and {key}.")
+        position = answer["position"]
+        if type(position) is not int or position not in by_position:
+            raise AnswerProblem(f"Nothing was saved: position is {position!r}; expected 1 to {len(places)}.")
+        try:
+            kept = kind.checked(answer[key], unit=by_position[position].unit, design=design)
+        except ValueError as error:
+            raise AnswerProblem(
+                f"Nothing was saved: the {key} at position {position} is {_short(answer[key])}; {error}."
+            ) from None
+        if str(position) in given and given[str(position)][key] != kept:
+            raise AnswerProblem(f"Nothing was saved: position {position} is answered twice.")
+        given[str(position)] = {key: kept} | {
+            name: check(answer[name], position)
+            for name, check in BESIDES.items()
+            if answer.get(name) is not None
+        }
+    return given
+
+
+def _short(given: Any) -> str:
+    text = repr(given)
+    return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _seconds(name: str) -> Callable[[Any, int], float]:
+    def check(seconds: Any, position: int) -> float:
+        if type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS:
+            raise AnswerProblem(
+                f"Nothing was saved: {name} at position {position} is {seconds!r}; expected 0 to {MOST_SECONDS:.0f}."
+            )
+        return float(seconds)
+
+    return check
+
+
+def _comment(comment: Any, position: int) -> str:
+    if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT or "\x00" in comment:
+        raise AnswerProblem(
+            f"Nothing was saved: the comment at position {position} is no text of at most {LONGEST_COMMENT} characters."
+        )
+    return comment.strip()
+
+
+def _signals(signals: Any, position: int) -> dict[str, int]:
+    fine = isinstance(signals, Mapping) and all(
+        name in SIGNALS and type(count) is int and 0 <= count <= MOST_SIGNAL
+        for name, count in signals.items()
+    )
+    if not fine:
+        raise AnswerProblem(
+            f"Nothing was saved: the signals at position {position} are none; expected counts of {', '.join(SIGNALS)}."
+        )
+    return dict(signals)
+
+
+BESIDES: dict[str, Callable[[Any, int], Any]] = {
+    "seconds": _seconds("seconds"),
+    "wall_seconds": _seconds("wall_seconds"),
+    "comment": _comment,
+    "signals": _signals,
+}

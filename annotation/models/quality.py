@@ -1,0 +1,153 @@
+"""How careless answers are kept out: rules as data, what they found, who was excluded, and what a person decided."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.models.workers import Worker
+from judgments.models import Study, Unit
+
+USER = settings.AUTH_USER_MODEL
+
+
+class QualityRule(models.Model):
+    """A rule of behaviour that watches a study: its name, its settings, and what it does."""
+
+    class Action(models.TextChoices):
+        FLAG = "flag", "flag for review"
+        PAUSE = "pause", "pause the worker until somebody looked"
+        EXCLUDE = "exclude", "exclude the worker"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="rules")
+    rule = models.CharField(max_length=40, help_text="Its name in the register of rules.")
+    settings = models.JSONField(
+        default=dict, blank=True, help_text="What differs from the rule's own settings."
+    )
+    action = models.CharField(max_length=8, choices=Action, default=Action.FLAG)
+    enabled = models.BooleanField(default=False)
+    changed_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    changed_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id", "rule"]
+        constraints = [models.UniqueConstraint(fields=["study", "rule"], name="a_rule_once_per_study")]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.action}"
+
+
+class Exclusion(models.Model):
+    """A worker's answers in a study do not count. It keeps every answer and can be taken back."""
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="exclusions")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="exclusions")
+    rule = models.CharField(max_length=40, blank=True, help_text="Which rule did it; empty: a person.")
+    why = models.CharField(max_length=500)
+    evidence = models.JSONField(default=dict, blank=True)
+    made_by = models.ForeignKey(
+        USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True,
+        help_text="Empty where a rule did it by itself.",
+    )  # fmt: skip
+    made_at = models.DateTimeField(default=timezone.now)
+    lifted_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    lifted_at = models.DateTimeField(null=True, blank=True)
+    lifted_why = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ["-made_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "worker"],
+                condition=Q(lifted_at__isnull=True),
+                name="a_worker_is_excluded_from_a_study_once",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.worker} from {self.study}"
+
+
+class Case(models.Model):
+    """What a rule found about a worker, waiting for a person or decided by one."""
+
+    class State(models.TextChoices):
+        OPEN = "open", "open"
+        CONFIRMED = "confirmed", "confirmed"
+        DISMISSED = "dismissed", "dismissed"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="cases")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="cases")
+    rule = models.CharField(max_length=40)
+    action = models.CharField(
+        max_length=8, choices=QualityRule.Action, help_text="What was done when it was found."
+    )
+    evidence = models.JSONField(default=dict, help_text="Numbers and settings behind the finding.")
+    answers = models.PositiveIntegerField(default=0, help_text="After how many answers of the worker.")
+    state = models.CharField(max_length=9, choices=State, default=State.OPEN)
+    exclusion = models.ForeignKey(
+        Exclusion, on_delete=models.SET_NULL, related_name="cases", null=True, blank=True
+    )
+    opened_at = models.DateTimeField(default=timezone.now)
+    decided_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    decision = models.CharField(max_length=500, blank=True, help_text="Why it was decided so.")
+
+    class Meta:
+        ordering = ["-opened_at"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "worker", "rule"],
+                condition=Q(state="open"),
+                name="one_open_case_per_worker_and_rule",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.worker}"
+
+
+class Adjudication(models.Model):
+    """A disputed unit before a chosen person, who decides without seeing the votes."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        DECIDED = "decided", "decided"
+        WITHDRAWN = "withdrawn", "withdrawn"
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="adjudications")
+    unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="adjudications")
+    adjudicator = models.ForeignKey(USER, on_delete=models.PROTECT, related_name="adjudications")
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    side = models.JSONField(
+        null=True, blank=True, help_text="The side that the unit's kind drew for this person."
+    )
+    value = models.SmallIntegerField(
+        null=True, blank=True, help_text="The final answer, in the unit's order."
+    )
+    answer = models.JSONField(null=True, blank=True, help_text="The final answer of an open kind.")
+    reason = models.CharField(max_length=500, blank=True, help_text="In the adjudicator's words.")
+    votes = models.JSONField(default=dict, blank=True, help_text="The votes as they stood when it was sent.")
+    sent_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    sent_at = models.DateTimeField(default=timezone.now)
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["sent_at", "id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["unit"],
+                condition=~Q(state="withdrawn"),
+                name="a_unit_is_adjudicated_once",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="decided")
+                | (Q(decided_at__isnull=False) & (Q(value__isnull=False) | Q(answer__isnull=False))),
+                name="a_decision_has_an_answer_and_a_time",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.unit_id}: {self.state}"

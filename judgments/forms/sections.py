@@ -1,0 +1,245 @@
+"""What the study form asks: labels and explanations of the study file's keys, in groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judgments.design import PAIR_KINDS
+from judgments.kinds.base import Entry, Kind
+
+CHOICES = {
+    "sampling.source": [
+        ("auto", "Published pairs where the dataset has them, else drawn"),
+        ("published", "The dataset's published pairs"),
+        ("references", "Drawn from references and systems"),
+    ],
+    "filter.order": [
+        ("stop-first", "Drop stop words, then stem (as the ROUGE script)"),
+        ("stem-first", "Stem, then drop stop words (fits the printed figures of H13 better)"),
+    ],
+    "access.join": [
+        ("open", "Anyone with the link"),
+        ("code", "Anyone with the link and the code below"),
+        ("invited", "Invited people, each with a code of their own"),
+    ],
+    "crowd.backend": [
+        ("local", "People who come by the link"),
+        ("external", "A crowd that sends its workers here"),
+        ("mturk", "Amazon Mechanical Turk"),
+    ],
+    "crowd.question": [("external", "This site's page in a frame"), ("html", "A page of its own over there")],
+}
+CHOICES |= {
+    "controls.kinds": [
+        ("reference", "A person's caption of the image (reference)"),
+        ("degraded", "A caption beside a damaged copy of it (degraded)"),
+        ("repeated", "A unit of the same HIT again (repeated)"),
+        ("known-good", "Items you know the answer of (known-good)"),
+    ],
+    "quiz.explain": [
+        ("after-each", "After each question"),
+        ("at-the-end", "After the last question"),
+        ("never", "Not at all"),
+    ],
+    "stopping.rule": [
+        ("none", "Every unit gets all its judgments"),
+        ("settled", "Stop when no remaining vote can change the outcome"),
+        ("margin", "Stop as soon as one answer leads by a margin"),
+    ],
+}
+RADIOS = {"access.join"}
+SEVERAL = {"controls.kinds"}
+LONG_TEXTS = {"instructions": 7, "consent": 7}
+ROWS = {"examples": 8, "quiz.questions": 8, "controls.known": 8, "rules": 6}  # tables, typed as TOML
+LINES = {"workers.countries": 2, "keywords.titles": 6}  # one a line
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A group of the form."""
+
+    title: str
+    text: str
+    entries: dict[str, Entry]
+
+
+def sections_for(kind: Kind) -> list[Section]:
+    """The groups and keys that mean something for ``kind``, in the order they are asked."""
+    return [
+        Section(
+            "Data",
+            "What the study is called and which captions it judges.",
+            {
+                "name": Entry("Name", "Workers see it on the study's page."),
+                "slug": Entry("Short name", "In the study's link; left empty, it is made from the name."),
+                "dataset": Entry("Dataset"),
+                "seed": Entry("Seed", "The same dataset, design and seed give the same HITs."),
+            },
+        ),
+        _sampling(kind),
+        *([_filter()] if kind.grouped or not kind.compares_pairs else []),
+        Section(
+            "Control items",
+            "Items whose right answer is known tell careful workers from careless ones. Workers cannot see which "
+            "they are.",
+            {
+                "controls.per_hit": Entry(
+                    "Control images in each HIT" if kind.grouped else "Control items in each HIT",
+                    "They count within the size of a HIT. 0: none.",
+                ),
+                "controls.threshold": Entry(
+                    "Least share right",
+                    "Between 0 and 1. Answers of a worker below it are kept, but not used.",
+                ),
+                "controls.split": Entry(
+                    "Split they come from", "Without splits, a tenth of the images is set aside."
+                ),
+                "controls.kinds": Entry("Kinds", "Drawn in equal shares."),
+                "controls.after": Entry(
+                    "Seen before they say anything",
+                    "So many control items are needed for a running accuracy.",
+                ),
+                "controls.known": Entry(
+                    "Items you know the answer of",
+                    "As [[known]] tables: image, first, second, expected, why.",
+                ),
+            },
+        ),
+        *([Section("This kind", "", dict(kind.asks))] if kind.asks else []),
+        _size(kind),
+        Section(
+            "Who may join",
+            "Workers need no password.",
+            {
+                "access.join": Entry("May join"),
+                "access.code": Entry("Code", "What workers must type when a code is asked for."),
+            },
+        ),
+        Section(
+            "Quiz",
+            "What workers pass before the work. Without questions and items there is none.",
+            {
+                "quiz.preset": Entry("Ready set of questions"),
+                "quiz.questions": Entry(
+                    "Questions of your own", "As [[questions]] tables: text, options, answer, why."
+                ),
+                "quiz.ask": Entry("Questions in an attempt"),
+                "quiz.items": Entry("Known items in an attempt", "Of the study's own kind."),
+                "quiz.pass_mark": Entry("Share that must be right", "Between 0 and 1."),
+                "quiz.attempts": Entry("Attempts"),
+                "quiz.explain": Entry("Answers are explained"),
+                "quiz.qualification": Entry(
+                    "Shared qualification", "Studies that name the same one ask for the quiz once."
+                ),
+            },
+        ),
+        Section(
+            "Workers and behaviour",
+            "Whom the study asks for, and which rules watch over it.",
+            {
+                "workers.requirements": Entry("Ready set of requirements"),
+                "workers.countries": Entry("Countries", "ISO codes, one a line. Empty: any."),
+                "workers.approval_above": Entry("Approval rate above", "Between 0 and 1. 0: not asked."),
+                "workers.approved_at_least": Entry("Approved HITs at least", "0: not asked."),
+                "workers.hits_at_most": Entry("HITs a worker may do", "0: no limit."),
+                "workers.show_accuracy": Entry("Workers see their accuracy"),
+                "rules": Entry("Rules of behaviour", "As [[rules]] tables: rule, action, settings."),
+            },
+        ),
+        Section(
+            "Early stopping",
+            "A unit gets no more judgments than its outcome needs.",
+            {
+                "stopping.rule": Entry("Stop"),
+                "stopping.full_depth": Entry(
+                    "Share that gets all its judgments", "So that agreement stays unbiased."
+                ),
+                "stopping.minimum": Entry("Votes before it may stop", "For the margin."),
+                "stopping.margin": Entry("Lead in votes", "For the margin."),
+            },
+        ),
+        Section(
+            "Texts",
+            "What workers read. Instructions and consent may use Markdown.",
+            {
+                "question": Entry("Question", "Stands above the answers."),
+                "instructions": Entry("Instructions", "Shown before and during the work."),
+                "consent": Entry("Consent", "Where there is one, a worker must agree before joining."),
+                "examples": Entry(
+                    "Worked examples", "As [[examples]] tables: image, shown (texts), answer, why."
+                ),
+                "language": Entry("Language of the captions", "As en, de, ar; empty: not said."),
+                "contact": Entry("Contact", "Whom workers can ask: a name and an address."),
+            },
+        ),
+        Section(
+            "Crowd and pay",
+            "Where workers come from, and what they are paid.",
+            {
+                "crowd.backend": Entry(
+                    "Workers come from",
+                    "Studies for the other crowds can be designed, but not opened by this version.",
+                ),
+                "crowd.reward_cents": Entry("Pay for a HIT, in cents", "0: nothing is said about pay."),
+                "crowd.budget_cents": Entry("Budget, in cents", "Fees included; nothing goes out beyond it."),
+                "crowd.lease_minutes": Entry(
+                    "Minutes a HIT may be held", "Then its place is given to somebody else."
+                ),
+                "crowd.extensions": Entry("Times it may be extended"),
+                "crowd.edit_minutes": Entry(
+                    "Minutes answers may be revised after submitting", "0: not at all."
+                ),
+                "crowd.question": Entry("Page shown at Mechanical Turk"),
+                "crowd.live": Entry("Live at Mechanical Turk", "Otherwise its sandbox, which costs nothing."),
+            },
+        ),
+    ]
+
+
+def _sampling(kind: Kind) -> Section:
+    entries: dict[str, Entry] = {}
+    text = "Which images are judged."
+    if kind.compares_pairs:
+        text = (
+            "How many candidate pairs of each kind are compared: two people's captions of the same image (HC), one "
+            "of them of another image (HI), a person's and a machine's (HM), two machines' (MM). All empty: 100 of "
+            "each, or as many as there are."
+        )
+        entries |= {f"sampling.pairs.{name}": Entry(f"{name} pairs") for name in PAIR_KINDS}
+        entries["sampling.references"] = Entry(
+            "References for each pair", "'all' or a number, drawn with the seed. A triplet is made of each."
+        )
+        entries["sampling.source"] = Entry("Where pairs come from")
+    entries["sampling.images"] = Entry("Images", "'all' or a number, drawn with the seed.")
+    entries["sampling.split"] = Entry("Split that is judged", "Ignored where the dataset has no splits.")
+    return Section("Sampling", text, entries)
+
+
+def _filter() -> Section:
+    return Section(
+        "Filter",
+        "Leaves out pairs of image and caption that share hardly a word with the image's own captions (Bleu-pre, "
+        "Hodosh et al. 2013).",
+        {
+            "filter.bleu_pre": Entry("Judge from this score on", "Between 0 and 1. 0: no filter."),
+            "filter.fill_to": Entry(
+                "Fill the last group up to", "With filtered pairs, which measure the filter's own errors."
+            ),
+            "filter.order": Entry("Words are prepared"),
+        },
+    )
+
+
+def _size(kind: Kind) -> Section:
+    entries = {"judgments_per_unit": Entry("Judgments for each unit", "By as many different workers.")}
+    if kind.grouped:
+        entries["images_per_hit"] = Entry("Images in a HIT")
+        entries["captions_per_image"] = Entry("Captions under an image")
+    else:
+        entries["units_per_hit"] = Entry("Units in a HIT")
+    entries["seconds_per_unit"] = Entry(
+        "Seconds for a unit", "Expected; tells workers and you how long it takes."
+    )
+    return Section(
+        "Overlap and size", "How many people judge each unit, and how much one accepts at a time.", entries
+    )
