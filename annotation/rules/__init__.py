@@ -15,7 +15,7 @@ from annotation.rules.agreement import ControlAccuracy, Disagreement, RepeatCons
 from annotation.rules.base import Finding, Rule, SequentialRule
 from annotation.rules.history import Answers, Given, History, Other, make_history
 from annotation.rules.patterns import Alternation, SideBias, StraightLining
-from annotation.rules.replay import Ledger, Page, examine, replay
+from annotation.rules.replay import Ledger, Page, examine, findings, replay
 from annotation.rules.speed import PastedText, TooFast
 
 RULES: dict[str, type[Rule]] = {
@@ -67,6 +67,7 @@ __all__ = [
     "Rule",
     "SequentialRule",
     "examine",
+    "findings",
     "make_history",
     "make_rule",
     "replay",

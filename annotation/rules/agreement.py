@@ -9,7 +9,7 @@ from pydantic import Field
 
 from annotation.rules.base import Alpha, Finding, Rule, SequentialRule, Share, one_in, spending
 from annotation.rules.chances import at_most
-from annotation.rules.history import Floats, History
+from annotation.rules.history import Answers, Floats, History
 
 ENOUGH_PAIRS = 30  # pairs of others' answers below which the crowd's own agreement is not known
 
@@ -24,6 +24,11 @@ class Disagreement(SequentialRule):
 
     alpha: Alpha = 0.01
     of_crowd: Share = 0.0
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where answers are numbers."""
+        return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
         """One-sided binomial test on units whose others have a majority (quantities: a median).
@@ -106,6 +111,7 @@ class ControlAccuracy(Rule):
     name = "control-accuracy"
     title = "Control items missed"
     about = "Gets too few control items right."
+    on_controls = True
     always = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 10
@@ -123,9 +129,7 @@ class ControlAccuracy(Rule):
         words = f"{right} of {n} control items right ({right / n:.0%}); {self.threshold:.0%} are asked for."
         p = at_most(right, n, self.threshold)
         if self.alpha:
-            fresh = int((~np.isnan(history.right[-history.fresh :])).sum()) if history.fresh else 0
-            before = round(n * (history.total - len(history)) / max(len(history), 1))  # beyond the window
-            level = self.alpha * spending(self.least, total=before + n, fresh=fresh)
+            level = self.alpha * spending(self.least, total=history.total, fresh=history.fresh)
             if p > level:
                 return None
             words += f" Somebody who gets {self.threshold:.0%} right does so badly in {one_in(p)} cases."
@@ -139,6 +143,7 @@ class RepeatConsistency(Rule):
     name = "repeat-consistency"
     title = "Contradicts themselves"
     about = "Answers a repeated item otherwise than before."
+    on_controls = True
     always = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5

@@ -17,7 +17,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from annotation.rules.history import History
+from annotation.rules.history import Answers, History
 
 GROWTH = 4  # a look is due again after a quarter more judgments
 LONGEST_STEP = 125
@@ -51,6 +51,9 @@ class Rule(BaseModel, ABC):
         name: as in study files.
         title: the rule in a few words.
         about: what it looks at, for the designer.
+        needs_others: whether it asks what others answered.
+        on_controls: whether it looks at control items alone, and gets a history of nothing else.
+        always: whether it looks after every page, and not only when a look is due.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -59,13 +62,19 @@ class Rule(BaseModel, ABC):
     title: ClassVar[str]
     about: ClassVar[str]
     needs_others: ClassVar[bool] = False
-    always: ClassVar[bool] = False  # looks after every page, not only when a look is due
+    on_controls: ClassVar[bool] = False
+    always: ClassVar[bool] = False
 
     least: Least = 20
 
     @abstractmethod
     def examine(self, history: History) -> Finding | None:
         """What the history says against the worker; None where it says nothing, or not enough."""
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Whether the rule means something where answers look like this."""
+        return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:
         """Whether to look at all after a submission that brought ``fresh`` of ``total`` judgments."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -65,6 +66,11 @@ class Given(NamedTuple):
     same: float = NAN
     pasted: float = NAN
 
+    @property
+    def known(self) -> bool:
+        """Whether it says something about the worker by itself: on a control item that counts, or on a repeat."""
+        return not (math.isnan(self.right) and math.isnan(self.same))
+
 
 class Other(NamedTuple):
     """Somebody else's judgment of a unit; nan for an open answer or an unknown time."""
@@ -79,7 +85,8 @@ class History:
 
     Attributes:
         answers: what answers look like.
-        total: all judgments of the worker in the study, those before the window among them.
+        total: all judgments of the worker in the study, those before the window among them; for rules that look at
+            control items alone, all on control items.
         fresh: how many of them came with the latest submission.
         labels: (V,) the values that occur among the others' answers.
         others: (N, V) how many others gave each of them to the unit of each judgment.

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from annotation.rules.base import Finding, SequentialRule, one_in
 from annotation.rules.chances import alternation_chance, at_least, longest_run, run_chance
-from annotation.rules.history import Floats, History
+from annotation.rules.history import Answers, Floats, History
 
 ENOUGH_OTHERS = 20  # answers of others below which nobody knows what is usual
 
@@ -22,6 +22,11 @@ class SideBias(SequentialRule):
     about = "Chooses the option on one side far more often than the other."
 
     tolerance: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where there are sides."""
+        return answers.sided
 
     def examine(self, history: History) -> Finding | None:
         """Two-sided, against a chance of left within 0.5 plus or minus ``tolerance``: a slight habit is no fault."""
@@ -51,6 +56,11 @@ class StraightLining(SequentialRule):
     needs_others = True
 
     tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.5
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where answers are numbers."""
+        return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
         """The exact chance of so long a run, times the number of answers there are.
@@ -101,6 +111,11 @@ class Alternation(SequentialRule):
     name = "alternation"
     title = "To and fro"
     about = "Changes between two answers so regularly that the items cannot explain it."
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where answers are numbers."""
+        return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
         """Changes between the answers as seen, within assignments whose answers are of two sorts, against all orders of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from annotation.rules.base import Finding, Rule
@@ -47,14 +47,37 @@ class Ledger:
             }
         return make_history(given, said, answers=self.answers, total=len(given), fresh=fresh)
 
+    def on_controls(self, worker: int, *, fresh: int) -> History:
+        """The worker's answers on control items alone."""
+        return known_history(self._given[worker], answers=self.answers, fresh=fresh)
+
+
+def known_history(given: Sequence[Given], *, answers: Answers, fresh: int) -> History:
+    """A history of control items, from all judgments of a worker of which the last ``fresh`` are new."""
+    known = [one for one in given if one.known]
+    new = sum(one.known for one in given[len(given) - fresh :])
+    return make_history(known, {}, answers=answers, total=len(known), fresh=new)
+
 
 def examine(ledger: Ledger, worker: int, *, fresh: int, rules: Iterable[Rule]) -> list[tuple[Rule, Finding]]:
     """What the rules find after the worker's latest page, which brought ``fresh`` judgments."""
-    due = [rule for rule in rules if rule.is_due(total=ledger.count(worker), fresh=fresh)]
-    if not due:
-        return []
-    history = ledger.history(worker, fresh=fresh, others=any(rule.needs_others for rule in due))
-    return [(rule, finding) for rule in due if (finding := rule.examine(history)) is not None]
+    total = ledger.count(worker)
+    due = [rule for rule in rules if rule.applies(ledger.answers) and rule.is_due(total=total, fresh=fresh)]
+    at_large = [rule for rule in due if not rule.on_controls]
+    found: list[tuple[Rule, Finding]] = []
+    if at_large:
+        others = any(rule.needs_others for rule in at_large)
+        found += findings(at_large, ledger.history(worker, fresh=fresh, others=others), judgments=total)
+    if len(at_large) < len(due):
+        on_controls = [rule for rule in due if rule.on_controls]
+        found += findings(on_controls, ledger.on_controls(worker, fresh=fresh), judgments=total)
+    return found
+
+
+def findings(rules: Iterable[Rule], history: History, *, judgments: int) -> list[tuple[Rule, Finding]]:
+    """What each rule finds; ``judgments`` counts all that the worker has made."""
+    found = ((rule, rule.examine(history)) for rule in rules)
+    return [(rule, replace(finding, judgments=judgments)) for rule, finding in found if finding is not None]
 
 
 def replay(

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from annotation.rules.base import Finding, Rule, Share
 from annotation.rules.chances import median
-from annotation.rules.history import History
+from annotation.rules.history import Answers, History
 
 
 class TooFast(Rule):
@@ -75,6 +75,11 @@ class PastedText(Rule):
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
     share: Share = 0.5
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where answers are written."""
+        return answers.values == 0
 
     def examine(self, history: History) -> Finding | None:
         """At least ``least`` written answers, and at least ``share`` of them pasted."""

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from annotation.rules import RULES, Answers, make_rule
+from annotation.rules import RULES, Answers, Given, make_rule
+from annotation.rules.replay import known_history
 from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, of
 
 SLIDER = Answers.of(tuple(range(101)), level="interval", sided=False)
@@ -187,10 +188,10 @@ def test_the_plain_threshold_is_h13s() -> None:
 
 def test_control_items_of_before_do_not_make_a_new_look() -> None:
     rule = make_rule("control-accuracy", {})
-    history = of([1.0] * 40, right=[0.0] * 20 + [NAN] * 20)
-    assert rule.examine(history) is not None
-    later = type(history)(**{name: getattr(history, name) for name in history.__slots__} | {"fresh": 20})
-    assert rule.examine(later) is None
+    missed = [Given(0, unit, 1.0, 1.0, right=0.0) for unit in range(20)]
+    others = [Given(1, unit, 1.0, 1.0) for unit in range(20, 40)]
+    assert rule.examine(known_history(missed, answers=TRIPLET, fresh=20)) is not None
+    assert rule.examine(known_history(missed + others, answers=TRIPLET, fresh=20)) is None
 
 
 def test_contradicting_oneself_is_found() -> None:
