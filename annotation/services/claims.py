@@ -19,6 +19,7 @@ from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
@@ -42,6 +43,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -81,6 +83,7 @@ def look_for_hit(
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
     """
     now = timezone.now()
     participation = Participation.objects.filter(study=study, worker=worker).first()
@@ -92,6 +95,7 @@ def look_for_hit(
     for held in found:
         if held not in overdue and (besides is None or held.pk != besides.pk):
             return Claim(assignment=held, created=False, places=places_of(held))
+    refuse_stopped(participation.standing)
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )
@@ -130,7 +134,8 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
 
 def take(offer: Offer) -> Claim | None:
     """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
-    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated).
+    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated),
+    or the worker was paused or excluded meanwhile.
 
     Raises:
         Beaten: another worker was faster; undo the transaction and look again.
@@ -138,7 +143,8 @@ def take(offer: Offer) -> Claim | None:
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
     simulated = worker.source == Worker.Source.REHEARSAL
-    if not Study.objects.filter(pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists():
+    welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
+    if not Study.objects.filter(welcome, pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists():
         return None
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise Beaten

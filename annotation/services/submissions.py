@@ -9,15 +9,19 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists
 from django.utils import timezone
 
 from annotation.answers import answer_key, checked_answers
-from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
-from annotation.models import Assignment, Judgment, ProblemReport, Worker
+from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, WorkerExcluded, WorkPaused
+from annotation.models import Assignment, Judgment, Participation, ProblemReport, Worker
 from annotation.presentation import Place, places_of
 from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
+from annotation.services.watching import is_stopped, watch_worker
+from annotation.standing import refuse_stopped
 from judgments.errors import NotThere
 from judgments.kinds import KINDS, Kind
+from judgments.models import Study
 from judgments.services.studies import design_of
 
 
@@ -76,7 +80,9 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     sheet = _read(assignment, answers)
     with transaction.atomic():
         submission = _submit(sheet)
-    return _complete(submission)
+    _complete(submission)
+    _watch(submission, sheet)
+    return submission
 
 
 def submit_and_claim(
@@ -97,8 +103,18 @@ def submit_and_claim(
             claim = take(found) if isinstance(found, Offer) and not submission.missing else None
     except (Beaten, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
-        return submission, claim_assignment(study=study, worker=worker)
-    return _complete(submission), found if isinstance(found, Claim) else claim
+        return submission, _claim_next(study, worker)
+    _complete(submission)
+    if _watch(submission, sheet):
+        return submission, None
+    return submission, found if isinstance(found, Claim) else claim
+
+
+def _claim_next(study: Study, worker: Worker) -> Claim | None:
+    try:
+        return claim_assignment(study=study, worker=worker)
+    except (WorkPaused, WorkerExcluded):  # by this submission; asking for work says so
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +137,7 @@ def _read(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> _Shee
 def _submit(sheet: _Sheet) -> Submission:
     """Within the caller's transaction; what is missing is saved as a draft, and named in the result."""
     locked = _lock(sheet.assignment)
-    if locked.state in (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED):
+    if locked.submitted_at is not None:  # whatever was decided about it since
         _refuse_other_answers(locked, sheet.given)
         return Submission(assignment=locked, repeated=True)
     _refuse_ended(locked)
@@ -137,11 +153,17 @@ def _submit(sheet: _Sheet) -> Submission:
     return Submission(assignment=locked, repeated=False, missing=missing)
 
 
-def _complete(submission: Submission) -> Submission:
+def _complete(submission: Submission) -> None:
     """After the commit, so that what an incomplete submission held stays saved."""
     if submission.missing:
         raise AnswersMissing(submission.missing)
-    return submission
+
+
+def _watch(submission: Submission, sheet: _Sheet) -> bool:
+    """After the commit too: nobody waits for the rules. Whether they stopped the worker."""
+    if submission.repeated:
+        return False
+    return is_stopped(watch_worker(assignment=submission.assignment, fresh=len(sheet.places)))
 
 
 def _lock(assignment: Assignment) -> Assignment:
@@ -154,6 +176,8 @@ def _lock(assignment: Assignment) -> Assignment:
 def _refuse_ended(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.RETURNED:
         raise AlreadyEnded("Nothing was changed: you returned this page of work.")
+    if assignment.state == Assignment.State.INVALIDATED:
+        refuse_stopped(Participation.Standing.EXCLUDED)
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded("Your answers were submitted and stay as they are.")
     ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
@@ -187,11 +211,17 @@ def _laid_over(
 
 def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
+    # work that was taken at the moment of an exclusion, which did not see it
+    excluded = Participation.objects.filter(
+        study=assignment.study_id, worker=assignment.worker_id, standing=Participation.Standing.EXCLUDED
+    )
     moved = (
         Assignment.objects.holding(now)
-        .filter(pk=assignment.pk)
+        .filter(~Exists(excluded), pk=assignment.pk)
         .update(state=Assignment.State.SUBMITTED, submitted_at=now, answers=dict(answers))
     )
+    if not moved and excluded.exists():
+        refuse_stopped(Participation.Standing.EXCLUDED)
     if not moved:
         raise TooLate(
             "The time for this page of work ended while it was submitted; what you had saved is kept."
