@@ -34,8 +34,8 @@ def confirm_case(*, case: Case, why: str, by: User | None = None) -> Case:
 
 @transaction.atomic
 def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
-    """open -> dismissed: the exclusion that the case made is lifted, and a paused worker goes on unless another open case
-    says otherwise. The rule stays silent about this worker.
+    """open -> dismissed: the exclusion that the case made is lifted, and a paused worker goes on unless another open
+    case says otherwise. The rule stays silent about this worker.
 
     Raises:
         WrongState: no reason is given, or the case was decided.

@@ -16,6 +16,7 @@ from annotation.answers import answer_key, checked_answers
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, Worker
 from annotation.presentation import Place, places_of
+from annotation.services.caption_signals import note_copies
 from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
 from annotation.services.watching import is_stopped, watch_worker
 from annotation.standing import refuse_stopped
@@ -51,8 +52,15 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
     return found
 
 
-def save_answers(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Assignment:
+def save_answers(
+    *,
+    assignment: Assignment,
+    answers: Sequence[Mapping[str, Any]],
+    unfinished: Mapping[int, Any] | None = None,
+) -> Assignment:
     """Lay ``answers`` over the draft; saying the same again changes nothing.
+
+    ``unfinished`` (position -> what a plain form held there) is kept in the place of an answer, and is none.
 
     Raises:
         AnswerProblem: an answer is not valid; nothing of the call is saved.
@@ -62,7 +70,8 @@ def save_answers(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
     with transaction.atomic():
         locked = _lock(assignment)
         _refuse_ended(locked)
-        _store_draft(locked, sheet.given)
+        held = {str(position): {"unfinished": given} for position, given in (unfinished or {}).items()}
+        _store_draft(locked, {**sheet.given, **held})
     return locked
 
 
@@ -96,7 +105,10 @@ def submit_and_claim(
     """
     study, worker = assignment.study, assignment.worker
     sheet = _read(assignment, answers)
-    found = look_for_hit(study, worker, besides=assignment)
+    try:
+        found = look_for_hit(study, worker, besides=assignment)
+    except (WorkPaused, WorkerExcluded):  # what was begun may be finished
+        found = None
     try:
         with transaction.atomic():
             submission = _submit(sheet)
@@ -206,7 +218,13 @@ def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) ->
 def _laid_over(
     saved: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    return {**saved, **{key: {**saved.get(key, {}), **answer} for key, answer in given.items()}}
+    """What is given replaces what is saved, member by member; an answer takes the place of an unfinished one."""
+    instead = {"value", "answer", "unfinished"}
+    kept = {
+        position: {name: one for name, one in saved.get(position, {}).items() if name not in instead}
+        for position in given
+    }
+    return {**saved, **{position: {**kept[position], **answer} for position, answer in given.items()}}
 
 
 def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
@@ -228,10 +246,12 @@ def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str
         )
     assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
     assignment.answers = dict(answers)
-    Judgment.objects.bulk_create(
+    judgments = [
         judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
         for place in sheet.places
-    )
+    ]
+    note_copies(judgments, assignment=assignment)
+    Judgment.objects.bulk_create(judgments)
 
 
 def judgment_of(
