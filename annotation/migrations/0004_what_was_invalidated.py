@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0002_quality_and_revisions'),
+        ('annotation', '0003_writers_of_captions'),
         ('judgments', '0002_content_of_open_kinds'),
     ]
 
