@@ -16,7 +16,7 @@ from tests.studies import make_study, make_worker
 
 Habit = Callable[[Place], Any]  # what the worker answers, as seen
 # enough triplets for a rule that wants twenty answers, and seats for three workers
-PAIRS: dict[str, Any] = {"units_per_hit": 10, "sampling": {"pairs": {"HC": 12, "HI": 8}, "references": 2}}
+PAIRS: dict[str, Any] = {"units_per_hit": 10, "sampling": {"pairs": {"HC": 10, "HI": 8}, "references": 2}}
 
 
 def left(place: Place) -> int:
