@@ -39,6 +39,10 @@ def designer() -> User:
     return User.objects.create_user("designer", is_staff=True)
 
 
+def hit_of(assignment: Assignment) -> HIT:
+    return HIT.objects.get(assignments=assignment)
+
+
 def slots(study: Study) -> dict[str, int]:
     return dict(HIT.objects.filter(study=study).values_list("key", "open_slots"))
 
@@ -136,7 +140,7 @@ def test_excluding_twice_and_lifting_twice_change_nothing(study: Study, designer
 
 
 def test_lifting_gives_everything_back_as_it_was(study: Study) -> None:
-    pages = work(study, "ada", left, pages=4)
+    pages = work(study, "ada", left, pages=3)
     approve_assignments(study=study, assignments=[pages[0].pk])
     reject_assignment(study=study, assignment=pages[1].pk, reason="Empty.")
     begun = claim_assignment(study=study, worker=pages[0].worker)
@@ -145,7 +149,7 @@ def test_lifting_gives_everything_back_as_it_was(study: Study) -> None:
     exclusion = exclude_worker(study=study, worker=pages[0].worker, why="Always the left.")
     open_again = slots(study)
     lift_exclusion(exclusion=exclusion, why="She explained it.")
-    assert states(pages) == before == ["approved", "rejected", "submitted", "submitted"]
+    assert states(pages) == before == ["approved", "rejected", "submitted"]
     assert states([begun.assignment]) == ["returned"]
     assert sum(open_again.values()) - sum(slots(study).values()) == len(pages)
     assert Judgment.objects.current().count() == sum(one.judgments.count() for one in pages)
@@ -159,7 +163,7 @@ def test_where_a_place_was_filled_meanwhile_the_hit_grows_by_one(study: Study) -
     for name in ("ada", "bob"):
         work(study, name, careful, pages=9)
     exclusion = exclude_worker(study=study, worker=spam[0].worker, why="A suspicion.")
-    filled = {one.hit_id for one in work(study, "cyd", careful, pages=2)}
+    filled = {hit_of(one).pk for one in work(study, "cyd", careful, pages=2)}
     lift_exclusion(exclusion=exclusion, why="Unfounded.")
     grown = set(study.hits.filter(required=4).values_list("pk", flat=True))
     assert grown == filled
@@ -177,9 +181,9 @@ def test_where_a_place_was_filled_meanwhile_the_hit_grows_by_one(study: Study) -
 def test_a_slot_that_was_spared_meanwhile_takes_the_work_back(study: Study) -> None:
     page = work(study, "ada", careful)[0]
     exclusion = exclude_worker(study=study, worker=page.worker, why="A suspicion.")
-    HIT.objects.filter(pk=page.hit_id).update(open_slots=0, spared=3)
+    HIT.objects.filter(pk=hit_of(page).pk).update(open_slots=0, spared=3)
     lift_exclusion(exclusion=exclusion, why="Unfounded.")
-    hit = HIT.objects.get(pk=page.hit_id)
+    hit = hit_of(page)
     assert (hit.required, hit.open_slots, hit.spared) == (3, 0, 2)
     assert seats_add_up(study)
 

@@ -26,7 +26,7 @@ def left(place: Place) -> int:
 
 def careful(place: Place) -> int:
     """The unit's first candidate, wherever it stands; right on control items."""
-    first = place.unit.expected if place.unit.control else 1
+    first = int(place.unit.expected or 1)
     return 3 - first if place.side else first
 
 
