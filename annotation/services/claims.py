@@ -23,6 +23,7 @@ from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
+from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.control_pool import Mark
 from judgments.draws import rng_for
@@ -49,6 +50,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -102,6 +104,7 @@ def look_for_hit(
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
@@ -121,6 +124,7 @@ def look_for_hit(
     for one in found:
         if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
             return Claim(assignment=one, created=False, places=places_of(one))
+    refuse_stopped(participation.standing)
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )
@@ -167,9 +171,11 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
 
 
 def _takes_work(study: Study, worker: Worker) -> bool:
-    """Whether the study is open to this worker: one that is rehearsed is so to simulated workers alone."""
+    """Whether the study is open to this worker, who was not stopped: one that is rehearsed is so to simulated workers
+    alone."""
     simulated = worker.source == Worker.Source.REHEARSAL
-    return Study.objects.filter(pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
+    welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
+    return Study.objects.filter(welcome, pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
 
 
 def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
@@ -185,7 +191,8 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
 
 def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
     """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
-    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated).
+    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated),
+    or the worker was paused or excluded meanwhile.
 
     Args:
         ahead: reserve it, for the time after the HIT that the worker holds now.
