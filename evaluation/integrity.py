@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils import timezone
 from pydantic import ValidationError
 
-from annotation.models import Assignment, Judgment
+from annotation.models import Assignment, Exclusion, Judgment, Participation
 from annotation.models.assignments import LIVE
 from evaluation.models import Analysis
 from judgments.kinds import KINDS
@@ -158,7 +158,7 @@ def hits_ask_for_what_the_design_says() -> Sentences:
 
 
 def finished_work_is_complete() -> Sentences:
-    """A submitted assignment has a judgment on every unit of its HIT that its worker was shown."""
+    """A submitted assignment has a judgment on every unit that it showed."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
@@ -166,14 +166,16 @@ def finished_work_is_complete() -> Sentences:
         .values_list("study__slug", "pk", "hit_id", "order", "given")
     )
     for slug, pk, hit, order, given in work.iterator(ROWS_AT_ONCE):
-        size = len(order) or sizes.get(hit, 0)
-        if given != size:
-            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {size} units."
+        shown = len(order) or sizes.get(hit, 0)
+        if given != shown:
+            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {shown} units."
 
 
 def judgments_belong_to_finished_work() -> Sentences:
     """Judgments are stored by a submission, on the units of its HIT."""
-    early = Judgment.objects.exclude(assignment__state__in=FINISHED)
+    early = Judgment.objects.exclude(assignment__state__in=FINISHED).exclude(
+        assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED
+    )
     names = ("assignment__study__slug", "pk", "assignment_id", "assignment__state")
     for slug, pk, assignment, state in early.values_list(*names).iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: judgment {pk} belongs to assignment {assignment}, which is {state}."
@@ -193,7 +195,7 @@ def judgments_belong_to_finished_work() -> Sentences:
 def a_worker_judges_a_unit_once() -> Sentences:
     """Across HITs and assignments; a revision is the same judgment."""
     twice = (
-        Judgment.objects.filter(replaces=None)
+        Judgment.objects.current()
         .values("assignment__study__slug", "unit__key", "assignment__worker__name")
         .annotate(count=Count("pk"))
         .filter(count__gt=1)
@@ -202,6 +204,32 @@ def a_worker_judges_a_unit_once() -> Sentences:
     )
     for slug, unit, worker, count in twice.iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: worker {worker} judged unit {unit} {count} times."
+
+
+def exclusions_hold() -> Sentences:
+    """Who is excluded has no work that counts; invalidated work names a standing exclusion of its own worker and knows
+    what it was; and a worker's standing says the same."""
+    standing = Exclusion.objects.filter(lifted_at=None)
+    own = standing.filter(study=OuterRef("study"), worker=OuterRef("worker"))
+    counts = Assignment.objects.filter(state__in=FINISHED).filter(Exists(own))
+    for slug, pk, state in counts.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: assignment {pk} is {state}, but its worker is excluded."
+    invalid = Assignment.objects.filter(state=Assignment.State.INVALIDATED)
+    loose = invalid.filter(
+        Q(before_exclusion="")
+        | Q(exclusion__lifted_at__isnull=False)
+        | ~Q(exclusion__worker=F("worker"))
+        | ~Q(exclusion__study=F("study"))
+    )
+    for slug, pk in loose.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: assignment {pk} is invalidated by no exclusion of its worker that stands."
+    parts = Participation.objects.annotate(out=Exists(own))
+    excluded = Participation.Standing.EXCLUDED
+    apart = parts.exclude(out=True, standing=excluded).exclude(~Q(standing=excluded), out=False)
+    for slug, name, said in apart.values_list("study__slug", "worker__name", "standing").iterator(
+        ROWS_AT_ONCE
+    ):
+        yield f"Study {slug}: worker {name} is {said}, which their exclusions do not say."
 
 
 def values_are_allowed() -> Sentences:
@@ -272,6 +300,7 @@ CHECKS: tuple[Callable[[], Sentences], ...] = (
     finished_work_is_complete,
     judgments_belong_to_finished_work,
     a_worker_judges_a_unit_once,
+    exclusions_hold,
     values_are_allowed,
     controls_know_their_answer,
     people_and_rehearsals_are_apart,

@@ -25,6 +25,7 @@ from annotation.presentation import Place, draw_layout, placed, places_of, units
 from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
 from annotation.services.stopping import in_work_by_hit, reopen_slots, settled_units
+from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.control_pool import Mark
 from judgments.draws import rng_for
@@ -53,6 +54,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -106,6 +108,7 @@ def look_for_hit(
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
@@ -125,6 +128,7 @@ def look_for_hit(
     for one in found:
         if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
             return Claim(assignment=one, created=False, places=places_of(one))
+    refuse_stopped(participation.standing)
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )
@@ -183,9 +187,11 @@ def _least_in_work(window: list[HIT], attempt: int) -> HIT:
 
 
 def _takes_work(study: Study, worker: Worker) -> bool:
-    """Whether the study is open to this worker: one that is rehearsed is so to simulated workers alone."""
+    """Whether the study is open to this worker, who was not stopped: one that is rehearsed is so to simulated workers
+    alone."""
     simulated = worker.source == Worker.Source.REHEARSAL
-    return Study.objects.filter(pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
+    welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
+    return Study.objects.filter(welcome, pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
 
 
 def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
@@ -201,7 +207,8 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
 
 def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
     """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
-    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated).
+    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated),
+    or the worker was paused or excluded meanwhile.
 
     Args:
         ahead: reserve it, for the time after the HIT that the worker holds now.
@@ -222,10 +229,10 @@ def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
         raise Beaten  # it was settled since it was looked for
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
-    minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     layout = draw_layout(
         design=design, hit=hit, worker=worker, units=offer.units, left_out=offer.left_out | settled
     )
+    minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     if offer.left_out:
         raise_used_up(study=study, worker=worker, missing=offer.left_out, units=offer.units)
     assignment = Assignment.objects.create(
@@ -299,8 +306,8 @@ def _free(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
 
     Everybody locks assignments, in the order of their ids, before HITs: nobody waits in a circle.
     """
-    rows = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
-    held = list(rows.values_list("pk", "hit_id", "study_id"))
+    ended = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
+    held = list(ended.values_list("pk", "hit_id", "study_id"))
     Assignment.objects.filter(pk__in=[pk for pk, _, _ in held]).update(state=state)
     for study in Study.objects.filter(pk__in={study for _, _, study in held}):
         freed = Counter(hit for _, hit, of in held if of == study.pk and hit is not None)
