@@ -10,13 +10,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import mark_safe
 
-from annotation.models import Assignment, Judgment, ProblemReport
+from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import accuracy_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
@@ -63,7 +64,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "metrics_form": MetricsForm(),
         "compares_pairs": KINDS[study.protocol].compares_pairs,
         "figures": _figures(study, aggregation, evaluation, progress),
-        **_freshness(aggregation, evaluation, progress),
+        **_freshness(study, aggregation, evaluation, progress),
         **(_agreement(aggregation) if aggregation else {}),
     }
     if evaluation is not None:
@@ -116,10 +117,15 @@ def _figures(
 
 
 def _freshness(
-    aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
+    study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Whether results are older than the data. Judgments are only ever added, so their number tells."""
+    """Whether results are older than the data. Judgments are only ever added, so their number tells; decisions of
+    adjudicators have a time."""
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
+    if current and aggregation is not None:
+        made = aggregation.created_at
+        since = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
+        current = not since.exists()
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
