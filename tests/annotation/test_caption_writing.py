@@ -173,7 +173,7 @@ def test_the_page_shows_a_box_for_each_image_and_tells_nothing_that_others_wrote
     study = writing_study(images=3)
     write_all(study, "zoe")
     _, _, html = page_of(study)
-    assert html.count("<textarea") == 3
+    assert html.count("data-caption=") == 3
     assert html.count("data-rules") == 1
     assert "zoe" not in html
     assert "says that shape" not in html  # the references of the dataset
