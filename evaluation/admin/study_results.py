@@ -137,6 +137,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
     return {
         "agreement": result["agreement"],
         "counts": result["counts"],
+        "upper_bounds": result.get("figures", {}).get("leave_one_out"),
         "systems": result.get("systems", []),
         "workers": [row | {"note": worker_note(row, threshold)} for row in workers[:WORKERS_SHOWN]],
         "workers_left": max(0, len(workers) - WORKERS_SHOWN),
@@ -168,7 +169,8 @@ def _compute(request: HttpRequest, study: Study) -> None:
         raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
     with transaction.atomic():
         enqueue_once(request, study, "aggregate")
-        enqueue_once(request, study, "evaluate", **chosen)
+        if not KINDS[study.protocol].instead_of_evaluate:
+            enqueue_once(request, study, "evaluate", **chosen)
 
 
 def _export(request: HttpRequest, study: Study) -> None:

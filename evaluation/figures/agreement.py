@@ -61,9 +61,11 @@ def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> s
 
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     """What the figure means."""
-    if not agreement or not agreement["alpha"]["n"]:
+    alpha = agreement.get("alpha", {}) if agreement else {}
+    if alpha.get("judgments") and not alpha["units"]:  # answers without parts to compare
+        return f"Agreement is undefined: {alpha['reason']}."
+    if not alpha.get("n"):
         return NOTHING
-    alpha = agreement["alpha"]
     if alpha["value"] is None:
         return f"Agreement is undefined: {alpha['reason']}."
     sentence = (
