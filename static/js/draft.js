@@ -258,14 +258,14 @@ function start(form) {
     const next = await Promise.race([ahead, new Promise((late) => { setTimeout(late, 300); })]);
     const reply = await post(form.action, { answers: [...waiting.values()], ahead: idOf(next) }, 30000);
     submitting = false;
-    if (reply?.ok) {
-      const result = await reply.json();
+    const result = reply?.ok ? await reply.json().catch(() => null) : null;
+    if (result) {
       waiting.clear();
       drafts.clear();
       keep();
       tabs.tell({ submitted: true });
       goOn(result, next);
-    } else if (passing(reply)) {
+    } else if (passing(reply) || reply.ok) {
       say(reply ? words.troubleSubmit : words.offlineSubmit, "bad");
     } else {
       await refused(reply);
