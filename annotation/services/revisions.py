@@ -14,6 +14,7 @@ from annotation.answers import answer_key
 from annotation.errors import AlreadyEnded, TooLateToChange
 from annotation.models import Assignment, Judgment
 from annotation.presentation import Place
+from annotation.services.stopping import settle_submission
 from annotation.services.submissions import judgment_of, lock_assignment, read_answers
 from judgments.kinds import KINDS
 from judgments.services.studies import design_of
@@ -77,6 +78,8 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
             revised.append(judgment)
             changed.append(place.position)
         Judgment.objects.bulk_create(revised)
+        if revised:
+            settle_submission(assignment=locked, revised=True)
     return changed
 
 

@@ -162,7 +162,9 @@ function start(form) {
     }
     for (const [position, remark] of kept.remarks || []) {
       const field = form.elements[`c${position}`];
-      if (field) field.value = remark;
+      if (!field) continue;
+      field.value = remark;
+      field.closest("details").open = true;
     }
     form.dispatchEvent(new CustomEvent("quorum:refresh"));
     if (waiting.size) soon(0);
@@ -383,6 +385,7 @@ function start(form) {
     notice(step, false);
     changed(placesOf(step));
   }, listening);
+  form.addEventListener("input", (event) => { if (event.target.matches("[data-remark]")) keep(); }, listening);
   form.addEventListener("quorum:answer", ({ detail }) => {
     const { position, answer = null, value = null, draft = null, signals = null } = detail;
     if (answer === null && value === null) {

@@ -81,7 +81,7 @@ def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(page: Page, site:
     expect(page.get_by_text("You have this page of work again, with your answers.")).to_be_visible()
     expect(page.locator("[data-step] input:checked")).to_have_count(2)  # the unsaved one as well
     expect(page.locator("[data-state]")).to_have_text("Saved")
-    for _ in range(2):
+    for _ in range(3):
         page.keyboard.press("1")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
