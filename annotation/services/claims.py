@@ -129,6 +129,8 @@ def look_for_hit(
     ]
     for one in found:
         if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
+            if one in own:  # not begun
+                refuse_stopped(participation.standing)
             return Claim(assignment=one, created=False, places=places_of(one))
     refuse_stopped(participation.standing)
     window = (

@@ -164,7 +164,9 @@ function start(form) {
     }
     for (const [position, remark] of kept.remarks || []) {
       const field = form.elements[`c${position}`];
-      if (field) field.value = remark;
+      if (!field) continue;
+      field.value = remark;
+      field.closest("details").open = true;
     }
     form.dispatchEvent(new CustomEvent("quorum:refresh"));
     if (waiting.size) soon(0);
@@ -260,14 +262,14 @@ function start(form) {
     const next = await Promise.race([ahead, new Promise((late) => { setTimeout(late, 300); })]);
     const reply = await post(form.action, { answers: [...waiting.values()], ahead: idOf(next) }, 30000);
     submitting = false;
-    if (reply?.ok) {
-      const result = await reply.json();
+    const result = reply?.ok ? await reply.json().catch(() => null) : null;
+    if (result) {
       waiting.clear();
       drafts.clear();
       keep();
       tabs.tell({ submitted: true });
       goOn(result, next);
-    } else if (passing(reply)) {
+    } else if (passing(reply) || reply.ok) {
       say(reply ? words.troubleSubmit : words.offlineSubmit, "bad");
     } else {
       await refused(reply);
@@ -385,6 +387,7 @@ function start(form) {
     notice(step, false);
     changed(placesOf(step));
   }, listening);
+  form.addEventListener("input", (event) => { if (event.target.matches("[data-remark]")) keep(); }, listening);
   form.addEventListener("quorum:answer", ({ detail }) => {
     const { position, answer = null, value = null, draft = null, signals = null } = detail;
     if (answer === null && value === null) {
