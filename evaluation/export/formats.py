@@ -10,6 +10,7 @@ from functools import partial
 from evaluation.errors import ExportError
 from evaluation.export import consensus, gold, tables
 from evaluation.export.rows import JudgmentRows
+from evaluation.export.written import write_captions
 from judgments.files import HashedFile
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -94,6 +95,10 @@ def _as_flickr8k(study: Study) -> str:
     return _captions_of_images(study)
 
 
+def _written(study: Study) -> str:
+    return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
+
+
 def _closed(study: Study) -> str:
     return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
 
@@ -116,6 +121,8 @@ FORMATS = {
                lambda study, file, options: (consensus.write_qrels(study, file, task=options.task), "")),
         Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
                "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k, _flickr8k),
+        Format("captions", "captions.jsonl", "application/jsonl", "the captions that were written, as a dataset file",
+               _written, lambda study, file, options: (write_captions(study, file), "")),
         Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
                "workers x units, as agreement is computed from", _closed,
                lambda study, file, options: (consensus.write_reliability(study, file), "")),

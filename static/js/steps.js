@@ -248,7 +248,7 @@ function open(form) {
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (key.length === 1 && document.querySelector("[data-keys-on]")?.checked === false) return;
-    const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key: event.key, repeat: event.repeat } });
+    const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key: event.key, code: event.code, shift: event.shiftKey, repeat: event.repeat } });
     if (!steps[here].dispatchEvent(asked)) { event.preventDefault(); return; }
     if (key === "Enter" && event.target.closest("a, button, summary")) return;
     const acts = {
