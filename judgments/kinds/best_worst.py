@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext_lazy as _
 
 from judgments.controls import foreign_captions
 from judgments.draws import content_key, rng_for, shuffled
@@ -45,6 +46,10 @@ class BestWorst(OpenKind):
     }
     template = "annotation/kinds/best_worst.html"
     script = "js/kinds/best_worst.js"
+    keys = (
+        (("1", "…"), _("the best caption first, then the worst")),
+        (("Shift 1", "…"), _("the worst caption at once")),
+    )
     per_image = True
     instead_of_evaluate = ""
     asks = {
