@@ -86,3 +86,17 @@ class AlreadyEnded(QuorumError):
 
     status = 409
     title = "Already ended"
+
+
+class WorkPaused(QuorumError):
+    """The worker gets no work until somebody has looked at what a rule found."""
+
+    status = 403
+    title = "Your work is paused"
+
+
+class WorkerExcluded(QuorumError):
+    """The worker was excluded from the study."""
+
+    status = 403
+    title = "You get no more work in this study"

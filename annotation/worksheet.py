@@ -15,6 +15,7 @@ from typing import Any
 
 from annotation.answers import LONGEST_COMMENT, MOST_SECONDS, answer_key, problem_of
 from annotation.presentation import Place, shown_unit
+from judgments.controls import REPEATED
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.material import UnitSpec
@@ -142,7 +143,8 @@ def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
 
 
 def _picture_of(unit: Any) -> object:
-    return unit.image if isinstance(unit, UnitSpec) else unit.item_id
+    """An image, and whether it is there for the second time."""
+    return unit.image if isinstance(unit, UnitSpec) else unit.item_id, unit.control_kind == REPEATED
 
 
 def answers_of_form(

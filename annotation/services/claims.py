@@ -8,26 +8,37 @@ the same transaction. Expiry is looked at when work is asked for and when a stud
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
+from annotation.freshness import AHEAD, items_met, may_come_again, stale_units, used_up, with_new_items
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
+from annotation.services.stopping import in_work_by_hit, reopen_slots, units_left_out
+from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
+from judgments.control_pool import Mark
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 HELD = ("accepted", "reserved")  # states that a lease ends
 RESERVED_MINUTES = 10  # what is fetched ahead is wanted soon
 WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
+WIDE_WINDOW = (
+    40  # the same where votes are spared, and people had better not work on one HIT at the same time
+)
 ATTEMPTS = 20
 
 
@@ -45,6 +56,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -84,6 +96,7 @@ class Offer:
     hit: HIT
     cursor: int
     units: list[Unit]
+    left_out: frozenset[int]  # control items that the worker has met in another HIT
 
 
 def look_for_hit(
@@ -97,10 +110,13 @@ def look_for_hit(
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
-    participation = part.annotate(wrote=Exists(own_captions(study, worker))).first()
+    participation = part.annotate(
+        wrote=Exists(own_captions(study, worker)), used_up=Exists(used_up(study, worker))
+    ).first()
     if participation is None:
         raise NotJoined("You have not joined this study.")
     held = Assignment.objects.filter(study=study, state__in=HELD)
@@ -114,6 +130,7 @@ def look_for_hit(
     for one in found:
         if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
             return Claim(assignment=one, created=False, places=places_of(one))
+    refuse_stopped(participation.standing)
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )
@@ -124,15 +141,25 @@ def look_for_hit(
         window = _next_hits(study, worker, participation)
     if not window:
         return None
-    rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
-    hit = window[int(rng.integers(len(window)))]
+    met = items_met(study, worker) if may_come_again(study) else {}
+    if met and not getattr(participation, "used_up", False):
+        window = _prefer_new_items(study, worker, window, {item for items in met.values() for item in items})
+    if stops_early(study):
+        hit = _least_in_work(window, attempt)
+    else:
+        rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
+        hit = window[int(rng.integers(len(window)))]
+    units = units_of_hit(hit.pk)
+    # in a HIT that is taken again, the worker finds what they found before
+    elsewhere = {item for taken, items in met.items() if taken != hit.pk for item in items}
     return Offer(
         study=study,
         worker=worker,
         participation=participation,
         hit=hit,
         cursor=window[0].position,
-        units=units_of_hit(hit.pk),
+        units=units,
+        left_out=stale_units(study, units, elsewhere),
     )
 
 
@@ -146,21 +173,44 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     if getattr(participation, "wrote", True):  # hardly anybody: the others are not made to pay for it
         open_hits = without_own_captions(open_hits, study=study, worker=worker)
     fresh = open_hits.filter(~Exists(mine))
-    window = list(fresh.filter(position__gte=participation.cursor)[:WINDOW])
+    size = WIDE_WINDOW if stops_early(study) else WINDOW
+    window = list(fresh.filter(position__gte=participation.cursor)[:size])
     if not window and participation.cursor:
-        window = list(fresh[:WINDOW])  # seats that were given back behind the cursor
-    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:WINDOW])
+        window = list(fresh[:size])  # seats that were given back behind the cursor
+    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
+
+
+def _least_in_work(window: list[HIT], attempt: int) -> HIT:
+    """Where votes are spared, one follows another: the HIT that fewest people work on at the moment, of these the
+    first."""
+    in_work = in_work_by_hit([hit.pk for hit in window])
+    ordered = sorted(window, key=lambda hit: (in_work[hit.pk], hit.position))
+    return ordered[attempt % len(ordered)]
 
 
 def _takes_work(study: Study, worker: Worker) -> bool:
-    """Whether the study is open to this worker: one that is rehearsed is so to simulated workers alone."""
+    """Whether the study is open to this worker, who was not stopped: one that is rehearsed is so to simulated workers
+    alone."""
     simulated = worker.source == Worker.Source.REHEARSAL
-    return Study.objects.filter(pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
+    welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
+    return Study.objects.filter(welcome, pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
+
+
+def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
+    """HITs with control items that the worker has not met, of ``window`` or a little further on; else ``window``."""
+    fresh = with_new_items(study, window, met)
+    if fresh:
+        return fresh
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    further = HIT.objects.filter(study=study, open_slots__gt=0, position__gt=window[-1].position)
+    ahead = list(further.filter(~Exists(mine)).order_by("position")[:AHEAD])
+    return with_new_items(study, ahead, met)[:WINDOW] or window
 
 
 def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
     """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
-    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated).
+    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated),
+    or the worker was paused or excluded meanwhile.
 
     Args:
         ahead: reserve it, for the time after the HIT that the worker holds now.
@@ -176,16 +226,23 @@ def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
         raise Beaten
     if offer.participation.cursor != offer.cursor:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
+    left_out = units_left_out(hit.pk) if stops_early(study) else set()
+    if all(unit.control or unit.pk in left_out for unit in offer.units):
+        raise Beaten  # it was settled since it was looked for
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
-    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units)
+    layout = draw_layout(
+        design=design, hit=hit, worker=worker, units=offer.units, left_out=left_out | set(offer.left_out)
+    )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
+    if offer.left_out:
+        raise_used_up(study=study, worker=worker, missing=offer.left_out, units=offer.units)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,
         worker=worker,
         state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
-        seat=min(set(range(hit.required)) - taken),
+        seat=next(seat for seat in count() if seat not in taken),
         accepted_at=now,
         expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
@@ -251,11 +308,10 @@ def _free(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
 
     Everybody locks assignments, in the order of their ids, before HITs: nobody waits in a circle.
     """
-    held = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
-    hits = dict(held.values_list("pk", "hit_id"))
-    Assignment.objects.filter(pk__in=hits).update(state=state)
-    freed = Counter(hit for hit in hits.values() if hit is not None)
-    for slots in set(freed.values()):
-        same = [hit for hit, count in freed.items() if count == slots]
-        HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
-    return len(hits)
+    ended = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
+    held = list(ended.values_list("pk", "hit_id", "study_id"))
+    Assignment.objects.filter(pk__in=[pk for pk, _, _ in held]).update(state=state)
+    for study in Study.objects.filter(pk__in={study for _, _, study in held}):
+        freed = Counter(hit for _, hit, of in held if of == study.pk and hit is not None)
+        reopen_slots(study=study, freed=freed)
+    return len(held)

@@ -6,6 +6,7 @@ from django.db import transaction
 
 from annotation.backends import BACKENDS, CrowdBackend
 from annotation.services.claims import expire_overdue, free_reserved
+from annotation.services.rules import copy_rules
 from judgments.errors import WrongState
 from judgments.models import Study
 from judgments.services.studies import design_of, mark_closed, mark_open
@@ -25,6 +26,7 @@ def open_study(*, study: Study) -> str:
             f"Study {study.slug!r} holds the rehearsal crowd's answers; duplicate it and open the copy to people."
         )
     mark_open(study=study)
+    copy_rules(study=study)
     return backend.publish(study)
 
 

@@ -9,17 +9,23 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists
 from django.utils import timezone
 
 from annotation.answers import answer_key, checked_answers
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
-from annotation.models import Assignment, Judgment, ProblemReport, Worker
+from annotation.models import Assignment, Judgment, Participation, ProblemReport, Worker
 from annotation.presentation import Place, places_of
 from annotation.services.caption_signals import note_copies
 from annotation.services.claims import Beaten, Claim, claim_assignment, look_for_hit, settle
+from annotation.services.stopping import settle_submission
+from annotation.services.watching import is_stopped, watch_worker
+from annotation.standing import refuse_stopped
 from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS, Kind
+from judgments.models import Study
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +91,9 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     sheet = read_answers(assignment, answers)
     with transaction.atomic():
         submission = _submit(sheet)
-    return _complete(submission)
+    _complete(submission)
+    _watch(submission, sheet)
+    return submission
 
 
 def submit_and_claim(
@@ -98,6 +106,11 @@ def submit_and_claim(
         as ``submit_assignment``; no HIT is taken then.
     """
     study, worker = assignment.study, assignment.worker
+    if stops_early(
+        study
+    ):  # HITs are locked by the one, and another HIT by the other: never in one transaction
+        submission = submit_assignment(assignment=assignment, answers=answers)
+        return submission, _claim_next(study, worker)
     sheet = read_answers(assignment, answers)
     try:
         found = look_for_hit(study, worker, besides=assignment)
@@ -109,8 +122,16 @@ def submit_and_claim(
             claim = settle(found) if not submission.missing else None
     except (Beaten, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
-        return submission, claim_assignment(study=study, worker=worker)
-    return _complete(submission), claim
+        return submission, _claim_next(study, worker)
+    _complete(submission)
+    return submission, None if _watch(submission, sheet) else claim
+
+
+def _claim_next(study: Study, worker: Worker) -> Claim | None:
+    try:
+        return claim_assignment(study=study, worker=worker)
+    except QuorumError:  # stopped by this submission, say; asking for work says so
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +159,7 @@ def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -
 def _submit(sheet: Sheet) -> Submission:
     """Within the caller's transaction; what is missing is saved as a draft, and named in the result."""
     locked = lock_assignment(sheet.assignment)
-    if locked.state in (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED):
+    if locked.submitted_at is not None:  # whatever was decided about it since
         _refuse_other_answers(locked, sheet.given)
         return Submission(assignment=locked, repeated=True)
     _refuse_ended(locked)
@@ -154,11 +175,17 @@ def _submit(sheet: Sheet) -> Submission:
     return Submission(assignment=locked, repeated=False, missing=missing)
 
 
-def _complete(submission: Submission) -> Submission:
+def _complete(submission: Submission) -> None:
     """After the commit, so that what an incomplete submission held stays saved."""
     if submission.missing:
         raise AnswersMissing(submission.missing)
-    return submission
+
+
+def _watch(submission: Submission, sheet: Sheet) -> bool:
+    """After the commit too: nobody waits for the rules. Whether they stopped the worker."""
+    if submission.repeated:
+        return False
+    return is_stopped(watch_worker(assignment=submission.assignment, fresh=len(sheet.places)))
 
 
 def lock_assignment(assignment: Assignment) -> Assignment:
@@ -171,6 +198,8 @@ def lock_assignment(assignment: Assignment) -> Assignment:
 def _refuse_ended(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.RETURNED:
         raise AlreadyEnded("Nothing was changed: you returned this page of work.")
+    if assignment.state == Assignment.State.INVALIDATED:
+        refuse_stopped(Participation.Standing.EXCLUDED)
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded("Your answers were submitted and stay as they are.")
     ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
@@ -210,11 +239,17 @@ def _laid_over(
 
 def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
+    # work that was taken at the moment of an exclusion, which did not see it
+    excluded = Participation.objects.filter(
+        study=assignment.study_id, worker=assignment.worker_id, standing=Participation.Standing.EXCLUDED
+    )
     moved = (
         Assignment.objects.holding(now)
-        .filter(pk=assignment.pk)
+        .filter(~Exists(excluded), pk=assignment.pk)
         .update(state=Assignment.State.SUBMITTED, submitted_at=now, answers=dict(answers))
     )
+    if not moved and excluded.exists():
+        refuse_stopped(Participation.Standing.EXCLUDED)
     if not moved:
         raise TooLate(
             "The time for this page of work ended while it was submitted; what you had saved is kept."
@@ -227,6 +262,7 @@ def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str,
     ]
     note_copies(judgments, assignment=assignment)
     Judgment.objects.bulk_create(judgments)
+    settle_submission(assignment=assignment)
 
 
 def judgment_of(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 
 from evaluation.errors import ExportError
-from evaluation.export import consensus, tables
+from evaluation.export import consensus, gold, tables
 from evaluation.export.rows import JudgmentRows
+from evaluation.export.written import write_captions
 from judgments.files import HashedFile
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -93,8 +95,16 @@ def _as_flickr8k(study: Study) -> str:
     return _captions_of_images(study)
 
 
+def _written(study: Study) -> str:
+    return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
+
+
 def _closed(study: Study) -> str:
     return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
+
+
+def _own(name: str, why: str, study: Study) -> str:
+    return "" if name in KINDS[study.protocol].own_formats else why
 
 
 FORMATS = {
@@ -111,9 +121,18 @@ FORMATS = {
                lambda study, file, options: (consensus.write_qrels(study, file, task=options.task), "")),
         Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
                "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k, _flickr8k),
+        Format("captions", "captions.jsonl", "application/jsonl", "the captions that were written, as a dataset file",
+               _written, lambda study, file, options: (write_captions(study, file), "")),
         Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
                "workers x units, as agreement is computed from", _closed,
                lambda study, file, options: (consensus.write_reliability(study, file), "")),
+        Format("keywords", "keywords.jsonl", "application/jsonl", "how many people gave each keyword, an image a line",
+               partial(_own, "keywords", "it holds keywords"),
+               lambda study, file, options: (gold.write_keywords(study, file), "")),
+        Format("grounding", "grounding.jsonl", "application/jsonl",
+               "links of words to boxes by majority, a description a line",
+               partial(_own, "grounding", "it holds links from words to boxes"),
+               lambda study, file, options: (gold.write_grounding(study, file), "")),
     )
 }  # fmt: skip
 

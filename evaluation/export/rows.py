@@ -40,6 +40,7 @@ _LOOKUPS = (
     "answer",
     "unit__control",
     "unit__expected",
+    "unit__struck",
     "presented",
     "assignment__simulated",
     "assignment__accepted_at",
@@ -100,13 +101,13 @@ class JudgmentRows:
         for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
             (
                 _, worker, worker_id, assignment, external_id, set_aside, unit, image, reference, first, second,
-                reference_text, first_text, second_text, unit_kind, pair, hit, value, answer, control, expected,
+                reference_text, first_text, second_text, unit_kind, pair, hit, value, answer, control, expected, struck,
                 presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, pk, signals, state,
                 rule, *content,
             ) = row  # fmt: skip
             invalidated = state == Assignment.State.INVALIDATED
             current = pk not in replaced and not invalidated
-            used = current and not set_aside and worker_id not in unused
+            used = current and not set_aside and not struck and worker_id not in unused
             if current:
                 self.data_hash.add(unit, worker, value if answer is None else answer, used)
             counts["judgments"] += 1
