@@ -18,7 +18,7 @@ from django.utils.safestring import mark_safe
 
 from annotation.models import Assignment, Judgment, ProblemReport
 from evaluation.admin.forms import MetricsForm
-from evaluation.admin.results_tables import accuracy_table, correlation_table, worker_note
+from evaluation.admin.results_tables import accuracy_table, caption_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
 from evaluation.models import Analysis
 from evaluation.services.adoption import adopt_captions
@@ -62,8 +62,10 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "evaluation": evaluation,
         "metrics_form": MetricsForm(),
         "compares_pairs": KINDS[study.protocol].compares_pairs,
+        "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
+        "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
         "figures": _figures(study, aggregation, evaluation, progress),
-        **_freshness(aggregation, evaluation, progress),
+        **_freshness(study, aggregation, evaluation, progress),
         **(_agreement(aggregation) if aggregation else {}),
     }
     if evaluation is not None:
@@ -116,10 +118,14 @@ def _figures(
 
 
 def _freshness(
-    aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
+    study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Whether results are older than the data. Judgments are only ever added, so their number tells."""
+    """Whether results are older than the data. Judgments are only ever added, so their number and the time of the last
+    revision tell."""
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
+    if aggregation is not None and current:
+        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False)
+        current = not revisions.filter(made_at__gt=aggregation.created_at).exists()
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
