@@ -64,11 +64,16 @@ def generated_studies_have_hits() -> Sentences:
 
 
 def units_stand_in_one_hit() -> Sentences:
-    """Each unit and control item of a designed study stands in exactly one HIT; a struck one in none."""
+    """Each unit and control item of a designed study stands in exactly one HIT; one that was struck before opening in
+    none, one that was struck later where it stood."""
     units = (
         Unit.objects.filter(study__source=DESIGNED)
         .annotate(count=Count("places"))
-        .exclude(Q(struck=False, count=1) | Q(struck=True, count=0))
+        .exclude(
+            Q(struck=False, count=1)
+            | Q(struck=True, count=0)
+            | Q(struck=True, count=1, study__opened_at__isnull=False)
+        )
     )
     for slug, key, struck, count in units.values_list("study__slug", "key", "struck", "count").iterator(
         ROWS_AT_ONCE
@@ -153,16 +158,17 @@ def hits_ask_for_what_the_design_says() -> Sentences:
 
 
 def finished_work_is_complete() -> Sentences:
-    """A submitted assignment has a judgment on every unit of its HIT."""
+    """A submitted assignment has a judgment on every unit of its HIT that its worker was shown."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
-        .annotate(given=Count("judgments"))
-        .values_list("study__slug", "pk", "hit_id", "given")
+        .annotate(given=Count("judgments", filter=Q(judgments__replaces=None)))
+        .values_list("study__slug", "pk", "hit_id", "order", "given")
     )
-    for slug, pk, hit, given in work.iterator(ROWS_AT_ONCE):
-        if given != sizes.get(hit, 0):
-            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {sizes.get(hit, 0)} units."
+    for slug, pk, hit, order, given in work.iterator(ROWS_AT_ONCE):
+        size = len(order) or sizes.get(hit, 0)
+        if given != size:
+            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {size} units."
 
 
 def judgments_belong_to_finished_work() -> Sentences:
@@ -187,7 +193,7 @@ def judgments_belong_to_finished_work() -> Sentences:
 
 
 def a_worker_judges_a_unit_once() -> Sentences:
-    """Across HITs and assignments."""
+    """Across HITs and assignments; a revision is the same judgment."""
     twice = (
         Judgment.objects.current()
         .values("assignment__study__slug", "unit__key", "assignment__worker__name")
@@ -227,15 +233,21 @@ def exclusions_hold() -> Sentences:
 
 
 def values_are_allowed() -> Sentences:
-    """A judgment's value is one that its kind knows, and sides are recorded where the kind has them."""
+    """A judgment's value is one that its kind knows, or it has an answer where those are open; sides are recorded where
+    the kind has them."""
     for study in Study.objects.order_by("slug"):
         kind = KINDS.get(study.protocol)
         if kind is None:
             yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
             continue
         own = Judgment.objects.filter(assignment__study=study)
-        for pk, value in own.exclude(value__in=kind.values).values_list("pk", "value").iterator(ROWS_AT_ONCE):
-            yield f"Study {study.slug}: judgment {pk} has the value {value}."
+        if kind.is_open:
+            wrong = own.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
+        else:
+            wrong = own.exclude(value__in=kind.values)
+        for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
+            where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
+            yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."
         if study.source == DESIGNED:
             sides = own.filter(presented="") if kind.two_sided else own.exclude(presented="")
             for pk in sides.values_list("pk", flat=True).iterator(ROWS_AT_ONCE):
@@ -244,11 +256,11 @@ def values_are_allowed() -> Sentences:
 
 
 def controls_know_their_answer() -> Sentences:
-    """Each control item of a designed study has an expected answer; other units have none."""
+    """Each control item of a designed study has an expected answer; other units and repeated ones have none."""
     # a JSON null and an SQL NULL both mean that there is none
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED)
-    lacking = units.filter(control=True).filter(nothing)
+    lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)
     for slug, key in lacking.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: control item {key} has no expected answer."
     known = units.filter(control=False).exclude(nothing)

@@ -18,6 +18,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.answers import answer_key
+from annotation.controls import control_answers
 from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import LIVE
@@ -28,6 +29,7 @@ from annotation.services.rehearsed_rules import SortReport, reports_by_sort
 from annotation.services.rules import copy_rules, recommend_rules
 from annotation.services.submissions import submit_assignment
 from annotation.spamming import SORTS
+from judgments.controls import REPEATED, REPEATS
 from judgments.draws import rng_for
 from judgments.errors import WrongState
 from judgments.kinds import KINDS, Kind
@@ -261,8 +263,8 @@ def _person(study: Study, crowd: Crowd, number: int, *, accuracy: float, pace: f
 
 
 def _truths(study: Study, seed: int) -> dict[int, Any]:
-    """Unit id -> the right answer: for a control item what is expected, else drawn with the seed, leaning the way
-    people's answers do (QUALITY). Triplets of one pair share their truth."""
+    """Unit id -> the right answer: of a control item what is expected, else drawn with the seed, leaning the way
+    people's answers do (QUALITY). Triplets of one pair share their truth, and so does a unit that is shown again."""
     kind = KINDS[study.protocol]
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     outputs = Output.objects.filter(system__dataset=study.dataset).values_list(
@@ -270,15 +272,20 @@ def _truths(study: Study, seed: int) -> dict[int, Any]:
     )
     by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
     truths: dict[int, Any] = {}
+    of_key: dict[str, Any] = {}
+    again: dict[int, str] = {}
     rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
     for unit in rows.iterator(2000):
+        if unit.control_kind == REPEATED:
+            again[unit.pk] = unit.content[REPEATS]
+            continue
         if unit.control:
             truths[unit.pk] = unit.expected
             continue
         qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
-        truths[unit.pk] = kind.draw_truth(unit, qualities, rng)
-    return truths
+        truths[unit.pk] = of_key[unit.key] = kind.draw_truth(unit, qualities, rng)
+    return truths | {pk: of_key[key] for pk, key in again.items()}
 
 
 def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
@@ -329,14 +336,19 @@ def _pace(rng: np.random.Generator) -> float:
 
 
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
-    """Submit one HIT, with the time it would have taken."""
+    """Submit one HIT, with the time it would have taken.
+
+    A careful worker says of a unit that is shown again what they said before, as often as they are right otherwise.
+    """
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind = KINDS[assignment.study.protocol]
     answers = []
-    for place in places_of(assignment):
+    said: dict[str, Any] = {}
+    for place in sorted(places_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):
         right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
-        given = kind.draw_answer(place.unit, truth[place.unit.pk], right=right, rng=rng)
+        wanted = said.get(place.unit.content.get(REPEATS, ""), truth[place.unit.pk])
+        given = said[place.unit.key] = kind.draw_answer(place.unit, wanted, right=right, rng=rng)
         seconds = max(0.3, person.seconds * _pace(rng))
         answers.append(
             {
@@ -353,7 +365,6 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
     people = list(people)
     careless = {person.worker.pk for person in people if person.accuracy is None}
     answers: list[tuple[int, int, Any]] = []
-    checks: list[tuple[int, Any, Any]] = []
     seen: Counter[bool] = Counter()
     right: Counter[bool] = Counter()
     seconds = 0.0
@@ -366,12 +377,12 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
     for unit, control, value, took, worker in rows.iterator(2000):
         count += 1
         seconds += took or 0.0
-        if control:
-            seen[worker in careless] += 1
-            right[worker in careless] += kind.is_right(value, truth[unit])
-            checks.append((worker, value, truth[unit]))
-        else:
+        if not control:
             answers.append((unit, worker, value))
+    checks = control_answers(study)
+    for check in checks:
+        seen[check.worker in careless] += 1
+        right[check.worker in careless] += kind.is_right(check.given, check.expected)
     threshold = design_of(study).controls.threshold
     records = control_records(checks, threshold=threshold, is_right=kind.is_right)
     used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]

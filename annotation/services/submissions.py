@@ -13,14 +13,14 @@ from django.db.models import Exists
 from django.utils import timezone
 
 from annotation.answers import answer_key, checked_answers
-from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, WorkerExcluded, WorkPaused
+from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import Assignment, Judgment, Participation, ProblemReport, Worker
 from annotation.presentation import Place, places_of
 from annotation.services.caption_signals import note_copies
-from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
+from annotation.services.claims import Beaten, Claim, claim_assignment, look_for_hit, settle
 from annotation.services.watching import is_stopped, watch_worker
 from annotation.standing import refuse_stopped
-from judgments.errors import NotThere
+from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.services.studies import design_of
@@ -66,9 +66,9 @@ def save_answers(
         AnswerProblem: an answer is not valid; nothing of the call is saved.
         TooLate, AlreadyEnded: the assignment takes no answers any more.
     """
-    sheet = _read(assignment, answers)
+    sheet = read_answers(assignment, answers)
     with transaction.atomic():
-        locked = _lock(assignment)
+        locked = lock_assignment(assignment)
         _refuse_ended(locked)
         held = {str(position): {"unfinished": given} for position, given in (unfinished or {}).items()}
         _store_draft(locked, {**sheet.given, **held})
@@ -86,7 +86,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
         TooLate: the lease ended; nothing changes.
         AlreadyEnded: it was submitted with other answers, or returned; nothing changes.
     """
-    sheet = _read(assignment, answers)
+    sheet = read_answers(assignment, answers)
     with transaction.atomic():
         submission = _submit(sheet)
     _complete(submission)
@@ -104,33 +104,31 @@ def submit_and_claim(
         as ``submit_assignment``; no HIT is taken then.
     """
     study, worker = assignment.study, assignment.worker
-    sheet = _read(assignment, answers)
+    sheet = read_answers(assignment, answers)
     try:
         found = look_for_hit(study, worker, besides=assignment)
-    except (WorkPaused, WorkerExcluded):  # what was begun may be finished
+    except QuorumError:  # no more work for this worker is no reason to refuse what they did
         found = None
     try:
         with transaction.atomic():
             submission = _submit(sheet)
-            claim = take(found) if isinstance(found, Offer) and not submission.missing else None
+            claim = settle(found) if not submission.missing else None
     except (Beaten, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
     _complete(submission)
-    if _watch(submission, sheet):
-        return submission, None
-    return submission, found if isinstance(found, Claim) else claim
+    return submission, None if _watch(submission, sheet) else claim
 
 
 def _claim_next(study: Study, worker: Worker) -> Claim | None:
     try:
         return claim_assignment(study=study, worker=worker)
-    except (WorkPaused, WorkerExcluded):  # by this submission; asking for work says so
+    except QuorumError:  # stopped by this submission, say; asking for work says so
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
+class Sheet:
     """Answers that were checked, and the places they are for: all that need not be read while others wait."""
 
     assignment: Assignment
@@ -139,16 +137,21 @@ class _Sheet:
     given: dict[str, dict[str, Any]]
 
 
-def _read(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> _Sheet:
+def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Sheet:
+    """Check ``answers`` against the assignment's places.
+
+    Raises:
+        AnswerProblem: an answer is not valid.
+    """
     study = assignment.study
     places = places_of(assignment)
     given = checked_answers(answers, design=design_of(study), places=places)
-    return _Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
+    return Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
 
 
-def _submit(sheet: _Sheet) -> Submission:
+def _submit(sheet: Sheet) -> Submission:
     """Within the caller's transaction; what is missing is saved as a draft, and named in the result."""
-    locked = _lock(sheet.assignment)
+    locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # whatever was decided about it since
         _refuse_other_answers(locked, sheet.given)
         return Submission(assignment=locked, repeated=True)
@@ -171,14 +174,14 @@ def _complete(submission: Submission) -> None:
         raise AnswersMissing(submission.missing)
 
 
-def _watch(submission: Submission, sheet: _Sheet) -> bool:
+def _watch(submission: Submission, sheet: Sheet) -> bool:
     """After the commit too: nobody waits for the rules. Whether they stopped the worker."""
     if submission.repeated:
         return False
     return is_stopped(watch_worker(assignment=submission.assignment, fresh=len(sheet.places)))
 
 
-def _lock(assignment: Assignment) -> Assignment:
+def lock_assignment(assignment: Assignment) -> Assignment:
     """The row as it is now, held against others until the transaction ends (SQLite holds the whole file)."""
     locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
     locked.study = assignment.study
@@ -227,7 +230,7 @@ def _laid_over(
     return {**saved, **{position: {**kept[position], **answer} for position, answer in given.items()}}
 
 
-def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
     # work that was taken at the moment of an exclusion, which did not see it
     excluded = Participation.objects.filter(

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.metrics import score
 from evaluation.statistics.significance import bootstrap_interval
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
@@ -109,6 +108,8 @@ def leave_one_out(
     candidates = [text for texts in several for text in texts]
     references = [texts[:index] + texts[index + 1 :] for texts in several for index in range(len(texts))]
     sizes = np.array([len(texts) for texts in several])
+    from evaluation.metrics import score  # where it is needed: web processes start without the compiler
+
     found = score(candidates, references, metrics, tokenizer, document_corpus=several)
     bounds = tuple(
         _upper_bound(name, one.images, sizes, one.signature, resamples, seed)

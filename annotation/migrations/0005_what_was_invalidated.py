@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('annotation', '0003_writers_of_captions'),
+        ('annotation', '0004_control_alarms'),
         ('judgments', '0002_content_of_open_kinds'),
     ]
 
