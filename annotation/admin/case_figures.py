@@ -92,7 +92,7 @@ def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: 
     if usual is not None:
         y = FLOOR - min(TALLEST, usual * scale)
         parts.append(f'<line class="q-case-usual" x1="{LEFT}" x2="{width}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{width}" y="{y - 3:.1f}" text-anchor="end">usual {usual:.1f} s</text>')
+        parts.append(f'<text x="{width}" y="{y - 5:.1f}" text-anchor="end">usual {usual:.1f} s</text>')
     inside = "".join(parts)
     # every part is a number of ours or escaped
     return mark_safe(  # noqa: S308

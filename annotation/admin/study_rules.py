@@ -21,14 +21,20 @@ from judgments.errors import QuorumError, WrongState
 from judgments.models import Study
 
 MOST_TO_REPLAY = 50_000  # judgments; more are a command's work
-SETTINGS = {
-    "least": "Looks from (answers)",
+LABELS = {
+    "least": "Looks from so many answers",
     "alpha": "False alarms at most (alpha)",
-    "tolerance": "Tolerance",
-    "share": "Share of answers",
-    "seconds": "Seconds",
-    "of_crowd": "Share of the others'",
-    "threshold": "Least share",
+    "control-accuracy least": "Looks from so many control items",
+    "control-accuracy threshold": "Least share right",
+    "disagreement of_crowd": "Share of the others' agreement",
+    "pasted-text share": "Share pasted",
+    "repeat-consistency least": "Looks from so many repeats",
+    "repeat-consistency threshold": "Least share answered alike",
+    "side-bias tolerance": "Habit that is let pass (share beyond half)",
+    "straight-lining tolerance": "Tolerance towards long runs (0 to 1)",
+    "too-fast of_crowd": "Share of the others' time",
+    "too-fast seconds": "Too fast below (seconds)",
+    "too-fast share": "Share of answers so fast",
 }
 
 
@@ -70,9 +76,14 @@ def _fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str,
     except WrongState:  # a row of another version: the form starts from the rule's own settings
         rule = rule_of(study, name, {})
     return [
-        {"name": key, "label": SETTINGS.get(key, key), "value": f"{value:g}", "whole": isinstance(value, int)}
+        {"name": key, "label": label_of(name, key), "value": f"{value:g}", "whole": isinstance(value, int)}
         for key, value in rule.model_dump().items()
     ]
+
+
+def label_of(rule: str, setting: str) -> str:
+    """What a setting is called on the page."""
+    return LABELS.get(f"{rule} {setting}") or LABELS.get(setting, setting)
 
 
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -106,7 +117,7 @@ def settings_in(study: Study, form: QueryDict) -> dict[str, Any]:
             given = int(text) if isinstance(value, int) else float(text)
         except ValueError:
             raise WrongState(
-                f"Nothing was changed: {SETTINGS.get(key, key)} is {text!r}; expected a number."
+                f"Nothing was changed: {label_of(name, key)} is {text!r}; expected a number."
             ) from None
         if given != value:
             settings[key] = given
