@@ -14,9 +14,9 @@ from annotation.quality import ControlRecord
 from evaluation.provenance import plain
 from evaluation.records import Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments
+from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.meta import wilson_interval
-from judgments.kinds import Consensus, Kind
+from judgments.kinds import Consensus, Judged, Kind
 
 RESAMPLES = 1000
 SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
@@ -74,14 +74,25 @@ def pair_consensus(
 
 
 def measure_agreement(
-    kind: Kind, table: JudgmentTable, units: Sequence[UnitRow], workers: Sequence[WorkerRow], *, seed: int
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    judged: Sequence[Judged],
+    *,
+    seed: int,
 ) -> dict[str, Any]:
     """Krippendorff's alpha of the used judgments, with bootstrap intervals over units.
 
     Keys: ``alpha`` at the kind's level; ``ordinal`` where the level is interval; ``by_kind`` where units have
     pair kinds; ``one_against_rest``: how often one judge says what the majority of the unit's others says;
-    ``per_worker``: whether figures of single workers can be given.
+    ``per_worker``: whether figures of single workers can be given. Open answers (``judged``) are compared part by part,
+    as their kind codes them.
     """
+    anonymous = any(worker.anonymous for worker in workers)
+    per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    if kind.is_open:
+        return {"alpha": _alpha_of_open(kind, judged, seed=seed), "per_worker": per_worker}
     counted = table.counted
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
 
@@ -98,9 +109,22 @@ def measure_agreement(
         agreement["by_kind"] = {name: alpha(kind.level, kinds == name) for name in names}
     if kind.level == "nominal":
         agreement["one_against_rest"] = one_against_rest(table, units)
-    anonymous = any(worker.anonymous for worker in workers)
-    agreement["per_worker"] = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    agreement["per_worker"] = per_worker
     return agreement
+
+
+def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
+    """Alpha over the parts of open answers; without parts it is undefined, and ``reason`` is the kind's."""
+    rows = [
+        (one.unit.pk, part, one.worker, value)
+        for one in judged
+        for part, value in kind.codes(one.unit, one.given).items()
+    ]
+    unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
+    found = alpha_dict(alpha_of_parts(unit, part, worker, value, kind.level, resamples=RESAMPLES, seed=seed))
+    if kind.no_alpha:
+        found |= {"reason": kind.no_alpha, "judgments": len(judged)}
+    return found
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:

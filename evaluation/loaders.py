@@ -20,7 +20,7 @@ from annotation.models import Assignment, Judgment, Worker
 from annotation.quality import ControlRecord, control_records
 from evaluation.provenance import DataHash
 from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Judged
 from judgments.models import CandidatePair, Caption, Item, Study, Unit
 from judgments.services.studies import design_of
 
@@ -141,6 +141,21 @@ def hash_of_judgments(study: Study) -> str:
     return data_hash.hexdigest()
 
 
+def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
+    """The judgments of ``table`` that count, each with the row of its unit, its image and its captions."""
+    counted = table.counted
+    units = {
+        unit.pk: unit
+        for unit in Unit.objects.filter(study=study, control=False)
+        .select_related("item", "reference", "first", "second")
+        .iterator(ROWS_AT_ONCE)
+    }
+    rows = zip(
+        table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+    )
+    return [Judged(unit=units[unit], worker=worker, given=given) for unit, worker, given in rows]
+
+
 def work_times(study: Study) -> dict[int, list[float]]:
     """Worker -> seconds a unit of each finished assignment, from its wall time.
 
@@ -219,7 +234,7 @@ def pair_texts(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
     return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))
 
 
-def caption_units(study: Study) -> list[tuple[int, int, str]]:
-    """(row id, image row id, caption text) of each judged image-caption unit."""
+def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
+    """(row id, image row id, caption id, caption text) of each judged image-caption unit."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
-    return list(rows.values_list("pk", "item_id", "first__text"))
+    return list(rows.values_list("pk", "item_id", "first__key", "first__text"))

@@ -31,12 +31,15 @@ from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
+from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.control_pool import Mark
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
 
+HELD = ("accepted", "reserved")  # states that a lease ends
+RESERVED_MINUTES = 10  # what is fetched ahead is wanted soon
 WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
 ATTEMPTS = 20
 
@@ -51,21 +54,34 @@ class Claim:
 
 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
-    """Give the worker the HIT they hold, or the next one; None when nothing is left for them.
+    """Give the worker the HIT they hold, the one fetched ahead for them, or the next one; None when nothing is left.
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
-        if not isinstance(found, Offer):
-            return found
         try:
             with transaction.atomic():
-                return take(found)
+                return settle(found)
         except (Beaten, IntegrityError):
             continue  # nothing of the attempt was kept; look again
     return None
+
+
+def settle(found: Claim | Offer | None) -> Claim | None:
+    """What ``look_for_hit`` found becomes what the worker holds, within the caller's transaction: an offer is taken, a
+    reservation accepted.
+
+    Raises:
+        Beaten, IntegrityError: undo the transaction and look again.
+    """
+    if isinstance(found, Offer):
+        return take(found)
+    if found is not None and found.assignment.state == Assignment.State.RESERVED:
+        return _accept_reserved(found)
+    return found
 
 
 class Beaten(Exception):
@@ -88,13 +104,15 @@ class Offer:
 def look_for_hit(
     study: Study, worker: Worker, *, attempt: int = 0, besides: Assignment | None = None
 ) -> Claim | Offer | None:
-    """What the worker holds (``besides`` apart), or a HIT they could take, or None when nothing is left.
+    """What the worker holds (``besides`` apart) or has reserved, or a HIT they could take, or None where nothing
+    is left.
 
     It reads outside of a transaction, so that on SQLite nobody waits for it; it writes only to free seats whose
     lease ended, when nothing else is left.
 
     Raises:
         NotJoined: the worker did not join the study.
+        WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
@@ -103,12 +121,18 @@ def look_for_hit(
     ).first()
     if participation is None:
         raise NotJoined("You have not joined this study.")
-    accepted = Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED)
-    found = list(accepted.filter(Q(worker=worker) | Q(expires_at__lte=now)))
-    overdue = [one for one in found if one.expires_at is not None and one.expires_at <= now]
-    for held in found:
-        if held not in overdue and (besides is None or held.pk != besides.pk):
-            return Claim(assignment=held, created=False, places=places_of(held))
+    held = Assignment.objects.filter(study=study, state__in=HELD)
+    # "accepted" comes before "reserved"
+    found = list(held.filter(Q(worker=worker) | Q(expires_at__lte=now)).order_by("state", "accepted_at"))
+    # a reservation of one's own is good until somebody else needs its seat
+    own = [one for one in found if one.worker_id == worker.pk and one.state == Assignment.State.RESERVED]
+    overdue = [
+        one for one in found if one.expires_at is not None and one.expires_at <= now and one not in own
+    ]
+    for one in found:
+        if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
+            return Claim(assignment=one, created=False, places=places_of(one))
+    refuse_stopped(participation.standing)
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )
@@ -156,6 +180,14 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:WINDOW])
 
 
+def _takes_work(study: Study, worker: Worker) -> bool:
+    """Whether the study is open to this worker, who was not stopped: one that is rehearsed is so to simulated workers
+    alone."""
+    simulated = worker.source == Worker.Source.REHEARSAL
+    welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
+    return Study.objects.filter(welcome, pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
+
+
 def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
     """HITs with control items that the worker has not met, of ``window`` or a little further on; else ``window``."""
     fresh = with_new_items(study, window, met)
@@ -167,17 +199,20 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
     return with_new_items(study, ahead, met)[:WINDOW] or window
 
 
-def take(offer: Offer) -> Claim | None:
+def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
     """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
-    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated).
+    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated),
+    or the worker was paused or excluded meanwhile.
+
+    Args:
+        ahead: reserve it, for the time after the HIT that the worker holds now.
 
     Raises:
         Beaten: another worker was faster; undo the transaction and look again.
         IntegrityError: this worker took a HIT in another window; likewise.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
-    simulated = worker.source == Worker.Source.REHEARSAL
-    if not Study.objects.filter(pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists():
+    if not _takes_work(study, worker):
         return None
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise Beaten
@@ -186,22 +221,43 @@ def take(offer: Offer) -> Claim | None:
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
     layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units, left_out=offer.left_out)
+    minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     if offer.left_out:
         raise_used_up(study=study, worker=worker, missing=offer.left_out, units=offer.units)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,
         worker=worker,
+        state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
         seat=min(set(range(hit.required)) - taken),
         accepted_at=now,
-        expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
+        expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
         flips=layout.sides,
         consent_version=offer.participation.consent_version,
         instructions_version=instructions_version(design),
-        simulated=simulated,
+        simulated=worker.source == Worker.Source.REHEARSAL,
     )
     return Claim(assignment=assignment, created=True, places=placed(offer.units, layout.order, layout.sides))
+
+
+def _accept_reserved(found: Claim) -> Claim | None:
+    """A reservation becomes the HIT that the worker holds, with a whole lease; within the caller's transaction.
+
+    Raises:
+        Beaten: its time was over and its seat was given away.
+        IntegrityError: the worker took another HIT meanwhile.
+    """
+    reserved = found.assignment
+    if not _takes_work(reserved.study, reserved.worker):
+        return None
+    now = timezone.now()
+    expires_at = now + timedelta(minutes=design_of(reserved.study).crowd.lease_minutes)
+    waiting = Assignment.objects.filter(pk=reserved.pk, state=Assignment.State.RESERVED)
+    if not waiting.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
+        raise Beaten
+    reserved.state, reserved.accepted_at, reserved.expires_at = Assignment.State.ACCEPTED, now, expires_at
+    return Claim(assignment=reserved, created=True, places=found.places)
 
 
 def return_assignment(*, assignment: Assignment) -> None:
@@ -226,15 +282,21 @@ def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
     return _free(overdue, Assignment.State.EXPIRED)
 
 
+def free_reserved(*, study: Study) -> int:
+    """Free the seats of what was fetched ahead and not begun; how many there were."""
+    reserved = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
+    return _free(reserved, Assignment.State.EXPIRED)
+
+
 @transaction.atomic
 def _free(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
-    """Accepted -> ``state``, and the slots back, in one transaction and few queries for any number; how many of
-    ``wanted`` were accepted still.
+    """Reserved or accepted -> ``state``, and the slots back, in one transaction and few queries for any number; how
+    many of ``wanted`` were so still.
 
     Everybody locks assignments, in the order of their ids, before HITs: nobody waits in a circle.
     """
-    accepted = wanted.filter(state=Assignment.State.ACCEPTED).select_for_update().order_by("pk")
-    hits = dict(accepted.values_list("pk", "hit_id"))
+    held = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
+    hits = dict(held.values_list("pk", "hit_id"))
     Assignment.objects.filter(pk__in=hits).update(state=state)
     freed = Counter(hit for hit in hits.values() if hit is not None)
     for slots in set(freed.values()):

@@ -114,11 +114,12 @@ class Kind(ABC):
         template: the worker's page, below templates/.
         asks: keys of the study file that this kind alone uses -> how the form asks for them.
         writes_captions: whether an answer is a caption of the unit's image.
+        own_formats: export formats that hold this kind alone.
         guide: a template with more for the instructions, below templates/; "" where there is none.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
-        people_cuts: where people's scores of captions are cut to compare them with a metric (kappa), from high to low.
+        people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
         per_image: whether scores are compared within each image as well as over all.
         instead_of_evaluate: what to do instead, in one sentence, where metrics of captions cannot be held against the
             answers; "" where they can.
@@ -138,6 +139,7 @@ class Kind(ABC):
     asks: ClassVar[Mapping[str, Entry]] = {}
     script: ClassVar[str] = ""
     writes_captions: ClassVar[bool] = False
+    own_formats: ClassVar[tuple[str, ...]] = ()
     guide: ClassVar[str] = ""
     has_figures: ClassVar[bool] = False
     no_alpha: ClassVar[str] = ""
@@ -312,6 +314,7 @@ class OpenKind(Kind):
     """Answers of the worker's own: a text, keywords, links."""
 
     has_figures = True
+    instead_of_evaluate = "its answers are open; docs/evaluation.md says what to use instead."
 
     def is_right(self, given: Any, expected: Any) -> bool:
         """Equal to what is expected, where the kind has control items at all."""

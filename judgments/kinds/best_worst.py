@@ -47,6 +47,7 @@ class BestWorst(OpenKind):
     template = "annotation/kinds/best_worst.html"
     script = "js/kinds/best_worst.js"
     per_image = True
+    instead_of_evaluate = ""
     asks = {
         "sampling.options": Entry("Captions shown together"),
         "sampling.appearances": Entry(
@@ -212,18 +213,19 @@ class BestWorst(OpenKind):
         return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS}
 
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Ids of captions in place of places."""
+        """Ids of captions in place of places; an end that is open (a tie) stays null."""
         options = content["options"]
-        return {end: options[given[end] - 1]["key"] if given[end] else None for end in ENDS}
+        return {end: options[place - 1]["key"] if place else None for end, place in given.items()}
 
     def imported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
         """Places in place of ids."""
         keys = [option.get("key") for option in content.get("options", ())]
-        if not isinstance(given, Mapping) or any(given.get(end) not in keys for end in ENDS):
+        ends = isinstance(given, Mapping) and set(given) <= set(ENDS)
+        if not ends or any(key not in keys for key in given.values()):
             raise ValueError(
-                'expected {"best": ..., "worst": ...}, ids of captions that content.options lists'
+                'expected {"best": ..., "worst": ...}, ids of two captions that content.options lists'
             )
-        return {end: keys.index(given[end]) + 1 for end in ENDS}
+        return {end: keys.index(key) + 1 for end, key in given.items()}
 
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
         """The caption that was the best most often, and the one that was the worst most often; null on a tie."""
