@@ -19,6 +19,7 @@ from evaluation.models import Analysis
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED
@@ -126,17 +127,18 @@ def pairs_name_known_references() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Open, spared and live make up what a HIT asks for, and each assignment sits in a seat of its own."""
+    """Live assignments, open and spared slots make up what a HIT asks for, and each assignment sits in a seat of its
+    own."""
     hits = (
         HIT.objects.filter(study__source=DESIGNED)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE)))
-        .exclude(open_slots=F("required") - F("spared") - F("live"))
+        .exclude(open_slots=F("required") - F("live") - F("spared"))
     )
-    names = ("study__slug", "key", "required", "open_slots", "live")
-    for slug, key, required, open_slots, live in hits.values_list(*names).iterator(ROWS_AT_ONCE):
+    names = ("study__slug", "key", "required", "open_slots", "live", "spared")
+    for slug, key, required, open_slots, live, spared in hits.values_list(*names).iterator(ROWS_AT_ONCE):
         yield (
-            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots "
-            f"and {live} live assignments."
+            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
+            f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
     seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
     wrong = seats.filter(seat__gte=F("hit__required"))
@@ -145,20 +147,18 @@ def slots_match_assignments() -> Sentences:
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
-    """``judgments_per_unit`` workers a HIT, and one more for each that came back from an exclusion to a place that was
-    filled meanwhile."""
+    """``judgments_per_unit`` workers a HIT; more only where a seat was filled anew (docs/stopping.md)."""
     for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
-        came_back = Count("assignments", filter=Q(assignments__exclusion__isnull=False))
-        hits = study.hits.annotate(came_back=came_back)
-        if isinstance(wanted, int):
-            hits = hits.exclude(required__gte=wanted, required__lte=F("came_back") + wanted)
-        for key, required in hits.values_list("key", "required"):
+        others = study.hits.exclude(required=wanted)
+        if stops_early(study) or study.exclusions.exists():
+            others = others.filter(required__lt=wanted)
+        for key, required in others.values_list("key", "required"):
             yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {wanted}."
 
 
 def finished_work_is_complete() -> Sentences:
-    """A submitted assignment has a judgment on every unit of its HIT that its worker was shown."""
+    """A submitted assignment has a judgment on every unit that it showed."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
@@ -166,9 +166,9 @@ def finished_work_is_complete() -> Sentences:
         .values_list("study__slug", "pk", "hit_id", "order", "given")
     )
     for slug, pk, hit, order, given in work.iterator(ROWS_AT_ONCE):
-        size = len(order) or sizes.get(hit, 0)
-        if given != size:
-            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {size} units."
+        shown = len(order) or sizes.get(hit, 0)
+        if given != shown:
+            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {shown} units."
 
 
 def judgments_belong_to_finished_work() -> Sentences:

@@ -21,8 +21,9 @@ from annotation.quality import ControlRecord, control_records
 from evaluation.provenance import DataHash
 from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
 from judgments.kinds import KINDS, Judged
-from judgments.models import CandidatePair, Caption, Item, Study, Unit
+from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 ROWS_AT_ONCE = 2_000
 FIRST_LEFT, SECOND_LEFT = 1, 2
@@ -178,6 +179,13 @@ def unit_rows(study: Study) -> list[UnitRow]:
     """The judged units in their order."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     return [UnitRow(*row) for row in rows.values_list("pk", "key", "kind", "pair_id").iterator(ROWS_AT_ONCE)]
+
+
+def full_depth_units(study: Study) -> set[int] | None:
+    """The units that get all their judgments where others stop early; None where none does."""
+    if not stops_early(study):
+        return None
+    return set(Outlook.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
 
 
 def pair_rows(study: Study) -> list[PairRow]:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
@@ -31,16 +32,21 @@ from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
+from annotation.services.stopping import in_work_by_hit, reopen_slots, units_left_out
 from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.control_pool import Mark
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 HELD = ("accepted", "reserved")  # states that a lease ends
 RESERVED_MINUTES = 10  # what is fetched ahead is wanted soon
 WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
+WIDE_WINDOW = (
+    40  # the same where votes are spared, and people had better not work on one HIT at the same time
+)
 ATTEMPTS = 20
 
 
@@ -146,8 +152,11 @@ def look_for_hit(
     met = items_met(study, worker) if may_come_again(study) else {}
     if met and not getattr(participation, "used_up", False):
         window = _prefer_new_items(study, worker, window, {item for items in met.values() for item in items})
-    rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
-    hit = window[int(rng.integers(len(window)))]
+    if stops_early(study):
+        hit = _least_in_work(window, attempt)
+    else:
+        rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
+        hit = window[int(rng.integers(len(window)))]
     units = units_of_hit(hit.pk)
     if hit.pk in met:
         left_out = left_out_before(hit, worker, units)
@@ -174,10 +183,19 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     if getattr(participation, "wrote", True):  # hardly anybody: the others are not made to pay for it
         open_hits = without_own_captions(open_hits, study=study, worker=worker)
     fresh = open_hits.filter(~Exists(mine))
-    window = list(fresh.filter(position__gte=participation.cursor)[:WINDOW])
+    size = WIDE_WINDOW if stops_early(study) else WINDOW
+    window = list(fresh.filter(position__gte=participation.cursor)[:size])
     if not window and participation.cursor:
-        window = list(fresh[:WINDOW])  # seats that were given back behind the cursor
-    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:WINDOW])
+        window = list(fresh[:size])  # seats that were given back behind the cursor
+    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
+
+
+def _least_in_work(window: list[HIT], attempt: int) -> HIT:
+    """Where votes are spared, one follows another: the HIT that fewest people work on at the moment, of these the
+    first."""
+    in_work = in_work_by_hit([hit.pk for hit in window])
+    ordered = sorted(window, key=lambda hit: (in_work[hit.pk], hit.position))
+    return ordered[attempt % len(ordered)]
 
 
 def _takes_work(study: Study, worker: Worker) -> bool:
@@ -218,9 +236,14 @@ def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
         raise Beaten
     if offer.participation.cursor != offer.cursor:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
+    left_out = units_left_out(hit.pk) if stops_early(study) else set()
+    if all(unit.control or unit.pk in left_out for unit in offer.units):
+        raise Beaten  # it was settled since it was looked for
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
-    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units, left_out=offer.left_out)
+    layout = draw_layout(
+        design=design, hit=hit, worker=worker, units=offer.units, left_out=left_out | set(offer.left_out)
+    )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     if offer.left_out:
         raise_used_up(study=study, worker=worker, missing=offer.left_out, units=offer.units)
@@ -229,7 +252,7 @@ def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
         hit=hit,
         worker=worker,
         state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
-        seat=min(set(range(hit.required)) - taken),
+        seat=next(seat for seat in count() if seat not in taken),
         accepted_at=now,
         expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
@@ -295,11 +318,10 @@ def _free(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
 
     Everybody locks assignments, in the order of their ids, before HITs: nobody waits in a circle.
     """
-    held = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
-    hits = dict(held.values_list("pk", "hit_id"))
-    Assignment.objects.filter(pk__in=hits).update(state=state)
-    freed = Counter(hit for hit in hits.values() if hit is not None)
-    for slots in set(freed.values()):
-        same = [hit for hit, count in freed.items() if count == slots]
-        HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
-    return len(hits)
+    ended = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
+    held = list(ended.values_list("pk", "hit_id", "study_id"))
+    Assignment.objects.filter(pk__in=[pk for pk, _, _ in held]).update(state=state)
+    for study in Study.objects.filter(pk__in={study for _, _, study in held}):
+        freed = Counter(hit for _, hit, of in held if of == study.pk and hit is not None)
+        reopen_slots(study=study, freed=freed)
+    return len(held)

@@ -18,12 +18,14 @@ from annotation.models import Assignment, Judgment, Participation, ProblemReport
 from annotation.presentation import Place, places_of
 from annotation.services.caption_signals import note_copies
 from annotation.services.claims import Beaten, Claim, claim_assignment, look_for_hit, settle
+from annotation.services.stopping import settle_submission
 from annotation.services.watching import is_stopped, watch_worker
 from annotation.standing import refuse_stopped
 from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,11 @@ def submit_and_claim(
         as ``submit_assignment``; no HIT is taken then.
     """
     study, worker = assignment.study, assignment.worker
+    if stops_early(
+        study
+    ):  # HITs are locked by the one, and another HIT by the other: never in one transaction
+        submission = submit_assignment(assignment=assignment, answers=answers)
+        return submission, _claim_next(study, worker)
     sheet = read_answers(assignment, answers)
     try:
         found = look_for_hit(study, worker, besides=assignment)
@@ -255,6 +262,7 @@ def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str,
     ]
     note_copies(judgments, assignment=assignment)
     Judgment.objects.bulk_create(judgments)
+    settle_submission(assignment=assignment)
 
 
 def judgment_of(

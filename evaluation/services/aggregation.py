@@ -28,6 +28,7 @@ from judgments.kinds import Consensus as UnitConsensus
 from judgments.models import Study
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
+from judgments.stopping import stopping_in_words, stops_early
 
 ROWS_AT_ONCE = 2_000
 
@@ -144,7 +145,15 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     judged = loaders.judged_answers(study, table) if kind.has_figures else []
     progress(0.5, "measuring agreement")
     workers = loaders.worker_rows(study)
-    agreement = measure_agreement(kind, table, consensus.units, workers, judged, seed=design.seed)
+    agreement = measure_agreement(
+        kind,
+        table,
+        consensus.units,
+        workers,
+        judged,
+        seed=design.seed,
+        full_depth=loaders.full_depth_units(study),
+    )
     settings = {
         "protocol": study.protocol,
         "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -152,6 +161,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         "alpha": kind.level,
         "resamples": RESAMPLES,
         "seed": design.seed,
+        **({"stopping": stopping_in_words(design)} if stops_early(study) else {}),
     }
     return Aggregation(
         study=study,

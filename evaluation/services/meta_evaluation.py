@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from evaluation import loaders
-from evaluation.aggregation import one_against_rest
+from evaluation.aggregation import agreement_rows, one_against_rest
 from evaluation.errors import EvaluationError
 from evaluation.meta_evaluation import (
     DEFAULT_METRICS,
@@ -75,7 +75,9 @@ def compute_evaluation(
         judged = judge_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
         settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
-        people = one_against_rest(table, consensus.units)
+        people = one_against_rest(
+            table, consensus.units, agreement_rows(table, loaders.full_depth_units(study))
+        )
         result["people"] = people if people["all"]["n"] else {}
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     else:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from evaluation.statistics.stopping import OPEN
 from judgments.material import Batch, Material
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class Kind(ABC):
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
         asks: keys of the study file that this kind alone uses -> how the form asks for them.
+        settles: whether its consensus can be settled before all votes are in, and ``outcome_range`` tells when.
         writes_captions: whether an answer is a caption of the unit's image.
         own_formats: export formats that hold this kind alone.
         guide: a template with more for the instructions, below templates/; "" where there is none.
@@ -138,6 +140,7 @@ class Kind(ABC):
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
     script: ClassVar[str] = ""
+    settles: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     own_formats: ClassVar[tuple[str, ...]] = ()
     guide: ClassVar[str] = ""
@@ -203,6 +206,14 @@ class Kind(ABC):
         Returns:
             unit -> consensus, for the units that occur.
         """
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """The lowest and highest outcome that up to ``remaining`` more answers can still make of a unit: 1 for the
+        first answer, -1 for the second, 0 for a tie (evaluation.statistics.stopping).
+
+        Where a kind ``settles`` nothing, as a mean moves with each answer, anything may come of it.
+        """
+        return OPEN
 
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
         """A canonical answer as numbers on smaller things, by name: what agreement is measured on.

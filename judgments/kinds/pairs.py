@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from evaluation.statistics.aggregation import majority_vote
+from evaluation.statistics.stopping import majority_range
 from judgments.controls import (
     DEGRADED,
     KNOWN_GOOD,
@@ -48,6 +49,7 @@ class PairKind(ChoiceKind):
     level = "nominal"
     two_sided = True
     compares_pairs = True
+    settles = True
     choices = (Choice(1, "B", "1"), Choice(2, "C", "2"))
     control_references: ClassVar[int] = 1
 
@@ -212,6 +214,10 @@ class PairKind(ChoiceKind):
             )
             for unit, value, counts, share, margin, tie in rows
         }
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """Of the majority."""
+        return majority_range(values.count(1), values.count(2), remaining)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
         """A logistic curve over the difference: 0.95 for a person's caption against one of another image."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evaluation.statistics.aggregation import relevance_vote
+from evaluation.statistics.stopping import relevance_range
 from judgments.controls import (
     DEGRADED,
     REFERENCE,
@@ -37,6 +38,7 @@ class Relevance(CrossedKind):
     values = (0, 1)
     level = "nominal"
     grouped = True
+    settles = True
     choices = (Choice(0, "Does not describe it"), Choice(1, "Describes it"))
     defaults = {
         "question": "Which of these captions describe the image?",
@@ -170,6 +172,10 @@ class Relevance(CrossedKind):
             )
             for unit, yes, n, share, relevant in rows
         }
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """1 is relevant: two thirds say yes."""
+        return relevance_range(values.count(1), values.count(0), remaining)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
         """Even odds at the middle of the scale; 0.05 for a caption of another image."""

@@ -23,6 +23,7 @@ from judgments.models import (
     Dataset,
     HITUnit,
     Item,
+    Outlook,
     Output,
     PublishedPair,
     Study,
@@ -30,6 +31,7 @@ from judgments.models import (
     Unit,
 )
 from judgments.services.studies import design_of
+from judgments.stopping import full_depth_hits
 
 ROWS_AT_ONCE = 2_000
 Progress = Callable[[float, str], None]
@@ -263,6 +265,18 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
             for number, unit in enumerate(hit.units, start=1)
         ),
     )
+    if design.stopping.rule != "none":
+        full = full_depth_hits(design, len(batch.hits))
+        insert_rows(
+            Outlook,
+            ("unit_id", "full_depth"),
+            (
+                (units[unit.key], number in full)
+                for number, hit in enumerate(batch.hits)
+                for unit in hit.units
+                if not unit.control
+            ),
+        )
     refresh_statistics(CandidatePair, Unit, HIT, HITUnit)
     progress(1.0, f"{len(batch.hits)} HITs")
 
