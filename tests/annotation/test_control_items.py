@@ -6,6 +6,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
 
 from annotation.admin.control_figures import figures_of
 from annotation.controls import accuracy_of, control_answers
@@ -255,3 +258,38 @@ def test_a_rehearsal_answers_all_four_kinds_and_careful_workers_pass_them(protoc
     assert report.controls_careful is not None
     assert report.controls_spammers is not None
     assert report.controls_careful > report.controls_spammers + 0.1
+
+
+def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> None:
+    study = small_pool(controls={"per_hit": 1})
+    first = study.units.filter(control=True).order_by("position")[0]
+    worker, _ = make_worker(study)
+    work(study, worker, right(study))
+    designer = Client()
+    designer.force_login(User.objects.create_superuser("designer"))
+    address = reverse("admin:judgments_study_controls", args=[study.pk])
+    shown = " ".join(designer.get(address).content.decode().split())
+    assert "<b>1 worker</b> has met every control item within reach" in shown
+    assert "let each worker do at most 2 HITs" in shown
+    assert first.first is not None
+    assert first.first.text in shown
+    assert "1 of 1 right" in shown
+    for page in ("results", "hits"):
+        other = designer.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
+        assert "control items used up" in other
+    assert "control items used up" in designer.get(reverse("admin:index")).content.decode()
+    assert Client().get(address).status_code == 302
+
+
+def test_the_page_of_control_items_costs_the_same_queries_however_much_was_answered(
+    django_assert_max_num_queries: Any,
+) -> None:
+    study = make_study("graded", controls={"per_hit": 2, "kinds": ["reference", "repeated"]}, units_per_hit=5)
+    for number in range(3):
+        worker, _ = make_worker(study, f"w{number}")
+        work(study, worker)
+    designer = Client()
+    designer.force_login(User.objects.create_superuser("designer"))
+    address = reverse("admin:judgments_study_controls", args=[study.pk])
+    with django_assert_max_num_queries(12):
+        designer.get(address)
