@@ -252,6 +252,10 @@ class Kind(ABC):
     def is_right(self, given: Any, expected: Any) -> bool:
         """Whether a canonical answer is the right one of a control item."""
 
+    def expectations(self) -> tuple[Any, ...]:
+        """What a known item of one or two captions can expect; none where it cannot be said in a study file."""
+        return ()
+
     def again(self, given: Any) -> Any:
         """What is expected of a unit that is shown again, for a canonical answer on it: ``is_right`` takes it."""
         return given
