@@ -18,7 +18,15 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
-from annotation.freshness import AHEAD, items_met, may_come_again, stale_units, used_up, with_new_items
+from annotation.freshness import (
+    AHEAD,
+    items_met,
+    left_out_before,
+    may_come_again,
+    stale_units,
+    used_up,
+    with_new_items,
+)
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
@@ -127,6 +135,8 @@ def look_for_hit(
     ]
     for one in found:
         if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
+            if one in own:  # not begun
+                refuse_stopped(participation.standing)
             return Claim(assignment=one, created=False, places=places_of(one))
     refuse_stopped(participation.standing)
     window = (
@@ -148,8 +158,10 @@ def look_for_hit(
         rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
         hit = window[int(rng.integers(len(window)))]
     units = units_of_hit(hit.pk)
-    # in a HIT that is taken again, the worker finds what they found before
-    elsewhere = {item for taken, items in met.items() if taken != hit.pk for item in items}
+    if hit.pk in met:
+        left_out = left_out_before(hit, worker, units)
+    else:
+        left_out = stale_units(study, units, {item for items in met.values() for item in items})
     return Offer(
         study=study,
         worker=worker,
@@ -157,7 +169,7 @@ def look_for_hit(
         hit=hit,
         cursor=window[0].position,
         units=units,
-        left_out=stale_units(study, units, elsewhere),
+        left_out=left_out,
     )
 
 

@@ -19,7 +19,7 @@ from django.utils.safestring import mark_safe
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from evaluation.admin.forms import MetricsForm
-from evaluation.admin.results_tables import accuracy_table, correlation_table, worker_note
+from evaluation.admin.results_tables import accuracy_table, caption_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
 from evaluation.models import Analysis
 from evaluation.services.adoption import adopt_captions
@@ -63,6 +63,8 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "evaluation": evaluation,
         "metrics_form": MetricsForm(),
         "compares_pairs": KINDS[study.protocol].compares_pairs,
+        "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
+        "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
         "figures": _figures(study, aggregation, evaluation, progress),
         **_freshness(study, aggregation, evaluation, progress),
         **(_agreement(aggregation) if aggregation else {}),
@@ -119,13 +121,17 @@ def _figures(
 def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Whether results are older than the data. Judgments are only ever added, so their number tells; decisions of
-    adjudicators have a time."""
+    """Whether results are older than the data. Judgments are only ever added, so their number tells, and the times of
+    the last revision and of an adjudicator's last decision."""
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
-    if current and aggregation is not None:
+    if aggregation is not None and current:
         made = aggregation.created_at
-        since = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
-        current = not since.exists()
+        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False)
+        decisions = Adjudication.objects.filter(study=study)
+        current = not (
+            revisions.filter(made_at__gt=made).exists()
+            or decisions.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made)).exists()
+        )
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
@@ -143,6 +149,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
     return {
         "agreement": result["agreement"],
         "counts": result["counts"],
+        "upper_bounds": result.get("figures", {}).get("leave_one_out"),
         "systems": result.get("systems", []),
         "workers": [row | {"note": worker_note(row, threshold)} for row in workers[:WORKERS_SHOWN]],
         "workers_left": max(0, len(workers) - WORKERS_SHOWN),
@@ -174,7 +181,8 @@ def _compute(request: HttpRequest, study: Study) -> None:
         raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
     with transaction.atomic():
         enqueue_once(request, study, "aggregate")
-        enqueue_once(request, study, "evaluate", **chosen)
+        if not KINDS[study.protocol].instead_of_evaluate:
+            enqueue_once(request, study, "evaluate", **chosen)
 
 
 def _export(request: HttpRequest, study: Study) -> None:
