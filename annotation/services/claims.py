@@ -19,6 +19,7 @@ from annotation.errors import AlreadyEnded, NotJoined
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.services.admission import has_done_all, refuse_unqualified
 from annotation.terms import instructions_version
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
@@ -42,6 +43,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
     Raises:
         NotJoined: the worker did not join the study.
+        NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -81,6 +83,7 @@ def look_for_hit(
 
     Raises:
         NotJoined: the worker did not join the study.
+        NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
     """
     now = timezone.now()
     participation = Participation.objects.filter(study=study, worker=worker).first()
@@ -92,6 +95,10 @@ def look_for_hit(
     for held in found:
         if held not in overdue and (besides is None or held.pk != besides.pk):
             return Claim(assignment=held, created=False, places=places_of(held))
+    design = design_of(study)
+    refuse_unqualified(study=study, design=design, worker=worker)
+    if has_done_all(study=study, design=design, worker=worker):
+        return None
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )

@@ -12,7 +12,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.answers import answer_key, checked_answers
-from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
+from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, NotAdmitted, TooLate
 from annotation.models import Assignment, Judgment, ProblemReport, Worker
 from annotation.presentation import Place, places_of
 from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
@@ -90,7 +90,10 @@ def submit_and_claim(
     """
     study, worker = assignment.study, assignment.worker
     sheet = _read(assignment, answers)
-    found = look_for_hit(study, worker, besides=assignment)
+    try:
+        found = look_for_hit(study, worker, besides=assignment)
+    except NotAdmitted:  # no more work for them; what they did is theirs to submit
+        found = None
     try:
         with transaction.atomic():
             submission = _submit(sheet)

@@ -15,7 +15,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.cookies import worker_of
-from annotation.errors import AnswersMissing, NotJoined
+from annotation.errors import AnswersMissing, NotJoined, QuizNotPassed
+from annotation.examples import worked_examples
 from annotation.forms import ReportForm
 from annotation.models import Assignment, Judgment, Participation
 from annotation.pictures import picture_url
@@ -47,6 +48,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         claim = claim_assignment(study=study, worker=worker)
     except NotJoined:  # known here, but not in this study yet
         return redirect("annotation:study", slug)
+    except QuizNotPassed:
+        return redirect("annotation:quiz", slug)
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
@@ -82,6 +85,7 @@ def _work_page(
         "left": max(0, int(left)),
         "left_words": spell_left(left),
         "instructions": render_markdown(design.instructions) if design.instructions else "",
+        "examples": worked_examples(study, design),
     }
     return render(request, "annotation/work.html", context, status=status)
 

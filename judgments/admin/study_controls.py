@@ -40,6 +40,7 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
     """Each control item with its picture, what is shown, and which answer counts as right."""
     units = (
         Unit.objects.filter(study=study, control=True)
+        .exclude(control_kind=Unit.ControlKind.QUIZ)  # they stand on the page of the quiz
         .select_related("item__dataset", "reference", "first", "second")
         .order_by("position")
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from judgments.material import Batch, Material
+from judgments.material import Batch, Group, Image, Material
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
@@ -94,6 +94,7 @@ class Kind(ABC):
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
+    letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
 
     @property
@@ -108,6 +109,17 @@ class Kind(ABC):
         Raises:
             DesignError: the dataset cannot give what the design asks for.
         """
+
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group | None:
+        """Items about ``image`` whose right answer is known, for the quiz; None where the kind has none.
+
+        Args:
+            place: tells equal items apart.
+            images: whose captions may stand as wrong answers.
+        """
+        return None
 
     @abstractmethod
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:

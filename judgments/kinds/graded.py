@@ -68,6 +68,12 @@ class Graded(CrossedKind):
         )
         return Batch(hits=hits, notes=crossing.notes)
 
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self._control(design, place, image, images, rng)
+
     def _control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:

@@ -85,6 +85,12 @@ class PairKind(ChoiceKind):
         notes = {"pairs_of_equal_texts_left_out": left_out} if left_out else {}
         return Batch(hits=hits, pairs=tuple(pairs), notes=notes)
 
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """A right and a wrong option."""
+        return self._control(design.seed, place, image, images, rng)
+
     def _control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:

@@ -79,6 +79,12 @@ class Relevance(CrossedKind):
             units[-tail:] = shuffled(units[-tail:], rng)
         return chunked(units, size)
 
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self._control_group(design, place, image, images, rng)
+
     def _control_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:

@@ -23,6 +23,7 @@ class Triplet(PairKind):
         "seconds_per_unit": 6.0,
     }
     template = "annotation/kinds/triplet.html"
+    letters = ("A", "B", "C")
     control_references = 2
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db import transaction
@@ -28,6 +28,7 @@ from judgments.models import (
     System,
     Unit,
 )
+from judgments.quiz_items import quiz_groups, set_aside
 from judgments.services.studies import design_of
 
 ROWS_AT_ONCE = 2_000
@@ -119,7 +120,13 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
     Raises:
         DesignError: the dataset cannot give what the design asks for.
     """
-    return KINDS[design.protocol].batch(design, load_material(dataset))
+    aside = set_aside(design, load_material(dataset))
+    batch = KINDS[design.protocol].batch(design, aside.rest)
+    quiz = quiz_groups(design, aside)
+    if not quiz:
+        return batch
+    items = sum(len(group.units) for group in quiz)
+    return replace(batch, quiz=quiz, notes={**batch.notes, "quiz_items": items})
 
 
 def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
@@ -211,6 +218,7 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
     in_order = [unit for hit in batch.hits for unit in hit.units]
+    in_order += [unit for group in batch.quiz for unit in group.units]
     insert_rows(
         Unit,
         ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
@@ -281,7 +289,7 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """The batch as canonical JSON lines: candidate pairs, then HITs with their units; sorted keys."""
+    """The batch as canonical JSON lines: candidate pairs, HITs with their units, the quiz's items; sorted keys."""
     for pair in batch.pairs:
         yield _line(
             {
@@ -306,6 +314,15 @@ def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
                 "position": position,
                 "required": design.judgments_per_unit,
                 "units": [_unit_dict(design, number, unit) for number, unit in enumerate(hit.units, start=1)],
+            }
+        )
+    for group in batch.quiz:
+        yield _line(
+            {
+                "type": "quiz",
+                "units": [
+                    _unit_dict(design, number, unit) for number, unit in enumerate(group.units, start=1)
+                ],
             }
         )
 
