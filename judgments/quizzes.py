@@ -90,6 +90,11 @@ def asks_anything(quiz: Quiz) -> bool:
     return bool(quiz.preset or quiz.questions or quiz.items)
 
 
+def questions_asked(quiz: Quiz) -> int:
+    """How many questions an attempt asks, its known items not counted: no more than there are."""
+    return min(quiz.ask, len(questions_of(quiz)))
+
+
 def passes(right: int, asked: int, pass_mark: float) -> bool:
     """Whether so many right answers pass; equality does.
 

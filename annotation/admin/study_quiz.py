@@ -15,7 +15,7 @@ from judgments.admin.addresses import picture_address
 from judgments.admin.study_pages import Context, StudyPage, add_page
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.quizzes import QUIZ_PRESETS, asks_anything, questions_of
+from judgments.quizzes import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
 from judgments.services.studies import design_of
 
 ON_A_PAGE = 50
@@ -37,6 +37,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "preset": QUIZ_PRESETS.get(design.quiz.preset),
         "questions": _questions(study, of_questions),
         "items": _items(study, of_questions),
+        "asks": questions_asked(design.quiz),
         "started": len(attempts),
         "over": sum(attempt.finished_at is not None for attempt in attempts),
         "people": len(workers),

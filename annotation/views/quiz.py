@@ -29,6 +29,7 @@ from annotation.worksheet import answers_of_form, sheet_of, undecided
 from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.quizzes import questions_asked
 from judgments.services.studies import design_of, find_study
 
 
@@ -188,7 +189,7 @@ def _first_context(study: Study, standing: Standing) -> dict[str, Any]:
         "study": study,
         "design": design,
         "standing": standing,
-        "size": design.quiz.items + (design.quiz.ask if design.quiz.preset or design.quiz.questions else 0),
+        "size": questions_asked(design.quiz) + design.quiz.items,
         "mark": _percent(design.quiz.pass_mark),
     }
 
