@@ -58,6 +58,37 @@ def checked_answers(
     return given
 
 
+def without_unfinished(
+    answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, places: Sequence[Place]
+) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
+    """The answers of a plain form that an open kind takes, and position -> what it does not take yet.
+
+    A page without scripts learns of a refusal only once it is sent; what was written must not be lost for that.
+    """
+    kind = KINDS[design.protocol]
+    if not kind.is_open:
+        return list(answers), {}
+    units = {place.position: place.unit for place in places}
+    fine: list[Mapping[str, Any]] = []
+    unfinished: dict[int, Any] = {}
+    for answer in answers:
+        given = answer[answer_key(kind)]
+        if problem_of(given, kind=kind, unit=units[answer["position"]], design=design):
+            unfinished[answer["position"]] = given
+        else:
+            fine.append(answer)
+    return fine, unfinished
+
+
+def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
+    """Why an answer is none yet, as its worker reads it; "" where it is one."""
+    try:
+        kind.checked(given, unit=unit, design=design)
+    except ValueError as error:
+        return str(getattr(error, "says", error))
+    return ""
+
+
 def _short(given: Any) -> str:
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
 
 def spell_duration(seconds: float) -> str:
     """A span of work: 'less than a minute', 'about 4 min', 'about 3 h 10 min'."""
     minutes = round(seconds / 60)
     if minutes < 1:
-        return "less than a minute"
-    return f"about {_hours_and_minutes(minutes)}"
+        return _("less than a minute")
+    return _("about %(time)s") % {"time": _hours_and_minutes(minutes)}
 
 
 def spell_left(seconds: float) -> str:
     """What is left of a lease: '52 min left', '3 h 10 min left', '6 days left'. Rounded down."""
     minutes = int(seconds // 60)
     if minutes < 1:
-        return "less than a minute left"
+        return _("less than a minute left")
     if minutes >= 2 * 24 * 60:
-        return f"{minutes // (24 * 60)} days left"
-    return f"{_hours_and_minutes(minutes)} left"
+        return _("%(days)d days left") % {"days": minutes // (24 * 60)}
+    return _("%(time)s left") % {"time": _hours_and_minutes(minutes)}
 
 
 def spell_pay(cents: int) -> str:
     """What a page of work pays, in cents of whatever the designer pays in; '' for nothing."""
     if not cents:
         return ""
-    return "1 cent a page of work" if cents == 1 else f"{cents} cents a page of work"
+    return ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {
+        "cents": cents
+    }
 
 
 def spell_count(count: int, one: str, many: str) -> str:
@@ -36,5 +41,6 @@ def spell_count(count: int, one: str, many: str) -> str:
 def _hours_and_minutes(minutes: int) -> str:
     hours, rest = divmod(minutes, 60)
     if not hours:
-        return f"{rest} min"
-    return f"{hours} h {rest} min" if rest else f"{hours} h"
+        return _("%(minutes)d min") % {"minutes": rest}
+    both = {"hours": hours, "minutes": rest}
+    return _("%(hours)d h %(minutes)d min") % both if rest else _("%(hours)d h") % both

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from annotation.answers import MOST_SECONDS, answer_key
+from annotation.answers import MOST_SECONDS, answer_key, problem_of
 from annotation.presentation import Place, shown_unit
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS, Kind
@@ -32,6 +32,8 @@ class Row:
         value: the saved answer, as the worker sees it: a number, or what the kind's open answers are.
         seconds: the time saved with it.
         key: the number key that ticks it, in a group.
+        unfinished: what a plain form held in the place of an answer; None where nothing is.
+        problem: why that is no answer yet, for the worker.
     """
 
     position: int
@@ -39,6 +41,8 @@ class Row:
     value: Any
     seconds: float | None
     key: str
+    unfinished: Any = None
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +93,26 @@ def sheet_of(
                 value=answers.get(str(place.position), {}).get(answer_key(kind)),
                 seconds=answers.get(str(place.position), {}).get("seconds"),
                 key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
+                **_unfinished(place, answers.get(str(place.position), {}), kind=kind, design=design),
             )
             for index, place in enumerate(group)
         )
         steps.append(Step(number=number, rows=rows, missing=any(row.position in missing for row in rows)))
     return steps
+
+
+def _unfinished(place: Place, saved: Mapping[str, Any], *, kind: Kind, design: StudyDesign) -> dict[str, Any]:
+    if "unfinished" not in saved:
+        return {}
+    given = saved["unfinished"]
+    return {"unfinished": given, "problem": problem_of(given, kind=kind, unit=place.unit, design=design)}
+
+
+def open_positions(
+    places: Sequence[Place], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
+) -> list[int]:
+    """Positions without an answer."""
+    return [one.position for one in places if answer_key(kind) not in answers.get(str(one.position), {})]
 
 
 def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import importlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from numpy.typing import ArrayLike
 
 from benchmarks.measuring import Job, main
 from evaluation.metrics import bleu_pre_matrix, score
+from evaluation.metrics.stemming import rouge_stems, smart_stop_words
 
 SIZES = (5_000, 40_000, 160_000)
 REFERENCES = 5
@@ -138,9 +140,7 @@ def plain_bleu_pre(given: Captions) -> ArrayLike:
     return [float(hits), float(sum(map(len, found)))]
 
 
-def _content_words(given: Captions) -> Any:
-    from evaluation.metrics.stemming import rouge_stems, smart_stop_words
-
+def _content_words(given: Captions) -> Callable[[str], list[str]]:
     words = sorted(
         {word for texts in [given.candidates, *given.references] for text in texts for word in text.split()}
     )

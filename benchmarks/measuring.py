@@ -100,7 +100,9 @@ def _row(job: Job, size: int) -> str:
 def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
     module = getattr(job.ours, "func", job.ours).__module__  # a partial lives where its function does
     if module == "__main__":
-        module = sys.modules["__main__"].__spec__.name  # type: ignore[union-attr]
+        spec = sys.modules["__main__"].__spec__
+        assert spec is not None  # benchmarks are run with -m
+        module = spec.name
     command = [sys.executable, "-m", module, job.name, "--one", side, "--sizes", str(size)]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

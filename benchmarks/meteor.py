@@ -98,12 +98,12 @@ def cold_official_meteor(given: Captions) -> ArrayLike:
 
 PEER, PACKAGE = "METEOR 1.5", "pycocoevalcap"
 UNIT = " x 5"
+PEOPLE = (
+    Job("flickr8k", SIZES, flickr8k, meteor, official_meteor, PEER, PACKAGE, warm_up=WARM_UP, unit=UNIT),
+)
 JOBS = (
     Job("made-up", SIZES, made_up, meteor, official_meteor, PEER, PACKAGE, warm_up=WARM_UP, unit=UNIT),
-    *(
-        Job("flickr8k", SIZES, flickr8k, meteor, official_meteor, PEER, PACKAGE, warm_up=WARM_UP, unit=UNIT)
-        for _ in range(SHARED is not None)
-    ),
+    *(PEOPLE if SHARED else ()),
     Job(
         "cold",
         SIZES[1:],

@@ -1,10 +1,12 @@
-"""What the admin's pages may do beyond the strict policy of everybody else's."""
+"""What differs between the admin's pages and those of workers: the policy for scripts, and the language."""
 
 from collections.abc import Callable
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
+from django.utils import translation
+from django.utils.cache import patch_vary_headers
 
 
 class AdminPolicyMiddleware:
@@ -18,4 +20,23 @@ class AdminPolicyMiddleware:
         response = self.get_response(request)
         if request.path.startswith(reverse("admin:index")) and not hasattr(response, "_csp_update"):
             response._csp_update = settings.ADMIN_POLICY_CHANGES  # type: ignore[attr-defined]  # django-csp's own mark
+        return response
+
+
+class WorkerLanguageMiddleware:
+    """Workers' pages in the language a worker chose, or the browser's; admin and API stay English, as they are
+    written."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """The response, with its language named."""
+        if request.path.startswith((reverse("admin:index"), "/api/", settings.STATIC_URL)):
+            return self.get_response(request)
+        language = translation.get_language_from_request(request)
+        with translation.override(language):
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Language", language)
+        patch_vary_headers(response, ("Accept-Language", "Cookie"))
         return response

@@ -2,10 +2,12 @@
 
 from django.contrib import admin
 from django.urls import include, path
+from django.views.i18n import set_language
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),
+    path("language/", set_language, name="language"),
     path("", include("annotation.urls")),
 ]
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import scipy
 
+from evaluation.signatures import Signature
+
 
 @cache
 def quorum_version() -> str:
@@ -34,11 +36,7 @@ def versions() -> dict[str, str]:
 
 def signature(name: str, settings: dict[str, Any]) -> str:
     """``name|key:value|...|v:version``, in the order of ``settings``; equal text means equal procedure."""
-    parts = [
-        f"{key}:{value:g}" if isinstance(value, float) else f"{key}:{value}"
-        for key, value in settings.items()
-    ]
-    return "|".join([name, *parts, f"v:{quorum_version()}"])
+    return str(Signature(name, settings, quorum_version()))
 
 
 class DataHash:

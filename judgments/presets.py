@@ -12,6 +12,43 @@ from typing import Any
 from judgments import worked
 
 OUR_COMMON = ("seconds_per_unit", "crowd.lease_minutes")
+# What the papers ask of the writers of captions, in our words.
+H13_CAPTIONS = """\
+Write **one sentence** about each picture: who or what is there, what they are doing, and where.
+
+- Write only what the picture shows to somebody who knows nothing else about it.
+- Leave out names of people and places, what came before, what comes after, and how you like it.
+- Name what matters most. What can hardly be made out is no part of the sentence.
+- Mind spelling and grammar.
+
+People describe the same picture in different ways; there is no sentence you have to guess.
+"""
+V15_CAPTIONS = """\
+Write **one sentence** that says what is going on in the picture.
+
+- Name the main things, as other people are likely to name them too.
+- Be objective. Do not write what somebody in the picture may say, and do not paint every detail.
+- Imagine many similar pictures: somebody who reads your sentence should find this one among them.
+- Mind your grammar: sentences with poor grammar are refused.
+"""
+
+# in our words: the papers print none
+KEYWORD_INSTRUCTIONS = """\
+Choose the words of the text that say what is in the picture.
+
+- Only words that stand in the text count. Type them, or click them.
+- A phrase below the text that fits as a whole can be ticked, besides its words or instead of them.
+- Leave out what the text says and the picture does not show.
+- If no word of the text fits, say so with the last box.
+"""
+GROUNDING_INSTRUCTIONS = """\
+Link the words of the caption to the boxes in the picture.
+
+- Link single words: in "a woman in a white dress", *woman* and *dress*.
+- A word belongs to one box at most. Several words may stand for the same box (*a woman* … *her*).
+- A box that the caption does not speak of stays without a word, and a word for which there is no box without a link.
+- If a word stands for several boxes, choose the one that fits best.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,5 +130,75 @@ PRESETS: dict[str, Preset] = {
             "controls": {"per_hit": 0},
         },
         ours=("controls.per_hit", "examples", "crowd.lease_minutes"),
+    ),
+    "hodosh-2013-captions": Preset(
+        title="Caption writing: five sentences an image",
+        source="Hodosh, Young, Hockenmaier 2013, section 2.3",
+        values={
+            "protocol": "caption",
+            "preset": "hodosh-2013-captions",
+            "language": "en",
+            "judgments_per_unit": 5,
+            "units_per_hit": 5,
+            "question": "What is going on in this picture?",
+            "instructions": H13_CAPTIONS,
+            "sampling": {"images": "all"},
+        },
+        ours=("units_per_hit", "question", "instructions", *OUR_COMMON),
+    ),
+    "vedantam-2015-captions": Preset(
+        title="Caption writing: fifty sentences an image",
+        source="Vedantam, Zitnick, Parikh 2015, section 5 and appendix V",
+        values={
+            "protocol": "caption",
+            "preset": "vedantam-2015-captions",
+            "language": "en",
+            "judgments_per_unit": 50,
+            "units_per_hit": 5,
+            "question": "Describe what is going on in the image.",
+            "instructions": V15_CAPTIONS,
+            "sampling": {"images": "all"},
+        },
+        ours=("units_per_hit", "instructions", *OUR_COMMON),
+    ),
+    "mason-charniak-2012-keywords": Preset(
+        title="Keywords: which words of the text describe the picture?",
+        source="Mason, Charniak 2012, section 3.2",
+        values={
+            "protocol": "keywords",
+            "preset": "mason-charniak-2012-keywords",
+            "judgments_per_unit": 5,
+            "units_per_hit": 5,
+            "seconds_per_unit": 60.0,
+            "question": "Which words of the text describe the picture?",
+            "instructions": KEYWORD_INSTRUCTIONS,
+            "sampling": {"images": "all", "split": "test"},
+            "controls": {"per_hit": 0},
+            "keywords": {"longest": 7},
+        },
+        ours=("question", "instructions", "units_per_hit", "controls.per_hit", *OUR_COMMON),
+    ),
+    "wang-gaizauskas-2015-grounding": Preset(
+        title="Grounding: which words stand for which boxes?",
+        source="Wang, Gaizauskas 2015, section 3",
+        values={
+            "protocol": "grounding",
+            "preset": "wang-gaizauskas-2015-grounding",
+            "judgments_per_unit": 3,
+            "units_per_hit": 5,
+            "seconds_per_unit": 25.0,
+            "question": "Which words of the caption stand for which boxes?",
+            "instructions": GROUNDING_INSTRUCTIONS,
+            "sampling": {"images": "all", "references": "all", "split": "test"},
+            "controls": {"per_hit": 0},
+        },
+        ours=(
+            "judgments_per_unit",
+            "question",
+            "instructions",
+            "units_per_hit",
+            "controls.per_hit",
+            *OUR_COMMON,
+        ),
     ),
 }

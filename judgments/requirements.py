@@ -52,7 +52,9 @@ def requirements_of(workers: Workers) -> dict[str, str]:
         named = ", ".join(country_name(code) for code in workers.countries)
         asked[COUNTRIES] = f"live in {named}"
     if workers.approval_above:
-        asked[APPROVAL_RATE] = f"more than {workers.approval_above * 100:g} % of their reviewed pages approved"
+        asked[APPROVAL_RATE] = (
+            f"more than {workers.approval_above * 100:g} % of their reviewed pages approved"
+        )
     if workers.approved_at_least:
         asked[APPROVED] = f"at least {workers.approved_at_least} pages approved"
     if workers.hits_at_most:

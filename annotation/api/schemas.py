@@ -82,7 +82,8 @@ class Answer(Schema):
     """One answer, as the worker sees the unit."""
 
     position = serializers.IntegerField(min_value=1)
-    value = serializers.IntegerField()
+    value = serializers.IntegerField(required=False, help_text="Where the protocol's answers are numbers.")
+    answer = serializers.JSONField(required=False, help_text="Where they are open: a text, a list.")
     seconds = serializers.FloatField(required=False)
 
 

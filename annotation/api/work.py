@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
+from annotation.answers import answer_key
 from annotation.api import schemas
 from annotation.models import Worker
 from annotation.pictures import picture_url
@@ -30,6 +31,7 @@ from annotation.services.submissions import (
 )
 from judgments.api.bodies import body_of, member
 from judgments.design import StudyDesign
+from judgments.kinds import KINDS
 from judgments.services.studies import design_of, find_study
 
 # tokens alone: a browser's session would ask for a CSRF token, and workers have none
@@ -201,9 +203,11 @@ def save_draft(request: Request, id: str) -> Response:
     answers = member(body_of(request), "answers", list)
     assignment = own_assignment(worker=_worker(request), assignment_id=id)
     saved = save_answers(assignment=assignment, answers=answers)
+    key = answer_key(KINDS[saved.study.protocol])
     draft = [
-        {"position": int(position), "value": answer["value"]}
+        {"position": int(position), key: answer[key]}
         for position, answer in sorted(saved.answers.items(), key=lambda pair: int(pair[0]))
+        if key in answer  # a page without scripts may have kept what is none yet
     ]
     return Response({"id": str(saved.pk), "state": saved.state, "answers": draft})
 

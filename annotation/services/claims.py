@@ -20,6 +20,7 @@ from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.services.admission import has_done_all, refuse_unqualified
+from annotation.services.own_captions import own_captions, without_own_captions
 from annotation.terms import instructions_version
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
@@ -86,7 +87,8 @@ def look_for_hit(
         NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
     """
     now = timezone.now()
-    participation = Participation.objects.filter(study=study, worker=worker).first()
+    part = Participation.objects.filter(study=study, worker=worker)
+    participation = part.annotate(wrote=Exists(own_captions(study, worker))).first()
     if participation is None:
         raise NotJoined("You have not joined this study.")
     accepted = Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED)
@@ -128,6 +130,8 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     """
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     open_hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
+    if getattr(participation, "wrote", True):  # hardly anybody: the others are not made to pay for it
+        open_hits = without_own_captions(open_hits, study=study, worker=worker)
     fresh = open_hits.filter(~Exists(mine))
     window = list(fresh.filter(position__gte=participation.cursor)[:WINDOW])
     if not window and participation.cursor:

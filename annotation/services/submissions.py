@@ -15,6 +15,7 @@ from annotation.answers import answer_key, checked_answers
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, NotAdmitted, TooLate
 from annotation.models import Assignment, Judgment, ProblemReport, Worker
 from annotation.presentation import Place, places_of
+from annotation.services.caption_signals import note_copies
 from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
 from judgments.errors import NotThere
 from judgments.kinds import KINDS, Kind
@@ -47,8 +48,15 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
     return found
 
 
-def save_answers(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Assignment:
+def save_answers(
+    *,
+    assignment: Assignment,
+    answers: Sequence[Mapping[str, Any]],
+    unfinished: Mapping[int, Any] | None = None,
+) -> Assignment:
     """Lay ``answers`` over the draft; saying the same again changes nothing.
+
+    ``unfinished`` (position -> what a plain form held there) is kept in the place of an answer, and is none.
 
     Raises:
         AnswerProblem: an answer is not valid; nothing of the call is saved.
@@ -58,7 +66,8 @@ def save_answers(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
     with transaction.atomic():
         locked = _lock(assignment)
         _refuse_ended(locked)
-        _store_draft(locked, sheet.given)
+        held = {str(position): {"unfinished": given} for position, given in (unfinished or {}).items()}
+        _store_draft(locked, {**sheet.given, **held})
     return locked
 
 
@@ -185,7 +194,13 @@ def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) ->
 def _laid_over(
     saved: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    return {**saved, **{key: {**saved.get(key, {}), **answer} for key, answer in given.items()}}
+    """What is given replaces what is saved, member by member; an answer takes the place of an unfinished one."""
+    instead = {"value", "answer", "unfinished"}
+    kept = {
+        position: {name: one for name, one in saved.get(position, {}).items() if name not in instead}
+        for position in given
+    }
+    return {**saved, **{position: {**kept[position], **answer} for position, answer in given.items()}}
 
 
 def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
@@ -201,10 +216,12 @@ def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str
         )
     assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
     assignment.answers = dict(answers)
-    Judgment.objects.bulk_create(
+    judgments = [
         judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
         for place in sheet.places
-    )
+    ]
+    note_copies(judgments, assignment=assignment)
+    Judgment.objects.bulk_create(judgments)
 
 
 def judgment_of(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 from django import template
-from django.utils.html import format_html
+from django.template import Context
+from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 
 register = template.Library()
 
@@ -16,13 +19,28 @@ def looks_empty(text: str) -> bool:
     return all(unicodedata.category(one)[0] in "ZC" for one in text)
 
 
-@register.simple_tag
-def said(text: str) -> SafeString:
+@register.simple_tag(takes_context=True)
+def said(context: Context, text: str) -> SafeString:
     """A judged sentence. ``bdi`` with its own direction keeps right-to-left text, and characters that turn the
     direction round, within the sentence; a sentence without visible characters says so, since an empty card
-    looks like a fault of the page."""
+    looks like a fault of the page. The study's design may say which language the sentences are in."""
+    language = getattr(context.get("design"), "language", "")
     if looks_empty(text):
         return format_html(
-            '<bdi class="said blank" dir="auto">{}</bdi>', "(nothing to be seen in this sentence)"
+            '<bdi class="said blank" dir="auto">{}</bdi>', gettext("(nothing to be seen in this sentence)")
         )
+    if language:
+        return format_html('<bdi class="said" dir="auto" lang="{}">{}</bdi>', language, text)
     return format_html('<bdi class="said" dir="auto">{}</bdi>', text)
+
+
+@register.simple_tag
+def saved(row: Any) -> SafeString:
+    """The saved answer of a row of the page, for the script of its kind; '' where there is none yet."""
+    return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
+
+
+@register.simple_tag
+def as_json(data: Any, name: str, about: object = "") -> SafeString:
+    """Data for scripts, found by ``[data-<name>]``; ``json_script`` escapes it, and marks are our own."""
+    return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))

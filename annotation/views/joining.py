@@ -152,6 +152,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "study": found,
         "design": design,
+        "kind": KINDS[design.protocol],
         "worker": worker,
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(design.instructions) if design.instructions else "",

@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.answers import without_unfinished
 from annotation.cookies import worker_of
 from annotation.errors import AnswersMissing, NotJoined, QuizNotPassed
 from annotation.examples import worked_examples
@@ -22,10 +23,11 @@ from annotation.models import Assignment, Judgment, Participation
 from annotation.pictures import picture_url
 from annotation.presentation import Place, places_of
 from annotation.services.claims import claim_assignment, return_assignment
+from annotation.services.own_captions import without_own_captions
 from annotation.services.submissions import report_problem, save_answers, submit_assignment
 from annotation.views.common import errors_as_pages, own_assignment_of, see_other
 from annotation.words import spell_left
-from annotation.worksheet import answers_of_form, sheet_of, undecided
+from annotation.worksheet import answers_of_form, open_positions, sheet_of, undecided
 from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
@@ -122,15 +124,16 @@ def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
 
 def _keep_draft(request: HttpRequest, assignment: Assignment) -> None:
     """Whatever button of the work page is pressed, what was answered there is not lost."""
-    answers = answers_of_form(
-        request.POST,
-        places_of(assignment),
-        kind=KINDS[assignment.study.protocol],
-        final=False,
-        saved=assignment.answers,
+    places, design = places_of(assignment), design_of(assignment.study)
+    answers, unfinished = without_unfinished(
+        answers_of_form(
+            request.POST, places, kind=KINDS[design.protocol], final=False, saved=assignment.answers
+        ),
+        design=design,
+        places=places,
     )
-    if answers:
-        save_answers(assignment=assignment, answers=answers)
+    if answers or unfinished:
+        save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
 
 
 @never_cache
@@ -143,8 +146,15 @@ def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse
     assignment = own_assignment_of(request, slug, assignment_id)
     places = places_of(assignment)
     kind = KINDS[assignment.study.protocol]
-    answers = answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers)
+    answers, unfinished = without_unfinished(
+        answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers),
+        design=design_of(assignment.study),
+        places=places,
+    )
     try:
+        if unfinished:
+            draft = save_answers(assignment=assignment, answers=answers, unfinished=unfinished).answers
+            raise AnswersMissing(open_positions(places, draft, kind=kind))
         if missing := undecided(request.POST, places, kind):
             save_answers(assignment=assignment, answers=answers)
             raise AnswersMissing(missing)
@@ -219,6 +229,7 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     finished = mine.finished().count()
     held = mine.holding(now).exists()
     others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
+    others = without_own_captions(others, study=study, worker=worker)
     is_open = study.state == Study.State.OPEN
     more = is_open and not held and others.filter(open_slots__gt=0).exists()
     leases = Assignment.objects.filter(study=study).holding(now)

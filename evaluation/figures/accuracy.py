@@ -45,12 +45,15 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
     least = min(
         [CHANCE, *(low for low in lows if low is not None), *(low for low in levels if low is not None)]
     )
-    figure = new_figure(1.0 + ROW * len(names))
+    height = 1.0 + _rows(names)
+    figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for place, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
         quiet_axes(axes)
         axes.set_xlim(min(least, CHANCE) - 0.04, 1.02)
-        axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if place == 0 else "50", "75", "100"])
+        # where the axis reaches far down there is no room for the number in the middle
+        middle = "75" if least > 0.2 else ""
+        axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if place == 0 else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
         dots = [_dot(name, cell, accent=name == best) for name, cell in zip(names, cells, strict=True)]
         draw_dots(axes, dots, named=place == 0)
@@ -65,9 +68,8 @@ def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
         if level is not None:
             draw_level(axes, level, PEOPLE if place == len(kinds) - 1 else "", dashed=False)
     figure.subplots_adjust(
-        left=_left(names), right=0.985, bottom=0.34 / (1.0 + ROW * len(names)),
-        top=1 - 0.62 / (1.0 + ROW * len(names)), wspace=0.2,
-    )  # fmt: skip
+        left=_left(names), right=0.985, bottom=0.34 / height, top=1 - 0.62 / height, wspace=0.2
+    )
     return to_svg(
         figure,
         name="accuracy",
@@ -109,7 +111,7 @@ def _correlation_figure(result: Mapping[str, Any], simulated: bool) -> str:
     best = _best(metrics)
     names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
     dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name == best) for name in names]
-    height = 0.85 + ROW * len(names)
+    height = 0.85 + _rows(names)
     figure = new_figure(height)
     axes = figure.subplots()
     quiet_axes(axes)
@@ -123,7 +125,7 @@ def _correlation_figure(result: Mapping[str, Any], simulated: bool) -> str:
         "Kendall's tau-b with people, 95 % interval", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY
     )
     figure.subplots_adjust(left=_left(names), right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
-    spoken = "; ".join(f"{dot.label} {_two(dot.value)}" for dot in dots)
+    spoken = "; ".join(f"{name} {_two(dot.value)}" for name, dot in zip(names, dots, strict=True))
     return to_svg(
         figure,
         name="accuracy",
@@ -153,12 +155,23 @@ def _value(cell: Mapping[str, Any]) -> float:
 
 
 def _dot(name: str, cell: Mapping[str, Any], *, accent: bool) -> Dot:
-    return Dot(name, cell["value"], cell["low"], cell["high"], accent=accent)
+    return Dot(_label(name), cell["value"], cell["low"], cell["high"], accent=accent)
+
+
+def _label(name: str) -> str:
+    """The metric, and each of its options on a line of its own."""
+    return name.replace("|", "\n")
+
+
+def _rows(names: Sequence[str]) -> float:
+    """Inches that a row for each name takes; those of options lie closer than rows do."""
+    lines = max(name.count("|") + 1 for name in names)
+    return ROW * len(names) * max(1.0, 0.62 * lines)
 
 
 def _left(names: Sequence[str]) -> float:
-    """Room for the longest name, as a share of the width."""
-    return 0.04 + 0.0115 * max(len(name) for name in names)
+    """Room for the longest line of a name, as a share of the width."""
+    return 0.04 + 0.0115 * max(len(line) for name in names for line in _label(name).split("\n"))
 
 
 def _percent(share: float) -> str:

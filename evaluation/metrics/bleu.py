@@ -12,10 +12,10 @@ counts as one guess.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import MOST_WORDS, Comparison, Floats, Ints, Task, View
+from evaluation.metrics.corpus import Numbers
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.tries import child, empty_trie, trie_bits
 
@@ -68,7 +68,7 @@ def clipped_matches(task: Task, orders: int) -> Ints:
 
 @compiled
 def _clipped_matches(
-    words: NDArray[np.int32],
+    words: Numbers,
     starts: Ints,
     references: Ints,
     candidates: Ints,

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, Floats, Ints, View
+from evaluation.metrics.corpus import Flags
 
 Grams = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 
 ALONE = -1  # an n-gram that stands in one place only
 ROUND = 1 << 22  # tokens numbered in one round

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from evaluation.metrics.changes import changed
-from evaluation.metrics.corpus import Floats, Ints, Pieces, Words, ranges
+from evaluation.metrics.corpus import Floats, Ints, Numbers, Pieces, Words, ranges, starts_of
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.text import Tokenizer
 
@@ -37,7 +37,7 @@ class Task:
     `candidates[candidate_starts[g + 1] - 1]`; a candidate's number is its text's.
     """
 
-    words: Any
+    words: Numbers
     starts: Ints
     references: Ints
     candidates: Ints
@@ -94,11 +94,6 @@ class Comparison:
         return self.group_of.size
 
     @cached_property
-    def candidates(self) -> Ints:
-        """(n,) int64: the text of each candidate."""
-        return np.arange(self.size)
-
-    @cached_property
     def reference_counts(self) -> Ints:
         """(n,) int64: references of each candidate."""
         return np.diff(self.group_starts)[self.group_of]
@@ -118,7 +113,7 @@ class Comparison:
         """The candidates (n,) group by group, and (groups + 1,) where those of each group begin."""
         order = np.argsort(self.group_of, kind="stable")
         counts = np.bincount(self.group_of, minlength=self.weights.size)
-        return order, np.concatenate(([0], np.cumsum(counts)))
+        return order, starts_of(counts)
 
     def distinct_documents(self, enough: int) -> int:
         """How many different documents the document corpus holds; the count stops at `enough`."""
@@ -174,8 +169,7 @@ class Lists:
     @property
     def starts(self) -> Ints:
         """(lists + 1,) int64: the text that each list begins with."""
-        sizes = np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists))
-        return np.concatenate(([0], np.cumsum(sizes)))
+        return starts_of(np.fromiter(map(len, self._lists), dtype=np.int64, count=len(self._lists)))
 
     def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
         """(lists,) int64: the number of each list. `what` names them in an error."""

@@ -22,10 +22,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.metrics.annotation_signatures import check_collection, signature
 from evaluation.metrics.content_kernels import compare_boxes
+from evaluation.metrics.corpus import Floats, Ints, starts_of
 from evaluation.metrics.errors import InvalidInput, UnknownName
 
 __all__ = [
@@ -36,8 +36,6 @@ __all__ = [
     "content_upper_bound",
 ]
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Boxes = Collection[int]
 
 UNDEFINED = "undefined"
@@ -237,7 +235,7 @@ def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
     sizes = _sizes(descriptions, lambda image: f"descriptions[{image}]")
     if not sizes.size:
         raise InvalidInput("descriptions is empty, expected the gold descriptions of at least one image")
-    starts = np.concatenate(([0], np.cumsum(sizes)))
+    starts = starts_of(sizes)
 
     def place(description: int) -> str:
         image = int(np.searchsorted(starts, description, side="right")) - 1
@@ -258,7 +256,7 @@ def _box_sets(sets: Sequence[Boxes], place: Callable[[int], str]) -> _BoxSets:
         )
     numbers = np.fromiter(flat, dtype=np.int64, count=len(flat))
     keys = np.unique((np.repeat(np.arange(sizes.size), sizes) << _BITS) | numbers)
-    starts = np.concatenate(([0], np.cumsum(np.bincount(keys >> _BITS, minlength=sizes.size))))
+    starts = starts_of(np.bincount(keys >> _BITS, minlength=sizes.size))
     return _BoxSets(keys & (_LIMIT - 1), starts)
 
 

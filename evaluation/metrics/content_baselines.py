@@ -26,7 +26,7 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from evaluation.metrics.annotation_signatures import (
     Seed,
@@ -37,6 +37,7 @@ from evaluation.metrics.annotation_signatures import (
     whole_count,
 )
 from evaluation.metrics.content_kernels import walk_greedily
+from evaluation.metrics.corpus import Flags, Floats, Ints, starts_of
 from evaluation.metrics.errors import InvalidInput
 
 __all__ = [
@@ -52,10 +53,6 @@ __all__ = [
     "size_ranks",
     "unigram_ranks",
 ]
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 SIDES = 4  # x, y, width, height
 # No coordinate is larger, so that areas and distances stay finite.
@@ -94,7 +91,7 @@ class BoxRanks:
         ordered = ordered[(self.selects & (self.places < k))[ordered]]
         taken = np.bincount(_image_of(self.starts)[ordered], minlength=self.starts.size - 1)
         numbers = (ordered - begin[ordered]).tolist()
-        return [numbers[low:high] for low, high in pairwise(_starts(taken).tolist())]
+        return [numbers[low:high] for low, high in pairwise(starts_of(taken).tolist())]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +165,7 @@ def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
     sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 0):
         raise InvalidInput("counts is no list of whole numbers from 0 on, expected the boxes of each image")
-    starts = _starts(sizes)
+    starts = starts_of(sizes)
     return _ranked(
         generator.random(int(starts[-1])), starts, None, signature("content-random", seed=seed_field(seed))
     )
@@ -223,7 +220,7 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     first = np.fromiter((prior.first.get(label, 0) for label in known), dtype=np.int64, count=len(known))
     pairs = sorted((number[before], number[after], n) for (before, after), n in prior.following.items())
     table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
-    row_starts = _starts(np.bincount(table[:, 0], minlength=len(known)))
+    row_starts = starts_of(np.bincount(table[:, 0], minlength=len(known)))
     ranks: Floats = np.zeros(codes.size)
     selects = np.zeros(codes.size, dtype=np.bool_)
     tie_places = _places(np.zeros(codes.size), starts, ties)
@@ -290,10 +287,6 @@ def _image_of(starts: Ints) -> Ints:
     return np.repeat(np.arange(starts.size - 1), np.diff(starts))
 
 
-def _starts(counts: Ints) -> Ints:
-    return np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-
-
 def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
     """(all boxes, 4) float64, and where the boxes of each image begin."""
     check_collection(boxes, "boxes", "a table of boxes for each image")
@@ -305,7 +298,7 @@ def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
                 f"boxes[{image}] has the shape {own.shape}, expected x, y, width and height of each box"
             )
     flat = np.concatenate([np.empty((0, SIDES)), *arrays])
-    starts = _starts(np.array([len(own) for own in arrays], dtype=np.int64))
+    starts = starts_of(list(map(len, arrays)))
     is_wrong = ~(np.abs(flat) < _LARGEST).all(axis=1) | (flat[:, 2:] < 0).any(axis=1)
     if is_wrong.any():
         box = int(np.argmax(is_wrong))
@@ -334,7 +327,7 @@ def _check_prior(prior: object, kind: type) -> None:
 def _flat_labels(labels: Sequence[Sequence[str]]) -> tuple[list[str], Ints]:
     """All labels one after the other, and where those of each image begin."""
     _check_labels(labels, "labels")
-    return list(chain.from_iterable(labels)), _starts(np.array(list(map(len, labels)), dtype=np.int64))
+    return list(chain.from_iterable(labels)), starts_of(list(map(len, labels)))
 
 
 def _checked_mentions(mentions: Iterable[Sequence[str]]) -> list[Sequence[str]]:

@@ -4,13 +4,9 @@ Both run as plain Python too; nothing in them can overflow.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.compiled import compiled
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
+from evaluation.metrics.corpus import Flags, Floats, Ints
 
 
 @compiled

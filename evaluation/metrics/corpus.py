@@ -109,7 +109,7 @@ class Pieces:
             parts += [words[at : starts[text]], np.array(own, dtype=np.int32)]
             lengths[text] = len(own)
             at = starts[text + 1]
-        return np.concatenate([*parts, words[at:]]), np.concatenate(([0], np.cumsum(lengths)))
+        return np.concatenate([*parts, words[at:]]), starts_of(lengths)
 
 
 def _arrow(texts: list[str]) -> pa.Array:
@@ -165,6 +165,11 @@ def _replaced(
 def encode(texts: Iterable[str], tokenizer: Tokenizer) -> Words:
     """Tokenise and number the texts."""
     return Pieces(list(texts)).words(tokenizer)
+
+
+def starts_of(lengths: Sequence[int] | NDArray[np.integer]) -> Ints:
+    """(lists + 1,) int64: where each of several lists begins, one after the other, and where the last one ends."""
+    return np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:

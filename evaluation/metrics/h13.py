@@ -9,13 +9,12 @@ letters are stemmed. `order="stem-first"` stems before it drops, which fits H13'
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.changes import STEM_FIRST, STOP_FIRST, changed
 from evaluation.metrics.comparison import Comparison, Lists, View, check_lists, check_texts
-from evaluation.metrics.corpus import Floats, Ints, Pieces
+from evaluation.metrics.corpus import Floats, Ints, Numbers, Pieces
 from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.text import TOKENIZERS
 
@@ -48,7 +47,7 @@ def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
 
 @compiled
 def _summed_matches(
-    words: NDArray[np.int32],
+    words: Numbers,
     starts: Ints,
     references: Ints,
     candidates: Ints,
@@ -100,7 +99,7 @@ def bleu_pre_matrix(
 
 
 @compiled
-def _hits(words: NDArray[np.int32], starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
+def _hits(words: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary: int) -> Ints:
     """(groups, captions) int64: words of a caption, each counted up to the most that one text of a group has."""
     hits = np.zeros((groups.size - 1, captions), dtype=np.int64)
     most = np.zeros(vocabulary, dtype=np.int64)

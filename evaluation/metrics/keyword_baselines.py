@@ -26,9 +26,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.metrics.annotation_signatures import check_collection, signature, whole_count
+from evaluation.metrics.corpus import Floats
 from evaluation.metrics.errors import InvalidInput
 from evaluation.metrics.keywords import (
     GUESSES,
@@ -50,7 +50,6 @@ __all__ = [
     "tf_idf",
 ]
 
-Floats = NDArray[np.float64]
 Terms = Sequence[str]
 SMOOTHING = 0.01
 MOST_SMOOTHING = 1000.0

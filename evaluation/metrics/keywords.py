@@ -30,9 +30,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evaluation.metrics.annotation_signatures import check_collection, given_words, signature, whole_count
+from evaluation.metrics.corpus import Flags, Floats, Ints
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.signatures import Value
 
@@ -47,7 +47,6 @@ __all__ = [
     "keyword_oot_mode",
 ]
 
-Floats = NDArray[np.float64]
 Tags = Mapping[str, int]
 Vocabulary = Collection[str] | None
 
@@ -244,8 +243,8 @@ class _Task:
 
     guesses: Sequence[Sequence[str]]
     gold: Sequence[Tags]
-    sizes: NDArray[np.int64]
-    is_repeated: NDArray[np.bool_]
+    sizes: Ints
+    is_repeated: Flags
 
     def credits(self) -> Floats:
         """(images,) float64: sum over the guesses of |a in R_j| / |R_j|; 0 where there is no tag."""
@@ -308,9 +307,7 @@ def _mode_score(task: _Task, hits: Sequence[bool], wanted: Sequence[str | None],
     return _scored(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, made)
 
 
-def _scored(
-    task: _Task, credit: Floats, is_defined: NDArray[np.bool_], why_not: str, made: str
-) -> KeywordScore:
+def _scored(task: _Task, credit: Floats, is_defined: Flags, why_not: str, made: str) -> KeywordScore:
     has_guess = np.array([len(own) > 0 for own in task.guesses], dtype=np.bool_)
     is_attempted = is_defined & has_guess
     images = np.where(is_defined, credit, np.nan)
@@ -332,7 +329,7 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if values.size else float("nan")
 
 
-def _reason(marks: Mapping[str, NDArray[np.bool_]]) -> str:
+def _reason(marks: Mapping[str, Flags]) -> str:
     return "; ".join(f"{why}: {int(mark.sum())}" for why, mark in marks.items() if mark.any())
 
 

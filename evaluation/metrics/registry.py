@@ -5,7 +5,7 @@ and the document corpus, as in `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -134,10 +134,9 @@ def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> Figures:
     return _mean(rouge.rouge_l_scores(comparison, view, float(settings["beta"])))
 
 
-def _cider(**fixed: object) -> Compute:
+def _cider(variant: cider.Variant) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
-        variant = cider.Variant(n=int(settings["n"]), **fixed)  # type: ignore[arg-type]
-        return _mean(cider.cider_scores(comparison, view, variant))
+        return _mean(cider.cider_scores(comparison, view, replace(variant, n=int(settings["n"]))))
 
     return compute
 
@@ -217,16 +216,16 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> 
     )
 
 
-def _cider_metric(name: str, what: str, *, stem: str = "porter", **fixed: object) -> Metric:
+def _cider_metric(name: str, what: str, variant: cider.Variant, *, stem: str = "porter") -> Metric:
     return Metric(
         name,
         what,
-        _cider(**fixed),
+        _cider(variant),
         options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
         change="@stem",
-        shown={"unseen": str(fixed.get("unseen", "dropped"))},
+        shown={"unseen": variant.unseen},
         uses_documents=True,
-        weighs_by_documents=fixed.get("idf") is not False,
+        weighs_by_documents=variant.idf,
     )
 
 
@@ -271,19 +270,31 @@ METRICS = {
             uses_documents=True,
             weighs_by_documents=True,
         ),
-        _cider_metric("cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)"),
+        _cider_metric(
+            "cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)", cider.Variant()
+        ),
         _cider_metric(
             "cider-logn",
             "CIDEr of the authors' later code: n-grams of no document weigh log N",
+            cider.Variant(unseen="logn"),
             stem="porter-1980",
-            unseen="logn",
         ),
         _cider_metric(
-            "cider-max", "CIDEr with the best reference instead of the mean (V15 App. VIII)", over="max"
+            "cider-max",
+            "CIDEr with the best reference instead of the mean (V15 App. VIII)",
+            cider.Variant(over="max"),
         ),
-        _cider_metric("cider-exp", "CIDEr with weights that grow as e^n (V15 App. VIII)", weights="exp"),
-        _cider_metric("cider-noidf", "CIDEr without document frequencies (V15 App. VIII)", idf=False),
-        _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", stem="none"),
+        _cider_metric(
+            "cider-exp",
+            "CIDEr with weights that grow as e^n (V15 App. VIII)",
+            cider.Variant(weights="exp"),
+        ),
+        _cider_metric(
+            "cider-noidf",
+            "CIDEr without document frequencies (V15 App. VIII)",
+            cider.Variant(idf=False),
+        ),
+        _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", cider.Variant(), stem="none"),
         Metric(
             "meteor",
             "METEOR 1.5 for English as the MS COCO evaluation runs it (V15 eq. 16-20)",

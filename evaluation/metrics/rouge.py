@@ -13,7 +13,7 @@ def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Flo
     counts as one empty word, so that it matches another such caption and nothing else.
     """
     lengths = comparison.words(view).lengths
-    ours = np.repeat(lengths[comparison.candidates], comparison.reference_counts)
+    ours = np.repeat(lengths[: comparison.size], comparison.reference_counts)
     theirs = lengths[comparison.pair_references]
     common = np.where(ours + theirs == 0, 1.0, lcs_overlap(comparison, view).hits)
     precision = np.maximum.reduceat(common / np.maximum(ours, 1), comparison.pair_starts)

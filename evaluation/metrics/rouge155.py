@@ -89,7 +89,7 @@ def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> O
     # Python's power is the C library's, as the script's is; numpy's own may differ in the last digit.
     powers = np.array([float(length) ** weight for length in range(longest + 1)])
     hits = np.empty(comparison.pair_references.size)
-    pieces = -(-words.lengths[comparison.candidates] // kernels.BITS)
+    pieces = -(-words.lengths[: comparison.size] // kernels.BITS)
     rows = np.maximum.reduceat(words.lengths[comparison.pair_references], comparison.pair_starts)
     cells = int((rows * pieces).max())
     kernels.count_weighted_hits(*_texts(words), *_pairs(comparison), powers, longest, cells, hits)
@@ -142,10 +142,10 @@ def _texts(words: Words) -> tuple[Numbers, Ints]:
     return words.words, words.starts
 
 
-def _pairs(comparison: Comparison) -> tuple[Ints, Ints, Ints]:
-    """The text of each candidate and of each pair's reference, and where the pairs of each candidate begin."""
+def _pairs(comparison: Comparison) -> tuple[Ints, Ints]:
+    """The text of each pair's reference, and (n + 1,) where the pairs of each candidate begin."""
     bounds = np.append(comparison.pair_starts, comparison.pair_references.size)
-    return comparison.candidates, comparison.pair_references, bounds
+    return comparison.pair_references, bounds
 
 
 def _gram_totals(lengths: Ints, window: int, spared: int) -> Floats:

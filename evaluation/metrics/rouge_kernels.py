@@ -2,9 +2,9 @@
 
 The MS COCO evaluation's ROUGE-L and the script ROUGE-1.5.5 share them.
 
-Texts are word numbers one after the other: `words` (tokens,) int, `starts` (texts + 1,) int. `candidates` (n,)
-int are text numbers; candidate c has the pairs `pair_starts[c]` .. `pair_starts[c + 1] - 1`, whose references are
-the text numbers `references` (pairs,) int. Every kernel fills `hits` (pairs,) float64.
+Texts are word numbers one after the other: `words` (tokens,) int, `starts` (texts + 1,) int. The first n are
+the candidates; candidate c has the pairs `pair_starts[c]` .. `pair_starts[c + 1] - 1`, whose references are
+the text numbers `references` (pairs,) int. Every kernel that counts fills `hits` (pairs,) float64.
 
 All integers stay below 2 ** 63, so that nothing wraps round, compiled or not.
 """
@@ -55,7 +55,6 @@ def _find(table: Ints, mask: int, gram: int) -> int:
 def count_gram_hits(
     words: Ints,
     starts: Ints,
-    candidates: Ints,
     references: Ints,
     pair_starts: Ints,
     window: int,
@@ -75,9 +74,9 @@ def count_gram_hits(
     table = np.empty(slots, dtype=np.int64)
     counts = np.empty(slots, dtype=np.int64)
     left = np.empty(slots, dtype=np.int64)
-    for candidate in range(candidates.size):
-        text = candidates[candidate]
-        many = _list_grams(words, starts[text], starts[text + 1], window, spared, other, grams)
+    for candidate in range(pair_starts.size - 1):
+        begin, end = starts[candidate], starts[candidate + 1]
+        many = _list_grams(words, begin, end, window, spared, other, grams)
         # Short candidates use the first slots only: the work stays in proportion to their length.
         slots = 2
         while slots < 2 * many:
@@ -108,7 +107,6 @@ def count_gram_hits(
 def count_lcs_hits(
     words: Ints,
     starts: Ints,
-    candidates: Ints,
     references: Ints,
     pair_starts: Ints,
     vocabulary: int,
@@ -124,8 +122,8 @@ def count_lcs_hits(
     places = np.zeros(vocabulary, dtype=np.int64)  # the piece's words: at which bits each stands
     carries = np.empty(most, dtype=np.int64)
     one = np.int64(1)
-    for candidate in range(candidates.size):
-        begin, end = starts[candidates[candidate]], starts[candidates[candidate] + 1]
+    for candidate in range(pair_starts.size - 1):
+        begin, end = starts[candidate], starts[candidate + 1]
         first_pair, last_pair = pair_starts[candidate], pair_starts[candidate + 1]
         for pair in range(first_pair, last_pair):
             hits[pair] = 0.0
@@ -157,7 +155,6 @@ def count_lcs_hits(
 def count_weighted_hits(
     words: Ints,
     starts: Ints,
-    candidates: Ints,
     references: Ints,
     pair_starts: Ints,
     powers: Floats,
@@ -177,9 +174,9 @@ def count_weighted_hits(
     marked = np.empty(longest + 1, dtype=np.int64)
     upward = np.empty(cells, dtype=np.int64)
     one, none = np.int64(1), np.int64(0)
-    for candidate in range(candidates.size):
-        ours = starts[candidates[candidate]]
-        columns = starts[candidates[candidate] + 1] - ours
+    for candidate in range(pair_starts.size - 1):
+        ours = starts[candidate]
+        columns = starts[candidate + 1] - ours
         pieces = (columns + BITS - 1) // BITS
         for pair in range(pair_starts[candidate], pair_starts[candidate + 1]):
             theirs = starts[references[pair]]
@@ -236,7 +233,6 @@ def combine(
     of_reference: Floats,
     of_candidate: Floats,
     base: Floats,
-    candidates: Ints,
     references: Ints,
     pair_starts: Ints,
     power: float,
@@ -254,9 +250,9 @@ def combine(
     figure that chooses the best reference divide it by. Ratios are raised to `power`; with `rounded` the choice
     is by five digits.
     """
-    for candidate in range(candidates.size):
+    for candidate in range(pair_starts.size - 1):
         begin, end = pair_starts[candidate], pair_starts[candidate + 1]
-        own = of_candidate[candidates[candidate]]
+        own = of_candidate[candidate]
         samples = end - begin if jackknife else 1
         recalls = precisions = fs = hit = all_expected = all_given = 0.0
         for sample in range(samples):

@@ -1,9 +1,17 @@
 """From judgments to a consensus: the one place to import aggregation from.
 
 Each algorithm lives in a module of its own: `voting` (majority, weighted majority, relevance, mean grade),
-`pairs` (triplets to a pair's winner), `dawid_skene`, `bradley_terry`, `borda` and `tournament`.
+`pairs` (triplets to a pair's winner), `standardised` (z by rater), `dawid_skene`, `bradley_terry`, `best_worst`,
+`borda` and `tournament`.
 """
 
+from evaluation.statistics.best_worst import (
+    BestWorstResult,
+    SplitHalfResult,
+    best_worst_scores,
+    implied_comparisons,
+    split_half_reliability,
+)
 from evaluation.statistics.borda import BordaResult, borda_count, borda_of_ranks
 from evaluation.statistics.bradley_terry import (
     BradleyTerryResult,
@@ -14,6 +22,7 @@ from evaluation.statistics.bradley_terry import (
 )
 from evaluation.statistics.dawid_skene import DawidSkeneResult, dawid_skene
 from evaluation.statistics.pairs import PairResult, pair_winners
+from evaluation.statistics.standardised import StandardisedResult, standardised_mean
 from evaluation.statistics.tournament import TournamentResult, tournament
 from evaluation.statistics.voting import (
     GRADE_THRESHOLDS,
@@ -32,6 +41,7 @@ from evaluation.statistics.voting import (
 
 __all__ = [
     "GRADE_THRESHOLDS",
+    "BestWorstResult",
     "BordaResult",
     "BradleyTerryResult",
     "DawidSkeneResult",
@@ -39,19 +49,25 @@ __all__ = [
     "MeanResult",
     "PairResult",
     "RelevanceResult",
+    "SplitHalfResult",
+    "StandardisedResult",
     "TournamentResult",
     "accuracy_weights",
+    "best_worst_scores",
     "borda_count",
     "borda_of_ranks",
     "bradley_terry",
     "bradley_terry_of_comparisons",
     "cumulative_shares",
     "dawid_skene",
+    "implied_comparisons",
     "is_relevant",
     "majority_vote",
     "mean_grade",
     "pair_winners",
     "relevance_vote",
+    "split_half_reliability",
+    "standardised_mean",
     "tournament",
     "weighted_mean",
     "weighted_vote",

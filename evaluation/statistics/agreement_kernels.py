@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evaluation.compiled import compiled
 from evaluation.statistics.tables import Codes, Floats
 
-# How far apart two answers are (evaluation.statistics.distances names them for users).
+# How far apart two answers are (`agreement_weights` and the levels of `alpha` are made of them).
 DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
 
 # Levels of alpha, and weights of kappa.

@@ -12,25 +12,16 @@ values is needed but for the ratio level.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from evaluation.statistics.agreement_result import AgreementResult, interval_of
+from evaluation.statistics.agreement_result import NO_PAIRS, AgreementResult, point_of, result_of
 from evaluation.statistics.patterns import Patterns, patterns_of
-from evaluation.statistics.rater_resampling import RaterAlpha, bootstrap_raters
-from evaluation.statistics.ratings import Data, exact_positions, ratings_of, ratings_of_judgments
-from evaluation.statistics.resampling import (
-    CONFIDENCE,
-    OVER,
-    RESAMPLES,
-    Seed,
-    bootstrap,
-    check_confidence,
-    generator_of,
-)
+from evaluation.statistics.rater_resampling import OfRaters, RaterAlpha
+from evaluation.statistics.ratings import Data, Ratings, exact_positions, ratings_of_judgments
+from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, one_of
 
@@ -39,7 +30,6 @@ LEVELS = ("nominal", "ordinal", "interval", "ratio")
 # Distances of the ratio level are made for this many pairs of values at once.
 _PAIRS = 1 << 22
 
-NO_PAIRS = "no unit has two judgments"
 NO_VARIATION = "every judgment that can be compared has the same value"
 NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
 
@@ -51,7 +41,8 @@ def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
     why. `Ratings`, one judgment a row, are taken too. Raises BadShape, BadValue, BadOption.
     """
     one_of(level, LEVELS, "level")
-    return _point(patterns_of(reliability_data, numeric=level != "nominal").comparable(), level)
+    patterns = patterns_of(reliability_data, numeric=level != "nominal").comparable()
+    return point_of(AlphaOfWeights(patterns, level), patterns)
 
 
 @signed("krippendorff-alpha", input="table")
@@ -95,71 +86,38 @@ def alpha_of_judgments(
     return _result(ratings_of_judgments(units, workers, values), level, confidence, resamples, seed, over)
 
 
-def _point(patterns: Patterns, level: str) -> float:
-    """Alpha of patterns of units that can be compared."""
-    if not len(patterns.frequency):
-        return math.nan
-    return float(_Alpha(patterns, level)(patterns.frequency[np.newaxis].astype(np.float64))[0])
-
-
 def _result(
     data: Data, level: str, confidence: float, resamples: int, seed: Seed, over: str
 ) -> AgreementResult:
-    check_confidence(confidence)
-    one_of(over, OVER, "over")
-    generator, reported = generator_of(seed)
     patterns = patterns_of(data, numeric=level != "nominal").comparable()
-    value = _point(patterns, level)
 
-    def draws() -> Floats:
-        if over != "units":
-            return bootstrap_raters(
-                lambda ratings: RaterAlpha(ratings, level),
-                ratings_of(data).judged_at_least(2),
-                over=over,
-                resamples=resamples,
-                generator=generator,
-            )
-        statistic = _Alpha(patterns, level)
-        return bootstrap(
-            statistic,
-            patterns.frequency,
-            resamples=resamples,
-            generator=generator,
-            width=statistic.width,
-        )
+    def of_raters(ratings: Ratings) -> OfRaters:
+        return RaterAlpha(ratings, level)
 
-    low, high, undefined = interval_of(value, draws, confidence)
-    reason = "" if not math.isnan(value) else NO_VARIATION if len(patterns.frequency) else NO_PAIRS
-    return AgreementResult(
-        statistic="krippendorff-alpha",
-        value=value,
-        low=low,
-        high=high,
-        confidence=confidence,
-        units=patterns.units,
-        pairable=int(patterns.frequency.sum()),
-        raters=patterns.raters,
-        judgments=patterns.judgments,
+    return result_of(
+        "krippendorff-alpha",
+        data,
+        patterns,
+        AlphaOfWeights(patterns, level),
+        of_raters,
+        judged_at_least=2,
         level=level,
+        reason=NO_VARIATION if len(patterns.frequency) else NO_PAIRS,
+        confidence=confidence,
         resamples=resamples,
-        undefined_resamples=undefined,
-        seed=reported,
-        reason=reason,
-        note=NEGATIVE_RATIO if level == "ratio" and (patterns.labels < 0).any() else "",
+        seed=seed,
         over=over,
+        note=NEGATIVE_RATIO if level == "ratio" and (patterns.labels < 0).any() else "",
     )
 
 
-class _Alpha:
+class AlphaOfWeights:
     """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values."""
 
     def __init__(self, patterns: Patterns, level: str) -> None:
         self._counts = patterns.counts
         self._size = np.asarray(patterns.counts.sum(axis=1), dtype=np.float64)
         self._level = level
-        # Numbers made per resample: the values' totals, and mid-ranks per pattern at the ordinal level.
-        self.width = max(patterns.counts.shape)
         if level == "interval" or level == "ratio":
             self._values = exact_positions(patterns.labels)
         if level == "nominal":
@@ -168,7 +126,7 @@ class _Alpha:
         elif level == "interval":
             # Centred values keep the moments small where the values lie far from zero.
             totals = patterns.frequency @ patterns.counts
-            self._values = self._values - totals @ self._values / totals.sum()
+            self._values = self._values - totals @ self._values / max(totals.sum(), 1)
             mean = self._counts @ self._values / self._size
             self._observed = 2 * self._size * self._within(mean) / (self._size - 1)
         elif level == "ratio":

@@ -10,7 +10,7 @@ from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.tables import Codes, encode, encode_with, one_per_row
 
 # Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
-CELLS = 100_000_000
+LARGEST_TABLE = 100_000_000
 
 
 def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Codes]:
@@ -32,7 +32,7 @@ def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tupl
 
 def check_cells(rows: int, row: str, labels: int, cells: int) -> None:
     """Refuse a table that would not fit into memory. Raises BadValue."""
-    if cells > CELLS:
+    if cells > LARGEST_TABLE:
         raise BadValue(
             f"there are {rows:,} {row} and {labels:,} different answers, expected a scale of a few values"
         )

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
 
-from evaluation.statistics.answer_scale import CELLS
+from evaluation.statistics.answer_scale import LARGEST_TABLE
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.paired_fit import Fit, Tables, fit, groups_of, order_is_strength, rises_for_ever
 from evaluation.statistics.pairs import outcomes_of
@@ -247,8 +247,8 @@ def _encode_both(
         items, places = encode(np.concatenate([names, others]), name)
     else:
         items, places = encode([*names.tolist(), *others.tolist()], name)
-    if 3 * len(items) ** 2 > CELLS:
-        most = math.isqrt(CELLS // 3)
+    if 3 * len(items) ** 2 > LARGEST_TABLE:
+        most = math.isqrt(LARGEST_TABLE // 3)
         raise BadValue(f"{name} and {other} hold {len(items):,} different items, expected {most:,} at most")
     return items, places[: len(names)][one], places[len(names) :][two]
 

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.statistics.alpha import LEVELS
-from evaluation.statistics.errors import BadOption
-from evaluation.statistics.kappa import WEIGHTS
-from evaluation.statistics.ratings import Data, exact_positions, ratings_of
+from evaluation.statistics.kappa import WEIGHTS, check_weights
+from evaluation.statistics.ratings import Data, positions_at, ratings_of
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, one_of
 
@@ -70,15 +69,13 @@ def agreement_by_pair(
     from evaluation.statistics.agreement_kernels import count_pairs, pair_figures
 
     one_of(level, LEVELS, "level")
-    if weights not in WEIGHTS:
-        raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+    check_weights(weights)
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
     by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
     count, longest = count_pairs(by_unit[0], by_unit[1], by_rater[0], by_rater[1])
     pairs = np.empty((count, 3), dtype=np.int64)
     figures = np.empty((count, 3))
-    distant = level in ("interval", "ratio")
-    positions = exact_positions(ratings.labels) if distant else np.arange(float(len(ratings.labels)))
+    positions = positions_at(level, ratings.labels)
     pair_figures(
         *by_unit, *by_rater, longest, positions, WEIGHTS.index(weights), LEVELS.index(level), pairs, figures
     )

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.statistics.alpha import LEVELS, NO_PAIRS, NO_VARIATION
-from evaluation.statistics.ratings import Data, exact_positions, ratings_of
+from evaluation.statistics.agreement_result import NO_PAIRS
+from evaluation.statistics.alpha import LEVELS, NO_VARIATION
+from evaluation.statistics.ratings import Data, positions_at, ratings_of
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, one_of
 
@@ -71,10 +72,9 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
     reason = NO_VARIATION if pairable.any() else NO_PAIRS
     if np.count_nonzero(totals) > 1:
         kind = {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+        positions = positions_at(level, ratings.labels)
         if level == "ordinal":
             positions = np.cumsum(totals) - totals / 2
-        else:
-            positions = labels if level == "nominal" else exact_positions(ratings.labels)
         apart = np.empty(units)
         kernels.unit_disagreement(starts, codes, ones, kind, positions, apart, sizes, most)
         expected = kernels.all_distances(kind, positions, totals)

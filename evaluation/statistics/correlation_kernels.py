@@ -10,6 +10,26 @@ Ints = NDArray[np.int64]
 
 
 @compiled
+def weight_below(tree: Floats, column: int) -> float:
+    """The weight that a binary indexed tree (Fenwick 1994) holds below a column, in log(levels) steps."""
+    below = 0.0
+    place = column
+    while place > 0:
+        below += tree[place]
+        place -= place & -place
+    return below
+
+
+@compiled
+def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
+    """Add a weight at a column to the tree; what lies at column c is held at place c + 1."""
+    place = column + 1
+    while place <= levels:
+        tree[place] += weight
+        place += place & -place
+
+
+@compiled
 def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
     """What tau-b and tau-c are made of, for each of G groups of weighted observations: (G, 6).
 
@@ -18,8 +38,8 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
     discordant pairs, the sum of weights, the sums of squares of the weights of equal rows and of equal
     columns, and how many different rows and columns have a weight.
 
-    Observations enter a binary indexed tree (Fenwick 1994) by column; for each one, the tree tells the
-    weight below and above its column among earlier rows, in log(levels) steps. Whole numbers stay exact.
+    Observations enter a tree by column; for each one, it tells the weight below and above its column among
+    earlier rows (`weight_below`). Whole numbers stay exact.
     """
     groups = starts.shape[0] - 1
     sums = np.zeros((groups, 6))
@@ -40,12 +60,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
             while stop < end and rows[stop] == rows[first]:
                 weight = weights[stop]
                 if weight != 0.0:
-                    # The tree holds at place c + 1 what lies at column c.
-                    below = 0.0
-                    place = columns[stop]
-                    while place > 0:
-                        below += tree[place]
-                        place -= place & -place
+                    below = weight_below(tree, columns[stop])
                     up_to = below + totals[columns[stop]]
                     sums[group, 0] += weight * (below - (seen - up_to))
                     run += weight
@@ -54,10 +69,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
                 weight = weights[observation]
                 if weight != 0.0:
                     totals[columns[observation]] += weight
-                    place = columns[observation] + 1
-                    while place <= size:
-                        tree[place] += weight
-                        place += place & -place
+                    add_weight(tree, size, columns[observation], weight)
             seen += run
             sums[group, 2] += run * run
             if run > 0.0:
@@ -95,17 +107,10 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
         for observation in range(starts[group], starts[group + 1]):
             while scores[observation] - scores[entering] > epsilon:
                 totals[columns[entering]] += 1.0
-                place = columns[entering] + 1
-                while place <= size:
-                    tree[place] += 1.0
-                    place += place & -place
+                add_weight(tree, size, columns[entering], 1.0)
                 seen += 1.0
                 entering += 1
-            below = 0.0
-            place = columns[observation]
-            while place > 0:
-                below += tree[place]
-                place -= place & -place
+            below = weight_below(tree, columns[observation])
             same = totals[columns[observation]]
             sums[group, 0] += below
             sums[group, 1] += seen - below - same

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from evaluation.statistics.agreement_result import AgreementResult
+from evaluation.statistics.agreement_result import NO_PAIRS, AgreementResult, point_of, result_of
 from evaluation.statistics.agreement_weights import Scale, scale_of
 from evaluation.statistics.patterns import Patterns, patterns_of
-from evaluation.statistics.percent import NO_PAIRS, Observed, RaterObserved, point_of, result_of
+from evaluation.statistics.percent import Observed, RaterObserved
 from evaluation.statistics.rater_resampling import OfRaters
 from evaluation.statistics.ratings import Data, Ratings
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed

@@ -47,7 +47,7 @@ def cohen_kappa(
     second: Iterable[Any],
     weights: str | None = None,
     *,
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[Any] | NDArray[Any] | None = None,
 ) -> float:
     """Cohen's kappa of two raters' labels, (N,) each; nan where it is undefined.
 
@@ -66,7 +66,7 @@ def kappa_interval(
     second: Iterable[Any],
     weights: str | None = None,
     *,
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[Any] | NDArray[Any] | None = None,
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
     seed: Seed = 0,
@@ -161,6 +161,12 @@ def fleiss_interval(
     )
 
 
+def check_weights(weights: str | None) -> None:
+    """Refuse weights that kappa does not know. Raises BadOption."""
+    if weights not in WEIGHTS:
+        raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+
+
 def _reason(value: float, why: str) -> str:
     return why if math.isnan(value) else ""
 
@@ -173,10 +179,9 @@ class _Cells:
         first: Iterable[Any],
         second: Iterable[Any],
         weights: str | None,
-        labels: Sequence[Any] | None,
+        labels: Sequence[Any] | NDArray[Any] | None,
     ) -> None:
-        if weights not in WEIGHTS:
-            raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+        check_weights(weights)
         self._weights = weights
         left, right, self.labels = _two_codes(first, second, labels)
         self.n = len(left)
@@ -235,7 +240,7 @@ class _Cells:
 
 
 def _two_codes(
-    first: Iterable[Any], second: Iterable[Any], labels: Sequence[Any] | None
+    first: Iterable[Any], second: Iterable[Any], labels: Sequence[Any] | NDArray[Any] | None
 ) -> tuple[Codes, Codes, int]:
     left = first if isinstance(first, np.ndarray) else one_per_row(first, "first")
     right = second if isinstance(second, np.ndarray) else one_per_row(second, "second")

@@ -10,31 +10,19 @@ with r_ik the judges who put unit i into category k, r_i all its judges, and n' 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from evaluation.statistics.agreement_result import AgreementResult, interval_of
+from evaluation.statistics.agreement_result import NO_PAIRS, AgreementResult, point_of, result_of
 from evaluation.statistics.agreement_weights import Scale, scale_of
 from evaluation.statistics.patterns import Patterns, patterns_of
-from evaluation.statistics.rater_resampling import OfRaters, WeightedUnits, bootstrap_raters
-from evaluation.statistics.ratings import Data, Ratings, ratings_of
-from evaluation.statistics.resampling import (
-    CONFIDENCE,
-    OVER,
-    RESAMPLES,
-    Seed,
-    bootstrap,
-    check_confidence,
-    generator_of,
-)
+from evaluation.statistics.rater_resampling import OfRaters, WeightedUnits
+from evaluation.statistics.ratings import Data, Ratings
+from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import Floats, one_of
-
-NO_PAIRS = "no unit has two judgments"
-
-OfUnits = Callable[[Floats], Floats]
+from evaluation.statistics.tables import Floats
 
 
 def percent_agreement(
@@ -91,8 +79,6 @@ def percent_interval(
 class Observed:
     """Percent agreement of many weightings of the same patterns: (B, P) weights to (B,) values."""
 
-    width = 1
-
     def __init__(self, patterns: Patterns, scale: Scale) -> None:
         from evaluation.statistics.agreement_kernels import unit_disagreement
 
@@ -129,58 +115,3 @@ class RaterObserved:
         share = np.zeros(len(pairs))
         np.divide(apart, pairs, out=share, where=pairs > 0)
         return float(1 - counting @ share / units / self._scale.longest)
-
-
-def point_of(statistic: OfUnits, patterns: Patterns) -> float:
-    """The statistic of the patterns as they are."""
-    return float(statistic(patterns.frequency[np.newaxis].astype(np.float64))[0])
-
-
-def result_of(
-    name: str,
-    data: Data,
-    patterns: Patterns,
-    of_units: OfUnits,
-    of_raters: Callable[[Ratings], OfRaters],
-    *,
-    judged_at_least: int,
-    level: str,
-    reason: str,
-    confidence: float,
-    resamples: int,
-    seed: Seed,
-    over: str,
-) -> AgreementResult:
-    """The figure of the patterns with its interval; `reason` is why it is nan if it is."""
-    check_confidence(confidence)
-    one_of(over, OVER, "over")
-    generator, reported = generator_of(seed)
-    value = point_of(of_units, patterns)
-
-    def draws() -> Floats:
-        if over == "units":
-            width = patterns.counts.shape[1]
-            return bootstrap(
-                of_units, patterns.frequency, resamples=resamples, generator=generator, width=width
-            )
-        drawn = ratings_of(data).judged_at_least(judged_at_least)
-        return bootstrap_raters(of_raters, drawn, over=over, resamples=resamples, generator=generator)
-
-    low, high, undefined = interval_of(value, draws, confidence)
-    return AgreementResult(
-        statistic=name,
-        value=value,
-        low=low,
-        high=high,
-        confidence=confidence,
-        units=patterns.units,
-        pairable=int(patterns.frequency[patterns.sizes() >= 2].sum()),
-        raters=patterns.raters,
-        judgments=patterns.judgments,
-        level=level,
-        resamples=resamples,
-        undefined_resamples=undefined,
-        seed=reported,
-        reason=reason if math.isnan(value) else "",
-        over=over,
-    )

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.statistics.errors import BadShape
-from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.row_statistics import CELLS, ROUNDING, RowStatistic, row_statistic
+from evaluation.statistics.resampling import CELLS, Seed, generator_of
+from evaluation.statistics.row_statistics import ROUNDING, RowStatistic, row_statistic
 from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, one_of, positive, same_length

@@ -20,12 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from evaluation.statistics.ratings import Ratings, exact_positions
-from evaluation.statistics.resampling import pattern_weights
+from evaluation.statistics.ratings import Ratings, positions_at
+from evaluation.statistics.resampling import CELLS, pattern_weights
 from evaluation.statistics.tables import Floats, positive
 
-# Numbers held at once while raters are drawn.
-_CELLS = 4_000_000
 # A unit's answers, rater by rater, are digits of one number as long as they fit in so many bits.
 _BITS = 62
 
@@ -50,7 +48,7 @@ def bootstrap_raters(
     value_of = statistic(merged)
     raters = len(ratings.raters)
     draws = np.empty(resamples)
-    chunk = max(1, _CELLS // raters)
+    chunk = max(1, CELLS // raters)
     units = pattern_weights(frequency, resamples, generator) if over == "both" else None
     times = (row for rows in units for row in rows) if units is not None else None
     for start in range(0, resamples, chunk):
@@ -137,10 +135,7 @@ class RaterAlpha:
         self._units = WeightedUnits(ratings)
         self._level = level
         self._kind = {"nominal": DIFFERENT, "ratio": RATIO}.get(level, SQUARED)
-        nominal = level in ("nominal", "ordinal")
-        self._positions = (
-            np.arange(float(len(ratings.labels))) if nominal else exact_positions(ratings.labels)
-        )
+        self._positions = positions_at(level, ratings.labels)
         self._between = all_distances
 
     def __call__(self, weights: Floats, unit_weights: Floats) -> float:

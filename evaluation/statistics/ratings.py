@@ -156,3 +156,10 @@ def exact_positions(labels: NDArray[Any]) -> Floats:
     values = labels.astype(np.float64)
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     return np.ldexp(values, -exponent)
+
+
+def positions_at(level: str, labels: NDArray[Any]) -> Floats:
+    """(V,) places of the labels at a level of alpha: the numbers that they are, or their order alone."""
+    if level in ("interval", "ratio"):
+        return exact_positions(labels)
+    return np.arange(float(len(labels)))

@@ -8,6 +8,7 @@ vectors at once.
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +16,14 @@ from numpy.typing import NDArray
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.tables import Floats, is_real, positive
 
-Seed = int | np.random.Generator
+Seed = int | np.integer[Any] | np.random.Generator
 
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 # What a bootstrap draws anew.
 OVER = ("units", "raters", "both")
 # Numbers held at once while resampling: 4 million doubles are 32 MB.
-_CELLS = 4_000_000
+CELLS = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def pattern_weights(
     """
     total = int(frequency.sum())
     patterns = len(frequency)
-    chunk = max(1, _CELLS // max(patterns, width, 1))
+    chunk = max(1, CELLS // max(patterns, width, 1))
     # Drawing unit by unit beats one binomial per pattern where nearly every unit is its own pattern.
     by_unit = patterns * 4 > total
     owner = np.repeat(np.arange(patterns), frequency) if by_unit else None

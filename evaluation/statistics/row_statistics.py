@@ -10,9 +10,6 @@ from evaluation.statistics.tables import Floats, one_of
 # A statistic takes (B, N) values and returns (B,).
 RowStatistic = Callable[[Floats], Floats]
 
-# Numbers held at once while resampling: 4 million doubles are 32 MB.
-CELLS = 4_000_000
-
 # Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
 ROUNDING = 1e-12
 

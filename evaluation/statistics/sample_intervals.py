@@ -9,8 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
-from evaluation.statistics.resampling import CONFIDENCE, Seed, bootstrap, check_confidence, generator_of
-from evaluation.statistics.row_statistics import CELLS, ROUNDING, RowStatistic, row_statistic
+from evaluation.statistics.resampling import (
+    CELLS,
+    CONFIDENCE,
+    Seed,
+    bootstrap,
+    check_confidence,
+    generator_of,
+)
+from evaluation.statistics.row_statistics import ROUNDING, RowStatistic, row_statistic
 from evaluation.statistics.score_vectors import score_vector
 from evaluation.statistics.signed import signed
 from evaluation.statistics.tables import Floats, one_of, positive

@@ -88,12 +88,12 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Co
         first_seen = np.fromiter(map(index.__getitem__, items), dtype=np.int64, count=len(items))
     except TypeError as error:
         raise BadValue(f"{name} holds an answer that is no single value, expected text or numbers") from error
-    keys = list(index)
+    keys: list[Any] = list(index)
     for item in keys:
         if item is None or item != item:
             raise BadValue(f"{name}[{items.index(item)}] is missing, expected a value")
     try:
-        ordered = sorted(keys)  # type: ignore[type-var]
+        ordered = sorted(keys)
     except TypeError:
         ordered = sorted(keys, key=lambda key: (type(key).__name__, str(key)))
     labels = np.empty(len(ordered), dtype=object)
@@ -105,9 +105,12 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Co
     return labels, position[first_seen]
 
 
-def encode_with(values: Sequence[Any] | NDArray[Any], scale: Sequence[Any], name: str = "values") -> Codes:
+def encode_with(
+    values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
+) -> Codes:
     """(N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
     labels, codes = encode(values, name)
+    scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
     try:
         places = {label: place for place, label in enumerate(scale)}
     except TypeError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -190,7 +191,7 @@ def kappa_grid(
     missing: str = "refuse",
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
-    seed: int = 0,
+    seed: int | np.integer[Any] = 0,
 ) -> KappaGrid:
     """`threshold_kappa` at every pair of thresholds; each cell takes the same seed.
 

@@ -46,6 +46,10 @@ class CocoDataset:
         """No candidate pairs: the format has none."""
         return iter(())
 
+    def rows(self) -> Iterator[ReferenceRow]:
+        """Captions are all it has."""
+        return self.references()
+
     def references(self) -> Iterator[ReferenceRow]:
         document = _document(self.path, self._encoding)
         if not isinstance(document, dict) or not {"images", "annotations"} <= document.keys():

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
 from pathlib import Path
@@ -178,11 +178,15 @@ def check_image(name: str, file: Path, line: int | None, column: str | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table. When `strict`, any other column is an error; else it goes unused."""
+    """The columns of a table. When `strict`, any other column is an error; else it goes unused.
+
+    `instead` names for a required column another one that may stand in its place.
+    """
 
     required: tuple[str, ...]
     optional: tuple[str, ...] = ()
     strict: bool = False
+    instead: Mapping[str, str] = field(default_factory=dict)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         """Raise ImportProblem for a column that is missing, or that looks like a misspelt one."""
@@ -196,7 +200,7 @@ class Columns:
                 raise ImportProblem(file, line, None, f"the unknown column {shown(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:
-            if name not in names:
+            if name not in names and self.instead.get(name) not in names:
                 raise ImportProblem(file, line, name, "no such field", "it in every record")
 
 

@@ -131,6 +131,10 @@ class FiftyDataset:
         self.notes = ImportNotes()
         self._folder = _Folder(name, path, self.notes, encoding)
 
+    def rows(self) -> Iterator[ReferenceRow]:
+        """Captions are all it has."""
+        return self.references()
+
     def references(self) -> Iterator[ReferenceRow]:
         register = CaptionRegister(self.notes)
         for fields, image, texts in self._folder.images():

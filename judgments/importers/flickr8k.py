@@ -53,6 +53,10 @@ class Flickr8kDataset:
         """No candidate pairs: Flickr8k has none."""
         return iter(())
 
+    def rows(self) -> Iterator[ReferenceRow]:
+        """Captions are all it has."""
+        return self.references()
+
     def references(self) -> Iterator[ReferenceRow]:
         splits = self._splits()
         register = CaptionRegister(self.notes)

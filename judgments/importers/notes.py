@@ -14,6 +14,7 @@ QUIRKS = {
     "no-split": "Images that no split list names, imported without a split: {n}.",
     "split-without-captions": "Images of the split lists that have no captions, left out: {n}.",
     "no-captions": "Images without captions, left out: {n}.",
+    "text-alone": "Images with a text and without captions: {n}.",
     "ignored-column": "Column “{detail}” is not used.",
     "file-names-system": "The file names its own system “{detail}”.",
     "sorted-grades": "Pairs whose grades stand in ascending order, so that raters are not persons: {n}.",

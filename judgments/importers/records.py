@@ -13,7 +13,9 @@ __all__ = [
     "HUMAN_OTHER",
     "JUDGMENT_COLUMNS",
     "PAIR_KINDS",
+    "BoxRow",
     "CandidateRow",
+    "ImageRow",
     "ImportNotes",
     "JudgmentRow",
     "Note",
@@ -71,6 +73,30 @@ class ReferenceRow:
     split: str | None = None
     url: str | None = None
     file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoxRow:
+    """A labelled box over an image: upper left corner and size, in shares of the picture's sides."""
+
+    id: str
+    label: str
+    x: float
+    y: float
+    width: float
+    height: float
+
+
+@dataclass(frozen=True, slots=True)
+class ImageRow:
+    """An image that brings more than captions: the text that stands with it (MC12 section 3.2), labelled boxes
+    (WG15 section 3). It comes before the image's captions, of which it may have none."""
+
+    image: str
+    text: str = ""
+    boxes: tuple[BoxRow, ...] = ()
+    split: str | None = None
+    url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,19 @@ from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.notes import ImportNotes
-from judgments.importers.records import CandidateRow, JudgmentRow, PairRow, ReferenceRow, WinnerRow
+from judgments.importers.records import CandidateRow, ImageRow, JudgmentRow, PairRow, ReferenceRow, WinnerRow
 from judgments.importers.tables import TableCandidates, TableDataset, read_csv, read_json_lines
 
 
 class DatasetSource(Protocol):
-    """Images' references, and the candidate pairs that some datasets bring. Read each once."""
+    """Images' references, and the candidate pairs that some datasets bring. Read each once.
+
+    `rows` are the references together with what some images bring besides: texts and boxes.
+    """
 
     notes: ImportNotes
+
+    def rows(self) -> Iterator[ReferenceRow | ImageRow]: ...
 
     def references(self) -> Iterator[ReferenceRow]: ...
 

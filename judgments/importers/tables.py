@@ -7,16 +7,23 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from judgments.importers.boxes import boxes_of
 from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import SHORT_NAME_LIMIT, Columns, Fields, counted, shown
 from judgments.importers.notes import ImportNotes
-from judgments.importers.records import CandidateRow, PairRow, ReferenceRow
+from judgments.importers.records import CandidateRow, ImageRow, PairRow, ReferenceRow
 from judgments.importers.textio import read_lines
 
-DATASET_COLUMNS = Columns(("image", "caption"), ("caption_id", "split", "url"))
+DATASET_COLUMNS = Columns(
+    ("image", "caption"),
+    ("caption_id", "split", "url", "text", "boxes", "image_width", "image_height"),
+    instead={"caption": "text"},
+)
+MOST_TEXT = 100_000  # characters of the text that stands with an image
 CANDIDATE_COLUMNS = Columns(("image", "caption"), ("rank", "score", "system"))
 _SEPARATORS = ",;\t|"
 _SPLIT = re.compile(r"[^\s/\\]{1,20}")
@@ -138,10 +145,12 @@ READERS: dict[str, RecordReader] = {"jsonl": read_json_lines, "csv": read_csv}
 
 
 class TableDataset:
-    """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url`.
+    """References from JSON lines or CSV with `image, caption` and optionally `caption_id, split, url`; and images
+    with the `text` that stands with them, which need no caption, and with `boxes`.
 
-    Streams: besides the record in hand it holds each image's split and count and two 64-bit digests a
-    caption, which find repeated ids and texts. Read it once; open it again for a second pass.
+    Streams: besides the record in hand it holds what each image's first record said (digests of the long ones), its
+    count and two 64-bit digests a caption, which find repeated ids and texts. Read it once; open it again for a
+    second pass.
     """
 
     def __init__(self, path: Path, records: RecordReader, encoding: str | None = None) -> None:
@@ -155,22 +164,65 @@ class TableDataset:
         return iter(())
 
     def references(self) -> Iterator[ReferenceRow]:
+        """The captions alone."""
+        return (row for row in self.rows() if isinstance(row, ReferenceRow))
+
+    def rows(self) -> Iterator[ReferenceRow | ImageRow]:
+        """Captions; before its captions, an image that has a text or boxes."""
         register = CaptionRegister(self.notes)
-        about: dict[str, tuple[str | None, str | None]] = {}
+        about: dict[str, _About] = {}
+        silent: set[str] = set()
         for fields in self._records(self.path, DATASET_COLUMNS, self.notes, self._encoding):
             image = fields.image()
+            said = ImageRow(
+                image, _long_text(fields), boxes_of(fields) or (), _split(fields), fields.address("url")
+            )
+            if image not in about:
+                about[image] = _About.of(said)
+                if said.text or said.boxes:
+                    yield said
+            else:
+                about[image].check(fields, said)
+            if not fields.has("caption") and about[image].text:
+                if not register.position(image):
+                    silent.add(image)
+                continue
+            silent.discard(image)
             text = fields.text("caption", "a caption")
-            split, url = _split(fields), fields.address("url")
-            known = about.setdefault(image, (split, url))
-            for column, before, now in zip(("split", "url"), known, (split, url), strict=True):
-                if now is not None and now != before:
-                    raise fields.problem(column, shown(now), f"{shown(before)} as before for this image")
             position = register.position(image)
             caption_id = fields.optional_name("caption_id") or f"{image}#{position}"
             if register.add(fields, caption_id, image, text):
-                yield ReferenceRow(image, text, caption_id, position, *known)
+                yield ReferenceRow(image, text, caption_id, position, about[image].split, about[image].url)
+        self.notes.count("text-alone", len(silent))
         if not about:
             raise ImportProblem(self.path, None, None, "no captions", "at least one record")
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """What an image's first record said of it; later ones may say the same again or nothing."""
+
+    split: str | None
+    url: str | None
+    text: int
+    boxes: int
+
+    @classmethod
+    def of(cls, row: ImageRow) -> _About:
+        return cls(row.split, row.url, hash(row.text) if row.text else 0, hash(row.boxes) if row.boxes else 0)
+
+    def check(self, fields: Fields, row: ImageRow) -> None:
+        """ImportProblem where a later record says something else."""
+        for column, before, now in (("split", self.split, row.split), ("url", self.url, row.url)):
+            if now is not None and now != before:
+                raise fields.problem(column, shown(now), f"{shown(before)} as before for this image")
+        later = _About.of(row)
+        for column, known, again in (("text", self.text, later.text), ("boxes", self.boxes, later.boxes)):
+            if again and again != known:
+                expected = (
+                    "the same as in the image's first record" if known else "it in the image's first record"
+                )
+                raise fields.problem(column, "something else than before", expected)
 
 
 class CaptionRegister:
@@ -275,3 +327,10 @@ def _split(fields: Fields) -> str | None:
     if split is not None and not _SPLIT.fullmatch(split):
         raise fields.problem("split", shown(split), "a word such as train, dev or test (at most 20 letters)")
     return split
+
+
+def _long_text(fields: Fields) -> str:
+    text = fields.optional_text("text") or ""
+    if len(text) > MOST_TEXT:
+        raise fields.problem("text", f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
+    return text

@@ -1,11 +1,29 @@
 """The kinds of HIT. A new kind is a module here, a template, and a line in ``KINDS``."""
 
 from judgments.kinds.base import Choice, ChoiceKind, Consensus, Kind, OpenKind
+from judgments.kinds.best_worst import BestWorst
+from judgments.kinds.caption import CaptionWriting
 from judgments.kinds.graded import Graded
+from judgments.kinds.grounding import Grounding
+from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
+from judgments.kinds.slider import Slider
 from judgments.kinds.triplet import Triplet
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (Triplet(), Pairwise(), Relevance(), Graded())}
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Triplet(),
+        Pairwise(),
+        Relevance(),
+        Graded(),
+        CaptionWriting(),
+        BestWorst(),
+        Slider(),
+        Keywords(),
+        Grounding(),
+    )
+}
 
 __all__ = ["KINDS", "Choice", "ChoiceKind", "Consensus", "Kind", "OpenKind"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -67,6 +67,38 @@ class Consensus:
     answer: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A used judgment: the unit's row with its image and captions, who gave it, and the canonical answer."""
+
+    unit: Any
+    worker: int
+    given: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What judgments say beyond consensus and agreement, as JSON.
+
+    Attributes:
+        units: unit row id -> what stands in the unit's row besides.
+        study: what is said of the study as a whole, by name.
+    """
+
+    units: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    study: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionScore:
+    """What people think of a caption of an image: row id of the image, id and text of the caption."""
+
+    item: int
+    key: str
+    text: str
+    score: float
+
+
 class Kind(ABC):
     """A protocol of PROTOCOLS.md 2.
 
@@ -80,7 +112,15 @@ class Kind(ABC):
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
         asks: keys of the study file that this kind alone uses -> how the form asks for them.
+        writes_captions: whether an answer is a caption of the unit's image.
+        guide: a template with more for the instructions, below templates/; "" where there is none.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
+        has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
+        no_alpha: why agreement cannot be measured, where answers have no parts to compare.
+        people_cuts: where people's scores of captions are cut to compare them with a metric (kappa), from high to low.
+        per_image: whether scores are compared within each image as well as over all.
+        instead_of_evaluate: what to do instead, in one sentence, where metrics of captions cannot be held against the
+            answers; "" where they can.
     """
 
     name: ClassVar[str]
@@ -96,6 +136,13 @@ class Kind(ABC):
     asks: ClassVar[Mapping[str, Entry]] = {}
     letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
+    writes_captions: ClassVar[bool] = False
+    guide: ClassVar[str] = ""
+    has_figures: ClassVar[bool] = False
+    no_alpha: ClassVar[str] = ""
+    people_cuts: ClassVar[tuple[float, ...]] = ()
+    per_image: ClassVar[bool] = False
+    instead_of_evaluate: ClassVar[str] = ""
 
     @property
     def is_open(self) -> bool:
@@ -172,6 +219,30 @@ class Kind(ABC):
         """
         return {"": given}
 
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """What the used judgments of a study say beyond its consensus; ``seed`` is for what is drawn."""
+        return Figures()
+
+    def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore] | None:
+        """People's scores of captions, for ``evaluate``; None where the consensus of a unit is that of its caption."""
+        return None
+
+    def exported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
+        """A canonical answer, or the answer of a consensus, as files carry it; ``content`` is the unit's."""
+        return given
+
+    def imported(self, given: Any, *, content: Mapping[str, Any]) -> Any:
+        """The canonical answer that a file carries; undoes ``exported``.
+
+        Raises:
+            ValueError: it is none; the sentence says what was expected.
+        """
+        return given
+
+    def relevance(self, value: float) -> int:
+        """A consensus as a whole number of TREC relevance, 0 for none."""
+        return int(value)
+
     @abstractmethod
     def is_right(self, given: Any, expected: Any) -> bool:
         """Whether a canonical answer is the right one of a control item."""
@@ -245,6 +316,8 @@ class ChoiceKind(Kind):
 
 class OpenKind(Kind):
     """Answers of the worker's own: a text, keywords, links."""
+
+    has_figures = True
 
     def is_right(self, given: Any, expected: Any) -> bool:
         """Equal to what is expected, where the kind has control items at all."""

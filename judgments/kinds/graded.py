@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from evaluation.statistics.aggregation import majority_vote, mean_grade
+from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
 from judgments.controls import foreign_captions
 from judgments.draws import rng_for, shuffled
 from judgments.errors import DesignError
@@ -21,17 +21,15 @@ from judgments.material import Batch, Group, Image, Material
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
 
-GOOD, BAD = "3-4", "1-2"  # what a control item expects: an own caption, another image's caption
-
 
 class Graded(CrossedKind):
     """One grade per image-caption pair; the consensus is the mean."""
 
     name = "graded"
     title = "Graded: how well does the caption describe the image?"
-    values = (1, 2, 3, 4)
+    values: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
     level = "interval"
-    choices = (
+    choices: ClassVar[tuple[Choice, ...]] = (
         Choice(4, "Describes the image without any errors", "4"),
         Choice(3, "Describes the image with minor errors", "3"),
         Choice(2, "Is somewhat related to the image", "2"),
@@ -42,6 +40,8 @@ class Graded(CrossedKind):
         "seconds_per_unit": 12.0,
     }
     template = "annotation/kinds/graded.html"
+    good, bad = "3-4", "1-2"
+    people_cuts: ClassVar[tuple[float, ...]] = GRADE_THRESHOLDS
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Every pair (or those that pass the filter) -> HITs that hold no image twice."""
@@ -79,9 +79,9 @@ class Graded(CrossedKind):
     ) -> Group:
         """An own caption, expected 3-4, or another image's, expected 1-2; drawn."""
         if rng.integers(2):
-            text, expected = image.references[int(rng.integers(len(image.references)))], GOOD
+            text, expected = image.references[int(rng.integers(len(image.references)))], self.good
         else:
-            text, expected = foreign_captions(image, images, 1, rng)[0], BAD
+            text, expected = foreign_captions(image, images, 1, rng)[0], self.bad
         return Group(image.name, (self.control(design, place, image, text, expected),))
 
     def is_right(self, given: int, expected: Any) -> bool:
@@ -105,6 +105,10 @@ class Graded(CrossedKind):
             )
             for unit, mean, counts in rows
         }
+
+    def relevance(self, value: float) -> int:
+        """The whole number nearest to the mean grade less one, a half going down: 0 unrelated to 3 without errors."""
+        return math.ceil(value - 1.5)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
         """The nearer a grade to the quality, the likelier: a factor of e for each grade of distance."""

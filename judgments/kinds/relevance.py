@@ -36,6 +36,7 @@ class Relevance(CrossedKind):
         "seconds_per_unit": 3.0,
     }
     template = "annotation/kinds/relevance.html"
+    people_cuts = (1.0, 0.66, 0.33)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Filter -> groups of ten, the last filled up -> HITs of images with one control image."""

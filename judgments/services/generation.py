@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from judgments.bulk import insert_rows, refresh_statistics
 from judgments.design import StudyDesign
-from judgments.errors import WrongState
+from judgments.errors import DesignError, WrongState
 from judgments.kinds import KINDS
 from judgments.material import Batch, Image, Material, Pair, Text, UnitSpec
 from judgments.models import (
@@ -29,6 +29,7 @@ from judgments.models import (
     Unit,
 )
 from judgments.quiz_items import quiz_groups, set_aside
+from judgments.requirements import not_stated, requirements_of
 from judgments.services.studies import design_of
 
 ROWS_AT_ONCE = 2_000
@@ -46,6 +47,8 @@ class Plan:
         judgments: answers that will be asked for, controls included.
         hours: expected hours of workers' time, from the design's seconds per unit.
         notes: what the kind says about the draw (relevance: what the filter did).
+        asks: what the study asks of its workers, in words.
+        unsaid: those of them that its crowd can neither state nor check; it cannot be opened with them.
     """
 
     units: int
@@ -54,6 +57,8 @@ class Plan:
     judgments: int
     hours: float
     notes: dict[str, Any]
+    asks: list[str]
+    unsaid: list[str]
 
 
 def no_progress(share: float, words: str) -> None:
@@ -120,13 +125,27 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
     Raises:
         DesignError: the dataset cannot give what the design asks for.
     """
-    aside = set_aside(design, load_material(dataset))
+    material = load_material(dataset)
+    _check_examples(design, material)
+    aside = set_aside(design, material)
     batch = KINDS[design.protocol].batch(design, aside.rest)
     quiz = quiz_groups(design, aside)
     if not quiz:
         return batch
     items = sum(len(group.units) for group in quiz)
     return replace(batch, quiz=quiz, notes={**batch.notes, "quiz_items": items})
+
+
+def _check_examples(design: StudyDesign, material: Material) -> None:
+    """Worked examples are shown with pictures that are there."""
+    known = {image.name for image in material.images}
+    for number, example in enumerate(design.examples, start=1):
+        if example.image and example.image not in known:
+            raise DesignError(
+                f"examples: example {number} names image {example.image!r}, which dataset {material.name!r} does not "
+                "have.",
+                field="examples",
+            )
 
 
 def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
@@ -141,6 +160,8 @@ def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
         judgments=judgments,
         hours=judgments * design.seconds_per_unit / 3600,
         notes=batch.notes,
+        asks=list(requirements_of(design.workers).values()),
+        unsaid=not_stated(design.workers, design.crowd.backend),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
@@ -14,7 +14,7 @@ from judgments.bulk import refresh_statistics
 from judgments.draws import candidate_key
 from judgments.errors import DataConflict
 from judgments.importers import open_candidates, open_dataset
-from judgments.importers.records import HUMAN, HUMAN_OTHER, CandidateRow, PairRow, ReferenceRow
+from judgments.importers.records import HUMAN, HUMAN_OTHER, CandidateRow, ImageRow, PairRow, ReferenceRow
 from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.services.generation import Progress, no_progress
 from judgments.services.pictures import PictureCopy, checked_pictures, is_address, picture_address
@@ -68,20 +68,14 @@ def import_dataset(
     there = Dataset.objects.filter(name=name).first()
     if there is not None:
         source = open_dataset(format, path, encoding=encoding)
-        if fingerprint_of(source.references(), source.pairs()) != there.fingerprint:
+        if fingerprint_of(source.rows(), source.pairs()) != there.fingerprint:
             raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
         counts = _dataset_counts(there)
         if images and not there.items.exclude(picture="", url="").exists():
+            rows = open_dataset(format, path, encoding=encoding).rows()
+            files = {row.image: _file_of(row) for row in rows}
             with PictureCopy(name) as copy, transaction.atomic():
-                _attach_pictures(
-                    there,
-                    images,
-                    {
-                        row.image: row.file or row.image
-                        for row in open_dataset(format, path, encoding=encoding).references()
-                    },
-                    copy,
-                )
+                _attach_pictures(there, images, files, copy)
             return ImportSummary(
                 name, True, counts, ["Pictures were added to the dataset.", *_unsafe(images)]
             )
@@ -92,7 +86,7 @@ def import_dataset(
     try:
         with PictureCopy(name) as copy, transaction.atomic():
             dataset = Dataset.objects.create(name=name, source_format=format, attribution=attribution)
-            files = _store_references(dataset, fingerprint.over(source.references()), progress)
+            files = _store_rows(dataset, fingerprint.over(source.rows()), progress)
             if not files:
                 raise DataConflict(f"{path} holds no captions; nothing was imported.")
             _store_pairs(dataset, fingerprint.over(source.pairs()))
@@ -129,29 +123,29 @@ def _dataset_counts(dataset: Dataset) -> dict[str, int]:
     }
 
 
-def _store_references(dataset: Dataset, rows: Iterable[ReferenceRow], progress: Progress) -> dict[str, str]:
+def _file_of(row: ReferenceRow | ImageRow) -> str:
+    """The name of the image's picture."""
+    return (row.file if isinstance(row, ReferenceRow) else None) or row.image
+
+
+def _store_rows(
+    dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow], progress: Progress
+) -> dict[str, str]:
     """Items and captions in import order; returns image -> file name."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
     stored = 0
     for batch in batched(rows, ROWS_AT_ONCE):
-        fresh: dict[str, ReferenceRow] = {}
+        fresh: dict[str, ReferenceRow | ImageRow] = {}
         for row in batch:
             if row.image not in items:
                 fresh.setdefault(row.image, row)
         made = Item.objects.bulk_create(
-            Item(
-                dataset=dataset,
-                name=row.image,
-                position=len(items) + index,
-                split=row.split or "",
-                url=row.url or "",
-            )
-            for index, row in enumerate(fresh.values())
+            _item(dataset, len(items) + index, row) for index, row in enumerate(fresh.values())
         )
         for item, row in zip(made, fresh.values(), strict=True):
             items[item.name] = item.pk
-            files[item.name] = row.file or row.image
+            files[item.name] = _file_of(row)
         Caption.objects.bulk_create(
             Caption(
                 dataset=dataset,
@@ -162,10 +156,18 @@ def _store_references(dataset: Dataset, rows: Iterable[ReferenceRow], progress: 
                 position=row.position,
             )
             for row in batch
+            if isinstance(row, ReferenceRow)
         )
         stored += len(batch)
         progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
     return files
+
+
+def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow) -> Item:
+    item = Item(dataset=dataset, name=row.image, position=position, split=row.split or "", url=row.url or "")
+    if isinstance(row, ImageRow):  # it comes before the image's captions
+        item.text, item.boxes = row.text, [asdict(box) for box in row.boxes]
+    return item
 
 
 def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy: PictureCopy) -> None:

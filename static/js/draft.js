@@ -10,6 +10,7 @@ function start() {
   const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
   const shelf = `quorum:${form.dataset.assignment}`;
   let waiting = new Map();  // position -> answer that the server does not have yet
+  let unfinished = new Map();  // position -> what a kind wants kept of an answer that is not one yet
   let known = new Map();    // ticks that the server may hold: taking one back has to be told
   let timer = 0;
   let failures = 0;
@@ -25,7 +26,8 @@ function start() {
 
   function keep() {
     try {
-      if (waiting.size) localStorage.setItem(shelf, JSON.stringify([...waiting.values()]));
+      const kept = [...waiting.values(), ...[...unfinished].map(([position, draft]) => ({ position, draft }))];
+      if (kept.length) localStorage.setItem(shelf, JSON.stringify(kept));
       else localStorage.removeItem(shelf);
       return true;
     } catch {
@@ -35,14 +37,32 @@ function start() {
 
   function positionOf(input) { return Number(input.name.slice(1)); }
 
-  function note(position, value) {
+  function secondsOf(position) {
     const clock = form.elements[`t${position}`];
-    const seconds = clock && clock.value !== "" ? { seconds: Number(clock.value) } : {};
-    waiting.set(position, { position, value, ...seconds });
+    return clock && clock.value !== "" ? { seconds: Number(clock.value) } : {};
+  }
+
+  function note(position, value) {
+    waiting.set(position, { position, value, ...secondsOf(position) });
     known.set(position, value);
   }
 
+  // what a kind with controls of its own says
+  function hear({ position, answer = null, value = null, draft = null, signals = null }) {
+    if (draft === null) unfinished.delete(position); else unfinished.set(position, draft);
+    if (answer === null && value === null) waiting.delete(position);
+    else {
+      const given = value === null ? { answer } : { value };
+      waiting.set(position, { position, ...given, ...secondsOf(position), ...(signals ? { signals } : {}) });
+    }
+  }
+
   function notice(step, settled) {
+    if ("answered" in step.dataset) {
+      const last = waiting.get(Number(step.id.slice(1)));
+      if (last) Object.assign(last, secondsOf(last.position));
+      return;
+    }
     const group = step.querySelector("[data-group]");
     if (!group) {
       const chosen = step.querySelector("input[type=radio]:checked");
@@ -119,6 +139,14 @@ function start() {
       stored = [];  // storage is switched off, or holds what we did not write
     }
     stored.forEach((answer) => {
+      const step = document.getElementById(`u${answer.position}`);
+      if (step && "answered" in step.dataset) {
+        if ("draft" in answer) unfinished.set(answer.position, answer.draft);
+        else waiting.set(answer.position, answer);
+        step.dispatchEvent(new CustomEvent("quorum:restore", { detail: answer }));
+        if (!("draft" in answer)) step.dataset.answered = "yes";
+        return;
+      }
       const inputs = form.elements[`u${answer.position}`];
       if (!inputs) return;
       if (inputs instanceof RadioNodeList) inputs.value = String(answer.value);
@@ -136,7 +164,11 @@ function start() {
   // answered before this script ran, or put back by the browser
   const early = [...form.querySelectorAll("[data-step]")].filter((step) =>
     [...step.querySelectorAll("input[type=radio], input[type=checkbox]")].some((one) => one.checked !== one.defaultChecked));
-  recall();
+  document.addEventListener("quorum:page", recall);
+  form.addEventListener("quorum:answer", (event) => {
+    hear(event.detail);
+    changed();
+  });
   form.addEventListener("change", (event) => {
     const step = event.target.closest("[data-step]");
     if (!step) return;

@@ -3,8 +3,9 @@
 
 const form = document.querySelector("[data-work]");
 
+// a kind with controls of its own says on the step whether it is answered; elsewhere a checked box or button does
 function answered(step) {
-  return Boolean(step.querySelector("input:checked"));
+  return "answered" in step.dataset ? step.dataset.answered === "yes" : Boolean(step.querySelector("input:checked"));
 }
 
 function start() {
@@ -17,6 +18,7 @@ function start() {
   const state = form.querySelector("[data-state]");
   const preview = "preview" in form.dataset;
   let here = -1;
+  let ready = false;  // every script of the page ran
   let since = performance.now();
   let looking = document.visibilityState === "visible";  // time with the page in the background does not count
 
@@ -45,9 +47,10 @@ function start() {
     submit.hidden = !last;
     if (document.readyState === "complete") fetchAhead();
     if (focus) {
-      steps[here].querySelector("h2").focus({ preventScroll: true });
+      (steps[here].querySelector("[data-focus]") || steps[here].querySelector("h2")).focus({ preventScroll: true });
       scrollTo(0, 0);
     }
+    if (ready) steps[here].dispatchEvent(new CustomEvent("quorum:show"));
   }
 
   // the following picture is fetched while this one is looked at
@@ -64,7 +67,7 @@ function start() {
   function settled() {
     const step = steps[here];
     if (answered(step)) return true;
-    say(step.querySelector("[data-hint]").dataset.hint);
+    say(step.dataset.problem || step.querySelector("[data-hint]").dataset.hint);
     return false;
   }
 
@@ -75,6 +78,16 @@ function start() {
     else if (!preview) form.requestSubmit(submit);
   }
 
+  form.addEventListener("quorum:answer", (event) => {
+    const step = event.target.closest("[data-step]");
+    const { answer = null, value = null, problem = "", go = false } = event.detail;
+    step.dataset.answered = answer === null && value === null ? "no" : "yes";
+    if (problem) step.dataset.problem = problem; else delete step.dataset.problem;
+    if (state.dataset.tone === "bad") { state.textContent = ""; delete state.dataset.tone; }
+    measure();
+    // after the others have heard of the answer
+    if (go && answered(step)) queueMicrotask(forward);
+  });
   form.addEventListener("change", (event) => {
     const group = event.target.closest("[data-group]");
     if (group && event.target.checked) {
@@ -116,8 +129,16 @@ function start() {
   if (reportNow) reportNow.addEventListener("click", () => form.requestSubmit(steps[here].querySelector("[data-report]")));
 
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-    if (document.querySelector("dialog[open], :popover-open") || event.target.closest("textarea, select")) return;
+    if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open], :popover-open")) return;
+    const writing = event.target.closest("textarea, select, [contenteditable], input:is([type=text], [type=search], [type=number])");
+    if (writing) {
+      const on = event.key === "Enter" && !event.shiftKey && (event.ctrlKey || event.metaKey || writing.dataset.enter === "next");
+      if (on) { event.preventDefault(); if (!event.repeat) forward(); }
+      return;
+    }
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key: event.key, repeat: event.repeat } });
+    if (!steps[here].dispatchEvent(asked)) { event.preventDefault(); return; }
     if (event.key === "Enter") {
       if (event.target.closest("a, button, summary")) return;
       event.preventDefault();
@@ -143,6 +164,11 @@ function start() {
   const missing = steps.findIndex((step) => step.classList.contains("missing"));
   document.documentElement.classList.add("js");
   show(wanted >= 0 ? wanted : missing >= 0 ? missing : Number(form.dataset.now) - 1, { focus: false });
+  document.addEventListener("DOMContentLoaded", () => {
+    document.dispatchEvent(new CustomEvent("quorum:page", { detail: { form } }));
+    ready = true;
+    steps[here].dispatchEvent(new CustomEvent("quorum:show"));
+  });
   window.addEventListener("hashchange", () => {
     const target = steps.findIndex((step) => `#${step.id}` === location.hash);
     if (target >= 0) show(target);

@@ -83,7 +83,7 @@ def test_an_attempt_is_drawn_from_the_seed_the_worker_and_its_number() -> None:
     ada, bob = joined(study, "ada"), joined(study, "bob")
     first = start_attempt(study=study, worker=ada.worker)
     assert len(first.items) == 10
-    assert [item for item in start_attempt(study=study, worker=bob.worker).items] != first.items
+    assert start_attempt(study=study, worker=bob.worker).items != first.items
     kept = first.items
     first.delete()
     assert start_attempt(study=study, worker=ada.worker).items == kept
@@ -409,9 +409,10 @@ def test_the_page_of_results_is_for_those_who_may_see_the_study(client: Client) 
 
 def test_known_items_of_the_quiz_are_not_counted_as_control_items(admin_client: Client) -> None:
     study = make_study(make_dataset(), quiz={"items": 1}, controls={"per_hit": 0})
-    assert "Control items</span><b>0</b>" in admin_client.get(
-        f"/admin/judgments/study/{study.pk}/hits/"
-    ).content.decode()
+    assert (
+        "Control items</span><b>0</b>"
+        in admin_client.get(f"/admin/judgments/study/{study.pk}/hits/").content.decode()
+    )
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/controls/").content.decode()
     assert "This study has no control items" in html
     assert design_of(study).quiz.items == 1

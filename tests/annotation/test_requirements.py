@@ -144,7 +144,12 @@ def test_a_requirement_that_the_crowd_cannot_state_is_told_in_the_plan_and_refus
     admin_client: Client,
 ) -> None:
     make_dataset()
-    values = {"name": "Elsewhere", "dataset": "shapes", "protocol": "graded", "crowd": {"backend": "external"}}
+    values = {
+        "name": "Elsewhere",
+        "dataset": "shapes",
+        "protocol": "graded",
+        "crowd": {"backend": "external"},
+    }
     study = create_study(design=make_design(values | {"workers": {"approved_at_least": 5}}))
     plan = admin_client.get(f"/admin/judgments/study/{study.pk}/plan/").content.decode()
     assert "at least 5 pages approved" in plan

@@ -13,6 +13,7 @@ from evaluation.errors import EvaluationError
 from evaluation.metrics import score
 from evaluation.models import Analysis, MetricScore
 from evaluation.services import evaluate_study
+from evaluation.signatures import parse
 from judgments.models import Caption
 from tests.evaluation.studies import StudyOf, make_dataset
 
@@ -104,6 +105,13 @@ def test_documents_hold_the_leading_references_where_all_pairs_do() -> None:
         expected.scores["cider"].images[0]
     )
     assert "refs:first-2" in Analysis.objects.get().signature
+
+
+def test_a_metric_s_own_options_stay_one_field_of_the_study_s_signature() -> None:
+    study = StudyOf(make_dataset("toy", REFERENCES), "triplet", imported=True)
+    study.pair("p1", "a.jpg", "a dog runs", "two men", published_winner=1)
+    evaluate_study(study=study.study, metrics=["cider-d|n:3", "bleu-1"])
+    assert "cider-d|n:3" in str(parse(Analysis.objects.get().signature).fields["metrics"])
 
 
 def test_documents_are_the_images_of_the_judged_split() -> None:

@@ -125,6 +125,18 @@ def test_the_accuracy_figure_names_chance_people_kinds_and_metrics() -> None:
         assert word in found, word
 
 
+def test_a_metric_with_options_is_named_with_each_option_on_a_line_of_its_own() -> None:
+    name = "cider-d|n:3|stem:none"
+    for result in (ACCURACY, CORRELATION):
+        metrics = {name: next(iter(result["metrics"].values()))}
+        svg = accuracy_figure({"metrics": metrics})
+        found = words(svg)
+        assert found[found.index("cider-d") :][:3] == ["cider-d", "n:3", "stem:none"]
+        description = fromstring(svg).find(f"{SVG}desc")
+        assert description is not None
+        assert name in (description.text or "")
+
+
 def test_without_judgments_behind_the_consensus_no_level_of_people_is_drawn() -> None:
     assert "one judge" not in words(accuracy_figure(ACCURACY | {"people": {}}))
 

@@ -85,7 +85,7 @@ def test_old_mac_line_ends_are_read(tmp_path):
             "d.csv, line 1: found the unknown column \"captoin\", expected 'caption' perhaps.",
         ),
         (
-            "image,text\na.jpg,A dog\n",
+            "image,words\na.jpg,A dog\n",
             "d.csv, line 1, caption: found no such field, expected it in every record.",
         ),
         (

@@ -16,7 +16,12 @@ from judgments.quiz_items import quiz_groups, set_aside
 from judgments.quizzes import QUIZ_PRESETS, drawn, passes, questions_of
 
 ENGLISH = QUIZ_PRESETS["hodosh-2013-english"].questions
-OWN = {"text": "What is a caption?", "options": ["A sentence", "A picture"], "answer": 1, "why": "It is text."}
+OWN = {
+    "text": "What is a caption?",
+    "options": ["A sentence", "A picture"],
+    "answer": 1,
+    "why": "It is text.",
+}
 
 
 def design(protocol: str = "graded", **values: Any) -> StudyDesign:
@@ -142,6 +147,8 @@ def test_a_study_without_known_items_is_drawn_as_before() -> None:
 
 
 def test_too_few_images_for_the_quiz_are_said_with_their_number() -> None:
-    with pytest.raises(DesignError, match=r"asks for 9 known items, but the control split 'dev' has 6") as refused:
+    with pytest.raises(
+        DesignError, match=r"asks for 9 known items, but the control split 'dev' has 6"
+    ) as refused:
         set_aside(design(quiz={"items": 9}), material())
     assert refused.value.field == "quiz.items"

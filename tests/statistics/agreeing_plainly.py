@@ -5,8 +5,8 @@ who counts twice is not compared with their own copy.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from itertools import permutations
 from typing import Any
 
@@ -38,7 +38,7 @@ def _mean_distance(answers: list[tuple[float, float]], apart: Distance) -> float
     return sum(first[0] * second[0] * apart(first[1], second[1]) for first, second in pairs) / total
 
 
-def level_distance(level: str, totals: Counter[float]) -> Distance:
+def level_distance(level: str, totals: Mapping[float, float]) -> Distance:
     """Krippendorff 2011, the four differences, squared."""
     values = sorted(totals)
 
@@ -58,10 +58,10 @@ def level_distance(level: str, totals: Counter[float]) -> Distance:
 
 def alpha(table: Table, level: str, raters: Times = None, units: Times = None) -> float:
     comparable = [(times, said) for times, said in _answers(table, raters, units) if len(said) > 1]
-    totals: Counter[float] = Counter()
+    totals: defaultdict[float, float] = defaultdict(float)
     for times, said in comparable:
         for weight, value in said:
-            totals[value] += times * weight  # type: ignore[assignment]
+            totals[value] += times * weight
     n = sum(totals.values())
     apart = level_distance(level, totals)
     expected = sum(totals[v] * totals[w] * apart(v, w) for v in totals for w in totals)

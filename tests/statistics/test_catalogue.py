@@ -42,7 +42,7 @@ def test_a_signature_gives_the_same_result_again() -> None:
 
 def test_options_from_numpy_are_written_as_pythons_are() -> None:
     answers = [1, 2, 2, 3], [1, 2, 3, 3]
-    first = kappa_interval(*answers, "linear", labels=np.array([1, 2, 3, 4]), seed=np.int64(7), resamples=50)  # type: ignore[arg-type]
+    first = kappa_interval(*answers, "linear", labels=np.array([1, 2, 3, 4]), seed=np.int64(7), resamples=50)
     assert "|labels:[1,2,3,4]|" in first.signature
     assert "|seed:7|" in first.signature
     assert call_of(first.signature)(*answers) == first

@@ -112,6 +112,7 @@ def test_columns_and_options_are_checked_in_one_sentence() -> None:
     with pytest.raises(BadOption, match="statistic is 'mode', expected one of mean, median"):
         one_of("mode", ("mean", "median"), "statistic")
     assert positive(3, "k") == 3
+    wrong: Any  # 1.5 is what the types forbid
     for wrong in (0, True, 1.5):
         with pytest.raises(BadOption, match=r"k is .*, expected a whole number above zero"):
-            positive(wrong, "k")  # type: ignore[arg-type]
+            positive(wrong, "k")

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evaluation import statistics
 from evaluation.statistics.aggregation import (
     accuracy_weights,
     borda_count,
@@ -18,7 +19,7 @@ from evaluation.statistics.aggregation import (
     mean_grade,
     pair_winners,
 )
-from evaluation.statistics.agreement import at_least, cohen_kappa, gwet_ac, kappa_grid, kappa_interval
+from evaluation.statistics.agreement import cohen_kappa, kappa_grid, kappa_interval
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.meta import (
     accuracy_by_references,
@@ -30,6 +31,8 @@ from evaluation.statistics.meta import (
 )
 from evaluation.statistics.ranking import judge_run, recall_at_k
 from evaluation.statistics.significance import mcnemar_counts, williams_correlations
+
+untyped: Any = statistics  # its modules are called with what their types forbid
 
 NONE: Any = None
 NUMBER: Any = 3
@@ -44,16 +47,32 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: mean_grade([1], NONE), BadShape, "values is None, expected a sequence"),
     (lambda: pair_winners(["a", "b"], [[1], [1, 2]]), BadValue, "winners holds something that is no number"),
     (lambda: kappa_interval([1, 2], [1, 2], confidence=NONE), BadOption, "confidence is None, expected"),
-    (lambda: at_least([1.0], "high"), BadOption, "the threshold is 'high', expected a finite number"),  # type: ignore[arg-type]
+    (
+        lambda: untyped.agreement.at_least([1.0], "high"),
+        BadOption,
+        "the threshold is 'high', expected a finite number",
+    ),
     (lambda: kappa_grid([1], [1], NONE, [1]), BadShape, "first_thresholds is None, expected"),
     (lambda: cumulative_shares([1.0], NONE), BadShape, "thresholds is None, expected"),
-    (lambda: gwet_ac([[1, 2], [1, 2]], categories=3), BadShape, "categories has 0 dimensions"),  # type: ignore[arg-type]
+    (
+        lambda: untyped.agreement.gwet_ac([[1, 2], [1, 2]], categories=3),
+        BadShape,
+        "categories has 0 dimensions",
+    ),
     (lambda: wilson_interval(NONE, 5), BadOption, "None successes of 5, expected"),
-    (lambda: wilson_interval(1, "all"), BadOption, "1 successes of 'all', expected"),  # type: ignore[arg-type]
+    (lambda: untyped.meta.wilson_interval(1, "all"), BadOption, "1 successes of 'all', expected"),
     (lambda: random_subsets(NONE, 1, 1), BadOption, "available is None, expected a whole number"),
     (lambda: accuracy_by_references(NONE, [1]), BadShape, "scores is of type NoneType, expected a mapping"),
-    (lambda: accuracy_by_references({"a": ([1], [1])}, [1]), BadOption, "a number of references is 'a'"),  # type: ignore[dict-item]
-    (lambda: accuracy_by_references({1: ([1],)}, [1]), BadShape, "scores[1] has 1 sides, expected those"),  # type: ignore[dict-item]
+    (
+        lambda: untyped.meta.accuracy_by_references({"a": ([1], [1])}, [1]),
+        BadOption,
+        "a number of references is 'a'",
+    ),
+    (
+        lambda: untyped.meta.accuracy_by_references({1: ([1],)}, [1]),
+        BadShape,
+        "scores[1] has 1 sides, expected those",
+    ),
     (lambda: accuracy_by_references({1: (COMPLEX, [1])}, [1]), BadValue, "scores[1] holds complex numbers"),
     (lambda: pairwise_accuracy([1, 2], [1, 2], epsilon=NONE), BadOption, "epsilon is None, expected"),
     (lambda: dawid_skene(*ROWS, smoothing=NONE), BadOption, "smoothing is None, expected a number"),
@@ -66,10 +85,14 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: system_clusters([[1], [2]], NUMBER), BadShape, "names is 3, expected a sequence"),
     (lambda: system_clusters([[1], [2]], level=NONE), BadOption, "level is None, expected a number"),
     (lambda: borda_count(NONE), BadShape, "rankings is None, expected a sequence"),
-    (lambda: borda_count([["a"], 3]), BadShape, "ranking 1 is 3, expected a sequence"),  # type: ignore[list-item]
+    (lambda: untyped.aggregation.borda_count([["a"], 3]), BadShape, "ranking 1 is 3, expected a sequence"),
     (lambda: borda_of_ranks([[0, 1], [0]]), BadValue, "ranks holds something that is no number, or rows of"),
     (lambda: is_relevant([1], [2], NONE), BadShape, "the share is None, expected"),
-    (lambda: is_relevant([1], [2], (0.5, 1)), BadOption, "the share is (0.5, 1), expected two whole numbers"),  # type: ignore[arg-type]
+    (
+        lambda: untyped.aggregation.is_relevant([1], [2], (0.5, 1)),
+        BadOption,
+        "the share is (0.5, 1), expected two whole numbers",
+    ),
     (
         lambda: is_relevant([1e30], [1e30]),
         BadValue,
@@ -78,7 +101,11 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: williams_correlations(NONE, 0.1, 0.1, 9), BadValue, "first is None, expected a correlation"),
     (lambda: mcnemar_counts(2**70, 1), BadValue, f"first_only is {2**70}, expected a whole number"),
     (lambda: recall_at_k(NUMBER, [{1}], 1), BadShape, "rankings is 3, expected a sequence"),
-    (lambda: recall_at_k([[1]], [1], 1), BadShape, "relevant[0] is no collection, expected the items"),  # type: ignore[list-item]
+    (
+        lambda: untyped.ranking.recall_at_k([[1]], [1], 1),
+        BadShape,
+        "relevant[0] is no collection, expected the items",
+    ),
     (lambda: judge_run(NONE, [1], [1], [1], [1]), BadShape, "queries is None, expected a sequence"),
 ]
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from evaluation.compiled import compiled
 from evaluation.metrics.corpus import Ints, Numbers
-from evaluation.metrics.meteor.relations import PARAPHRASE
-from evaluation.metrics.tries import Table, child
+from evaluation.metrics.meteor.phrases import Phrases
+from evaluation.metrics.meteor.relations import PARAPHRASE, Relations
+from evaluation.metrics.tries import child
 
 Matches = NDArray[np.int64]
 
@@ -31,22 +32,12 @@ PHRASE_BITS, PLACE_BITS = 4, 27
 
 
 class Lookup(NamedTuple):
-    """What all captions share: their words, what matches what, the phrases (see `Relations`, `Phrases`)."""
+    """What all captions share: their words (as in `Words`), which of them match, and their phrases."""
 
     words: Numbers
     starts: Ints
-    relation_starts: Ints
-    relation_words: Numbers
-    relation_stages: NDArray[np.int8]
-    trie: Table
-    bits: int
-    phrase_of_node: Numbers
-    lengths: Numbers
-    target_starts: Ints
-    targets: Numbers
-    source_starts: Ints
-    sources: Numbers
-    places: Ints
+    relations: Relations
+    phrases: Phrases
 
 
 class Candidate(NamedTuple):
@@ -71,6 +62,7 @@ class Candidate(NamedTuple):
 def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
     """Note where the words and phrases of a text stand."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
+    phrases = lookup.phrases
     found = 0
     for at in range(end - 1, begin - 1, -1):
         word = lookup.words[at]
@@ -78,16 +70,16 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
         candidate.first_place[word] = at - begin
         node = 0
         for ahead in range(at, end):
-            node = child(lookup.trie, lookup.bits, 0, node, lookup.words[ahead], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.words[ahead], -1)
             if node < 0:
                 break
-            phrase = lookup.phrase_of_node[node]
+            phrase = phrases.phrase_of_node[node]
             if phrase >= 0:
                 if candidate.first_found[phrase] < 0:
-                    for index in range(lookup.source_starts[phrase], lookup.source_starts[phrase + 1]):
-                        candidate.replaceable[lookup.sources[index]] = text
-                    for index in range(lookup.target_starts[phrase], lookup.target_starts[phrase + 1]):
-                        candidate.replacing[lookup.targets[index]] = text
+                    for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
+                        candidate.replaceable[phrases.sources[index]] = text
+                    for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
+                        candidate.replacing[phrases.targets[index]] = text
                 candidate.found_places[found] = at - begin
                 candidate.next_found[found] = candidate.first_found[phrase]
                 candidate.first_found[phrase] = found
@@ -98,14 +90,15 @@ def enter(lookup: Lookup, candidate: Candidate, text: int) -> None:
 def leave(lookup: Lookup, candidate: Candidate, text: int) -> None:
     """Forget where the words and phrases of a text stand."""
     begin, end = lookup.starts[text], lookup.starts[text + 1]
+    phrases = lookup.phrases
     for at in range(begin, end):
         candidate.first_place[lookup.words[at]] = -1
         node = 0
         for ahead in range(at, end):
-            node = child(lookup.trie, lookup.bits, 0, node, lookup.words[ahead], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.words[ahead], -1)
             if node < 0:
                 break
-            phrase = lookup.phrase_of_node[node]
+            phrase = phrases.phrase_of_node[node]
             if phrase >= 0:
                 candidate.first_found[phrase] = -1
 
@@ -127,13 +120,14 @@ def find_matches(
     `ends` (end - begin,) becomes where those of each word end. Returns the array and up to which word it goes: with
     more than `enough` matches it stops before the end.
     """
+    phrases = lookup.phrases
     count = 0
     for at in range(begin, end):
         first = count
         word = lookup.words[at]
-        for index in range(lookup.relation_starts[word], lookup.relation_starts[word + 1]):
-            place = candidate.first_place[lookup.relation_words[index]]
-            stage = np.int64(lookup.relation_stages[index])
+        for index in range(lookup.relations.starts[word], lookup.relations.starts[word + 1]):
+            place = candidate.first_place[lookup.relations.words[index]]
+            stage = np.int64(lookup.relations.stages[index])
             while place >= 0:
                 matches = _with_room(matches, count)
                 matches[count, ORDER] = (stage << GROUP) | place
@@ -145,14 +139,14 @@ def find_matches(
                 place = candidate.next_place[place]
         node = 0
         for ahead in range(at, end):
-            node = child(lookup.trie, lookup.bits, 0, node, lookup.words[ahead], -1)
+            node = child(phrases.trie, phrases.bits, 0, node, lookup.words[ahead], -1)
             if node < 0:
                 break
-            phrase = lookup.phrase_of_node[node]
+            phrase = phrases.phrase_of_node[node]
             if phrase >= 0 and candidate.replaceable[phrase] == ours:
-                matches, count = _replaceable(lookup, candidate, phrase, matches, count)
+                matches, count = _replaceable(phrases, candidate, phrase, matches, count)
             if phrase >= 0 and candidate.replacing[phrase] == ours:
-                matches, count = _replacing(lookup, candidate, phrase, matches, count)
+                matches, count = _replacing(phrases, candidate, phrase, matches, count)
         if count - first > 1:
             _put_in_order(matches, first, count)
         ends[at - begin] = count
@@ -163,19 +157,19 @@ def find_matches(
 
 @compiled
 def _replaceable(
-    lookup: Lookup, candidate: Candidate, phrase: int, matches: Matches, count: int
+    phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
     """Matches of a phrase of the reference with its paraphrases in the candidate."""
-    theirs = np.int64(lookup.lengths[phrase])
-    for index in range(lookup.target_starts[phrase], lookup.target_starts[phrase + 1]):
-        found = candidate.first_found[lookup.targets[index]]
+    theirs = np.int64(phrases.lengths[phrase])
+    for index in range(phrases.target_starts[phrase], phrases.target_starts[phrase + 1]):
+        found = candidate.first_found[phrases.targets[index]]
         while found >= 0:
             place = np.int64(candidate.found_places[found])
             order = ((FROM_REFERENCE << PHRASE_BITS) | theirs) << (GROUP - PHRASE_BITS)
             matches = _with_room(matches, count)
             matches[count, ORDER] = order | (index << PLACE_BITS) | place
             matches[count, PLACE] = place
-            matches[count, OURS] = lookup.lengths[lookup.targets[index]]
+            matches[count, OURS] = phrases.lengths[phrases.targets[index]]
             matches[count, THEIRS] = theirs
             matches[count, STAGE] = PARAPHRASE
             count += 1
@@ -185,20 +179,20 @@ def _replaceable(
 
 @compiled
 def _replacing(
-    lookup: Lookup, candidate: Candidate, phrase: int, matches: Matches, count: int
+    phrases: Phrases, candidate: Candidate, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
     """Matches of a phrase of the reference with the phrases in the candidate that it may stand for."""
-    for index in range(lookup.source_starts[phrase], lookup.source_starts[phrase + 1]):
-        found = candidate.first_found[lookup.sources[index]]
+    for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):
+        found = candidate.first_found[phrases.sources[index]]
         while found >= 0:
             place = np.int64(candidate.found_places[found])
-            ours = np.int64(lookup.lengths[lookup.sources[index]])
+            ours = np.int64(phrases.lengths[phrases.sources[index]])
             order = (FROM_CANDIDATE << GROUP) | (place << (PLACE_BITS + PHRASE_BITS))
             matches = _with_room(matches, count)
-            matches[count, ORDER] = order | (ours << PLACE_BITS) | lookup.places[index]
+            matches[count, ORDER] = order | (ours << PLACE_BITS) | phrases.places[index]
             matches[count, PLACE] = place
             matches[count, OURS] = ours
-            matches[count, THEIRS] = lookup.lengths[phrase]
+            matches[count, THEIRS] = phrases.lengths[phrase]
             matches[count, STAGE] = PARAPHRASE
             count += 1
             found = candidate.next_found[found]

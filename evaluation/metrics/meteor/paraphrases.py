@@ -7,13 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
-from numpy.typing import NDArray
 
+from evaluation.metrics.corpus import Ints, Numbers, starts_of
 from evaluation.metrics.errors import InvalidFile
 from evaluation.metrics.meteor.storage import Arrays, packed, unpacked
-
-Numbers = NDArray[np.int32]
-Ints = NDArray[np.int64]
 
 BLOCK = 1 << 24  # bytes of text read at once
 LONGEST = 15  # words; what the order of matches has room for
@@ -71,9 +68,9 @@ def read(packed_text: IO[bytes], name: str) -> Arrays:
     return {
         "paraphrase_vocabulary": packed(words.dictionary.to_pylist()),
         "paraphrase_words": words.indices.to_numpy().astype(np.int32),
-        "paraphrase_starts": np.concatenate(([0], np.cumsum(lengths))),
+        "paraphrase_starts": starts_of(lengths),
         "paraphrase_targets": codes[half:][by_source].astype(np.int32),
-        "paraphrase_target_starts": np.concatenate(([0], np.cumsum(per_source))),
+        "paraphrase_target_starts": starts_of(per_source),
     }
 
 

@@ -5,18 +5,17 @@ a trie, one walk over the captions marks those that stand in them, and a second,
 that are left, with their paraphrases in the order of the table.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from evaluation.compiled import compiled
-from evaluation.metrics.corpus import Flags, Ints, Numbers, Words, ranges
+from evaluation.metrics.corpus import Flags, Ints, Numbers, Words, ranges, starts_of
 from evaluation.metrics.meteor.paraphrases import Paraphrases
 from evaluation.metrics.tries import Table, child, empty_trie, trie_bits
 
 
-@dataclass(frozen=True, slots=True)
-class Phrases:
+class Phrases(NamedTuple):
     """The phrases of the captions that have paraphrases there.
 
     A node of `trie` that ends a phrase gives its number in `phrase_of_node`, others -1. Phrase p may be replaced
@@ -82,9 +81,9 @@ def phrases_in(words: Words, table: Paraphrases) -> Phrases:
         bits,
         phrase_of_node,
         sizes.astype(np.int32),
-        _starts(left, sizes.size),
+        starts_of(np.bincount(left, minlength=sizes.size)),
         right.astype(np.int32),
-        _starts(right, sizes.size),
+        starts_of(np.bincount(right, minlength=sizes.size)),
         left[by_target].astype(np.int32),
         by_target,
     )
@@ -103,10 +102,6 @@ def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     held[left] = held[right] = True
     new = np.cumsum(held) - 1
     return new[left], new[right], np.flatnonzero(held)
-
-
-def _starts(numbers: Ints, size: int) -> Ints:
-    return np.concatenate(([0], np.cumsum(np.bincount(numbers, minlength=size))))
 
 
 @compiled

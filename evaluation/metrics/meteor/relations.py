@@ -1,12 +1,12 @@
 """Which words match which: equal ones, ones of the same stem, and WordNet synonyms, once per vocabulary."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.corpus import Ints, Numbers, ranges
+from evaluation.metrics.corpus import Ints, Numbers, ranges, starts_of
 from evaluation.metrics.meteor.snowball import snowball_stems
 from evaluation.metrics.meteor.tables import Synonyms
 
@@ -23,8 +23,7 @@ _ENDINGS = tuple(rule.partition(":")[::2] for rule in _RULES.split())
 _SHORT = 2  # letters; such words have no other basic form
 
 
-@dataclass(frozen=True, slots=True)
-class Relations:
+class Relations(NamedTuple):
     """The words that each word matches, itself among them, as `words[starts[w]:starts[w + 1]]`.
 
     `stages` gives the stage of each match; a word that two stages match is listed twice.
@@ -50,7 +49,7 @@ def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None)
     right = np.concatenate([pair[1] for pair in found])[order].astype(np.int32)
     stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in found])[order]
     counts = np.bincount(left, minlength=len(vocabulary))
-    return Relations(np.concatenate(([0], np.cumsum(counts))), right, stage)
+    return Relations(starts_of(counts), right, stage)
 
 
 def _sharing(words: Ints, sets: Ints) -> tuple[Ints, Ints]:

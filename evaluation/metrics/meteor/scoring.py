@@ -87,22 +87,7 @@ def meteor_statistics(
     phrases = no_phrases()
     if stages > PARAPHRASE and tables.paraphrases is not None:
         phrases = phrases_in(words, tables.paraphrases)
-    lookup = Lookup(
-        words.words,
-        words.starts,
-        related.starts,
-        related.words,
-        related.stages,
-        phrases.trie,
-        phrases.bits,
-        phrases.phrase_of_node,
-        phrases.lengths,
-        phrases.target_starts,
-        phrases.targets,
-        phrases.source_starts,
-        phrases.sources,
-        phrases.places,
-    )
+    lookup = Lookup(words.words, words.starts, related, phrases)
     is_function = np.array([word in tables.function_words for word in words.vocabulary], dtype=np.bool_)
     return MeteorStatistics(
         _best_references(
@@ -151,11 +136,11 @@ def _best_references(
     candidate = Candidate(
         np.full(is_function.size, -1, dtype=np.int32),
         np.empty(longest, dtype=np.int32),
-        np.full(lookup.lengths.size, -1, dtype=np.int32),
+        np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
         np.empty(longest * LONGEST, dtype=np.int32),
         np.empty(longest * LONGEST, dtype=np.int32),
-        np.full(lookup.lengths.size, -1, dtype=np.int32),
-        np.full(lookup.lengths.size, -1, dtype=np.int32),
+        np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
+        np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
     )
     work = workspace(longest, longest_reference)
     matches = np.empty((64, COLUMNS), dtype=np.int64)

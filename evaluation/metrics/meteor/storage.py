@@ -41,7 +41,7 @@ def save(digest: str, arrays: Arrays) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
             try:
-                np.savez(part, **arrays)  # type: ignore[arg-type]  # its stubs take a name for an option
+                np.savez(part, allow_pickle=False, **arrays)
                 part.flush()
                 os.replace(part.name, path)
             except OSError:

@@ -19,6 +19,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
+from evaluation.metrics.corpus import Ints, Numbers, starts_of
 from evaluation.metrics.errors import InvalidFile
 from evaluation.metrics.meteor import paraphrases, storage
 from evaluation.metrics.meteor.places import DATA, data_place
@@ -47,8 +48,8 @@ class Synonyms:
     """
 
     entries: Mapping[str, int]
-    sets: paraphrases.Numbers
-    starts: paraphrases.Ints
+    sets: Numbers
+    starts: Ints
     bases: Mapping[str, tuple[str, ...]]
 
 
@@ -208,7 +209,7 @@ def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
     return {
         "entries": storage.packed(lines[0::2]),
         "sets": np.array([number for row in numbers for number in row], dtype=np.int32),
-        "set_starts": np.cumsum([0, *map(len, numbers)], dtype=np.int64),
+        "set_starts": starts_of(list(map(len, numbers))),
     }
 
 

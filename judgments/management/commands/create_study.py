@@ -4,9 +4,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.design import read_toml
-from judgments.management.base import QuorumCommand
+from judgments.design import StudyDesign, read_toml
+from judgments.importers.textio import read_lines
+from judgments.management.base import QuorumCommand, progress_bar
 from judgments.services.studies import create_study
+from judgments.services.titles import with_titles
 
 
 class Command(QuorumCommand):
@@ -18,10 +20,31 @@ class Command(QuorumCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What the command takes (docs/commands.md)."""
         parser.add_argument("file", type=Path)
+        parser.add_argument(
+            "--titles",
+            type=Path,
+            metavar="PATH",
+            help="keywords: a list of titles, one a line, may be gzipped; those whose words stand in a text of the "
+            "dataset are kept in the design and offered as phrases",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read, check, store."""
         path: Path = options["file"]
         design = read_toml(path.read_text(encoding="utf-8-sig"), source=str(path))
+        if options["titles"] is not None:
+            design = self._with_titles(design, options["titles"])
         study = create_study(design=design)
         self.say(f"Study {study.slug} created as a draft. Next: manage.py generate_hits {study.slug}")
+
+    def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
+        with progress_bar() as report:
+            kept = with_titles(
+                design=design,
+                titles=(line.rstrip("\r\n") for _, line in read_lines(path)),
+                # how long the list is nobody knows before its end
+                progress=lambda read: report(read / (read + 5_000_000), f"{read:,} titles"),
+            )
+        count = len(kept.keywords.titles)
+        self.say(f"{count:,} title{'' if count == 1 else 's'} of {path} stand in a text of {design.dataset}.")
+        return kept

@@ -1,0 +1,24 @@
+"""A saved answer of keywords in templates: what was typed, and what was ticked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django import template
+
+from judgments.phrases import phrase
+
+register = template.Library()
+
+
+@register.filter
+def typed(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
+    """The keywords that are no collocation on offer, as the plain form's field holds them."""
+    offered = {phrase(one) for one in collocations}
+    return ", ".join(one for one in answer or () if phrase(one) not in offered)
+
+
+@register.filter
+def holds(answer: Sequence[str] | None, collocation: str) -> bool:
+    """Whether a collocation is among the keywords."""
+    return phrase(collocation) in {phrase(one) for one in answer or ()}

@@ -1,0 +1,26 @@
+"""Written captions as a dataset file, which ``import_dataset jsonl`` reads back."""
+
+from __future__ import annotations
+
+import json
+
+from evaluation.services.written import pseudonyms, written_captions
+from judgments.files import HashedFile
+from judgments.models import Study
+
+
+def write_captions(study: Study, file: HashedFile) -> dict[str, int]:
+    """JSON lines: image, caption, caption_id, split where there is one, and the writer under a pseudonym."""
+    names = pseudonyms(study)
+    counts = {"captions": 0, "writers": len(names)}
+    for one in written_captions(study):
+        row = {
+            "image": one.image,
+            "caption": one.text,
+            "caption_id": one.key,
+            **({"split": one.split} if one.split else {}),
+            "worker": names[one.worker_id],
+        }
+        file.write_text(json.dumps(row, ensure_ascii=False, separators=(", ", ": ")) + "\n")
+        counts["captions"] += 1
+    return counts

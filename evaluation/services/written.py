@@ -1,0 +1,71 @@
+"""The captions that a study's workers wrote, as records: for export, adoption and the figures about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from annotation.models import Judgment
+from evaluation.errors import EvaluationError
+from evaluation.loaders import in_order, unused_workers
+from judgments.draws import content_key
+from judgments.kinds import KINDS
+from judgments.models import Study
+
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A used caption, and where it comes from.
+
+    Attributes:
+        key: derived from study, unit, worker and text: the same on every database, and another one for a revision.
+    """
+
+    key: str
+    text: str
+    image: str
+    split: str
+    item_id: int
+    worker_id: int
+    worker: str
+    judgment_id: int
+
+
+def check_writes(study: Study) -> None:
+    """Refuse a study in which no captions are written.
+
+    Raises:
+        EvaluationError: with the reason.
+    """
+    if not KINDS[study.protocol].writes_captions:
+        raise EvaluationError(
+            f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
+        )
+
+
+def written_captions(study: Study) -> Iterator[Written]:
+    """The used captions in the order of the units, then of the workers' names."""
+    unused = unused_workers(study)
+    rows = (
+        Judgment.objects.current()
+        .filter(assignment__study=study, unit__control=False, set_aside=False)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",
+            "unit__item_id", "unit__item__name", "unit__item__split",
+        )
+    )  # fmt: skip
+    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+        _, worker, worker_id, judgment, text, unit, item, image, split = row
+        if worker_id not in unused:
+            key = f"w-{content_key('written', study.slug, unit, worker, text)}"
+            yield Written(key, text, image, split, item, worker_id, worker, judgment)
+
+
+def pseudonyms(study: Study) -> dict[int, str]:
+    """Worker row id -> a name that says nothing of the person: numbered by name among the study's writers."""
+    names = {one.worker_id: one.worker for one in written_captions(study)}
+    ordered = sorted(names, key=lambda worker: (names[worker], worker))
+    return {worker: f"writer-{number:04d}" for number, worker in enumerate(ordered, start=1)}

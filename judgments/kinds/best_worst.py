@@ -1,0 +1,284 @@
+"""Best-worst scaling: of a few captions of an image, which is the best and which the worst?
+
+Louviere, Flynn, Marley 2015; Kiritchenko, Mohammad 2016 and 2017. The lists are drawn by ``judgments.tuples``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judgments.controls import foreign_captions
+from judgments.draws import content_key, rng_for, shuffled
+from judgments.errors import DesignError
+from judgments.kinds.base import CaptionScore, Consensus, Entry, Figures, Judged, OpenKind
+from judgments.kinds.best_worst_figures import counted, figures_of, read_answers
+from judgments.kinds.hits import hits_of
+from judgments.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
+from judgments.tuples import balanced_lists
+
+if TYPE_CHECKING:
+    from judgments.design import StudyDesign
+
+BEST, WORST = "best", "worst"
+ENDS = (BEST, WORST)
+
+
+class BestWorst(OpenKind):
+    """A list of captions is a unit; an answer names the best and the worst by their places, from 1.
+
+    The captions of a unit stand in ``content["options"]`` in the unit's order; each worker sees them in an order of
+    their own (``side``: the unit's places from 0, in the order shown).
+    """
+
+    name = "best-worst"
+    title = "Best-worst: which caption is the best, which the worst?"
+    level = "ordinal"
+    defaults = {
+        "question": "Which caption describes the image best, and which worst?",
+        "units_per_hit": 10,
+        "seconds_per_unit": 20.0,
+    }
+    template = "annotation/kinds/best_worst.html"
+    script = "js/kinds/best_worst.js"
+    per_image = True
+    asks = {
+        "sampling.options": Entry("Captions shown together"),
+        "sampling.appearances": Entry(
+            "Units each caption stands in", "As many different ones as there are, where they do not suffice."
+        ),
+    }
+
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        """Lists of what systems gave for each image -> HITs that hold no image twice."""
+        division = material.divided(
+            judged=design.sampling.split,
+            controls=design.controls.split,
+            seed=design.seed,
+            control_needed=design.controls.per_hit > 0,
+        )
+        size = design.sampling.options
+        texts = {image.name: _texts_of(image) for image in division.judged}
+        usable = [image for image in division.judged if len(texts[image.name]) >= size]
+        if not usable:
+            most = max(map(len, texts.values()), default=0)
+            raise DesignError(
+                f"sampling.options is {size}, but the systems of dataset {material.name!r} gave at most {most} "
+                f"different captions for an image of split {design.sampling.split!r}.",
+                field="sampling.options",
+            )
+        images = drawn_images(usable, design.sampling.images, rng_for(design.seed, "images"))
+        groups = [
+            Group(image.name, (self._unit(design, image, chosen),))
+            for image in images
+            for chosen in self._lists(design, image, texts[image.name])
+        ]
+        hits = hits_of(
+            groups,
+            design=design,
+            size=design.units_per_hit,
+            repeat_images=False,
+            control_images=division.controls,
+            make_control=partial(self._control, design),
+        )
+        left_out = len(division.judged) - len(usable)
+        return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
+
+    def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
+        """One design for each number of captions, its places dealt to the captions of the image."""
+        sampling = design.sampling
+        lists = balanced_lists(
+            len(texts),
+            size=sampling.options,
+            appearances=sampling.appearances,
+            rng=rng_for(design.seed, f"lists of {len(texts)}"),
+        )
+        dealt = shuffled(texts, rng_for(design.seed, f"captions {image.name}"))
+        return [[dealt[place] for place in chosen] for chosen in lists]
+
+    def _unit(self, design: StudyDesign, image: Image, options: Sequence[Text]) -> UnitSpec:
+        keys = [text.key for text in options]
+        return UnitSpec(
+            key=content_key("unit", self.name, design.seed, image.name, keys),
+            image=image.name,
+            content=_content(options),
+        )
+
+    def _control(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """One own caption among other images' (it is the best), or one of another image among own ones (it is the
+        worst); drawn, where the image has captions enough."""
+        size = design.sampling.options
+        own = shuffled(list({text.text: text for text in image.references}.values()), rng)
+        end = ENDS[int(rng.integers(2))]
+        if len(own) < size - 1:
+            end = BEST
+        count = 1 if end == BEST else size - 1
+        options = own[:count] + foreign_captions(image, images, size - count, rng)
+        odd = options[0] if end == BEST else options[-1]
+        options = shuffled(options, rng)
+        unit = UnitSpec(
+            key=content_key(
+                "control", self.name, design.seed, place, image.name, [text.key for text in options]
+            ),
+            image=image.name,
+            control=True,
+            control_kind="reference",
+            expected={end: options.index(odd) + 1},
+            content=_content(options),
+        )
+        return Group(image.name, (unit,))
+
+    def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
+        """An order of the options for each unit."""
+        return [rng.permutation(len(_options(unit))).tolist() for unit in units]
+
+    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        """The image and the captions in the worker's order."""
+        options = _options(unit)
+        return {
+            "image": {"url": picture_url, "alt": "The image to be judged"},
+            "options": [{"text": options[place]["text"]} for place in side or range(len(options))],
+        }
+
+    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, int]:
+        """Two different places."""
+        size = len(_options(unit))
+        expected = f'expected {{"best": k, "worst": j}}, two different numbers from 1 to {size}'
+        if not isinstance(given, Mapping) or set(given) != set(ENDS):
+            raise ValueError(expected)
+        places = [given[end] for end in ENDS]
+        if (
+            any(type(place) is not int or not 1 <= place <= size for place in places)
+            or places[0] == places[1]
+        ):
+            raise ValueError(expected)
+        return {end: given[end] for end in ENDS}
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, int] | None:
+        """Fields ``u<position>-best`` and ``-worst``; one caption cannot be both, so that is no answer yet."""
+        places = [str(form.get(f"u{position}-{end}", "")) for end in ENDS]
+        if not all(place.isascii() and place.isdigit() and len(place) < 4 for place in places):
+            return None
+        best, worst = map(int, places)
+        return None if best == worst else {BEST: best, WORST: worst}
+
+    def canonical(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
+        """Places in the unit's order."""
+        return {end: side[given[end] - 1] + 1 if side else given[end] for end in ENDS}
+
+    def seen(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
+        """Places in the worker's order."""
+        return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS}
+
+    def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
+        """Ids of captions in place of places."""
+        options = content["options"]
+        return {end: options[given[end] - 1]["key"] if given[end] else None for end in ENDS}
+
+    def imported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
+        """Places in place of ids."""
+        keys = [option.get("key") for option in content.get("options", ())]
+        if not isinstance(given, Mapping) or any(given.get(end) not in keys for end in ENDS):
+            raise ValueError(
+                'expected {"best": ..., "worst": ...}, ids of captions that content.options lists'
+            )
+        return {end: keys.index(given[end]) + 1 for end in ENDS}
+
+    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
+        """The caption that was the best most often, and the one that was the worst most often; null on a tie."""
+        votes: defaultdict[int, Counter[tuple[str, int]]] = defaultdict(Counter)
+        for unit, given in zip(units, values, strict=True):
+            votes[unit].update((end, given[end]) for end in ENDS)
+        found = {}
+        for unit, counts in votes.items():
+            answer = {end: _leader(counts, end) for end in ENDS}
+            found[unit] = Consensus(
+                n=sum(count for (end, _), count in counts.items() if end == BEST),
+                value=None,
+                share=None,
+                margin=None,
+                tie=None in answer.values(),
+                votes={f"{end} {place}": count for (end, place), count in sorted(counts.items())},
+                answer=answer,
+            )
+        return found
+
+    def codes(self, unit: Any, given: Mapping[str, int]) -> dict[str, float]:
+        """1 for the best caption, -1 for the worst, 0 for the others."""
+        points = {given[BEST] - 1: 1, given[WORST] - 1: -1}
+        return {option["key"]: points.get(place, 0) for place, option in enumerate(_options(unit))}
+
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """``captions``: the scores of all captions; ``split_half``: how reliable they are."""
+        return Figures(study=figures_of(read_answers(judged), seed=seed) if judged else {})
+
+    def caption_scores(self, judged: Sequence[Judged]) -> list[CaptionScore]:
+        """The best-worst score of each caption of each image."""
+        if not judged:
+            return []
+        answers = read_answers(judged)
+        return [
+            CaptionScore(item=caption.item, key=caption.key, text=caption.text, score=score)
+            for caption, score in zip(answers.captions, counted(answers).score.tolist(), strict=True)
+        ]
+
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, int]:
+        """What follows from a worth that each caption has by its id, the same in all its units."""
+        worth = [_worth(option["key"]) for option in _options(unit)]
+        return {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
+
+    def draw_answer(
+        self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
+    ) -> dict[str, int]:
+        """Right where the truth says anything; mistaken about one of the ends; or any two."""
+        places = shuffled(range(1, len(_options(unit)) + 1), rng)
+        given = {} if right is None else dict(truth)
+        if right is False:
+            end = shuffled(sorted(given), rng)[0]
+            given[end] = next(place for place in places if place not in given.values())
+        for end in ENDS:
+            given.setdefault(end, next(place for place in places if place not in given.values()))
+        return given
+
+    def again(self, given: Mapping[str, int]) -> dict[str, int]:
+        """The same best caption; the worst of several bad ones is easily another one the second time."""
+        return {BEST: given[BEST]}
+
+    def is_right(self, given: Mapping[str, int], expected: Mapping[str, int]) -> bool:
+        """A control item expects one of the ends, or both."""
+        return all(given[end] == place for end, place in expected.items())
+
+    def recovers(self, found: Consensus, truth: Mapping[str, int]) -> bool:
+        """Both ends."""
+        return self.is_right(found.answer, truth)
+
+
+def _texts_of(image: Image) -> list[Text]:
+    """What systems said about the image, each text once."""
+    return list({text.text: text for _, text in image.outputs}.values())
+
+
+def _content(options: Sequence[Text]) -> dict[str, Any]:
+    return {"options": [{"key": text.key, "text": text.text} for text in options]}
+
+
+def _options(unit: Any) -> Sequence[Mapping[str, str]]:
+    """The captions of a unit in its order: ``key`` and ``text``."""
+    return unit.content["options"]
+
+
+def _leader(counts: Counter[tuple[str, int]], end: str) -> int | None:
+    """The place that was this end most often; None where several were."""
+    votes = {place: count for (name, place), count in counts.items() if name == end}
+    leaders = [place for place, count in votes.items() if count == max(votes.values())]
+    return leaders[0] if len(leaders) == 1 else None
+
+
+def _worth(key: str) -> int:
+    return int(content_key("worth", key), 16)

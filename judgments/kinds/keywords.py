@@ -1,0 +1,256 @@
+"""Keywords (MC12 §3.2): which words of the text that stands with an image describe it?
+
+The annotators of the paper write keywords into a box, which must be words of the text, and mark collocations in a list
+of candidates: n-grams of the text, n <= 7, that are titles of Wikipedia articles. The gold standard is how many of five
+people gave each; raw answers stay, and the merging of keywords of one stem is a view (``stemmed``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from judgments.draws import content_key, rng_for
+from judgments.errors import DesignError
+from judgments.kinds.base import Consensus, Entry, OpenKind
+from judgments.kinds.hits import hits_of
+from judgments.material import Batch, Group, Image, Material, UnitSpec, drawn_images
+from judgments.phrases import as_written, frequent, phrase, spread_of, titled, vocabulary, words_of
+
+if TYPE_CHECKING:
+    from judgments.design import StudyDesign
+
+MOST_KEYWORDS = 100
+LONGEST_KEYWORD = 200  # characters
+NONE_FITS: list[str] = []  # the answer that no word of the text describes the picture
+BETWEEN = re.compile(r"[;\n\r]|,(?!\d)")  # between typed keywords; the comma of "1,000" is none
+OMITTED = 0.15  # how often a careful simulated worker leaves out a keyword that others give
+
+
+class Keywords(OpenKind):
+    """Words and collocations of the text; the consensus is how many workers gave each."""
+
+    name = "keywords"
+    title = "Keywords: which words of the text describe the picture?"
+    level = "nominal"
+    defaults = {
+        "question": "Which words of the text describe the picture?",
+        "judgments_per_unit": 5,
+        "units_per_hit": 5,
+        "seconds_per_unit": 60.0,
+    }
+    template = "annotation/kinds/keywords.html"
+    script = "js/kinds/keywords.js"
+    asks = {
+        "keywords.titles": Entry(
+            "Titles",
+            "One a line. Those that stand in a text are offered with it; empty: frequent runs of words are.",
+        ),
+        "keywords.longest": Entry("Words in a phrase at most"),
+    }
+
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        """One unit for each image of the split that stands with a text."""
+        if design.controls.per_hit:
+            raise DesignError(
+                "controls.per_hit asks for control items, but of keywords no answer is the only right one; set it "
+                "to 0 (a quiz and the agreement with others tell careful workers).",
+                field="controls.per_hit",
+            )
+        division = material.divided(
+            judged=design.sampling.split,
+            controls=design.controls.split,
+            seed=design.seed,
+            control_needed=False,
+        )
+        there = [image for image in division.judged if image.text]
+        if not there:
+            raise DesignError(
+                f"no image of split {design.sampling.split!r} of dataset {material.name!r} stands with a text; "
+                "import one with a column text (docs/formats.md).",
+                field="sampling.split",
+            )
+        images = drawn_images(there, design.sampling.images, rng_for(design.seed, "images"))
+        titles = design.keywords.titles
+        offered = self._offered(design, images, there)
+        groups = [Group(image.name, (self.unit(design, image, offered[image.name]),)) for image in images]
+        hits = hits_of(
+            groups,
+            design=design,
+            size=design.units_per_hit,
+            repeat_images=False,
+            control_images=(),
+            make_control=_no_control,
+        )
+        source = (
+            f"{len(titles):,} titles of the design"
+            if titles
+            else "frequent runs of words, as it names no titles"
+        )
+        count = sum(map(len, offered.values()))
+        return Batch(hits=hits, notes={"sentences": [f"Collocations offered: {count:,}, from {source}."]})
+
+    def _offered(
+        self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]
+    ) -> dict[str, list[str]]:
+        """Image -> the collocations that its page offers, as they are written in the text."""
+        longest = design.keywords.longest
+        if titles := frozenset(map(phrase, design.keywords.titles)):
+            grams = {image.name: titled(image.text, titles, longest) for image in images}
+        else:
+            stop_words = _stop_words()
+            spread = spread_of((image.text for image in there), stop_words, longest)
+            grams = {image.name: frequent(image.text, spread, stop_words, longest) for image in images}
+        return {image.name: as_written(image.text, grams[image.name]) for image in images}
+
+    def unit(self, design: StudyDesign, image: Image, collocations: Sequence[str]) -> UnitSpec:
+        """An image with its text; what is offered is frozen with it."""
+        return UnitSpec(
+            key=content_key("unit", self.name, design.seed, image.name, image.text, list(collocations)),
+            image=image.name,
+            content={"text": image.text, "collocations": list(collocations)},
+        )
+
+    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        """The image, the text, and the collocations to tick."""
+        return {
+            "image": {"url": picture_url, "alt": "The image to be described"},
+            "text": {"text": unit.content["text"]},
+            "collocations": list(unit.content["collocations"]),
+        }
+
+    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
+        """Keywords as they were typed or ticked, blanks at their edges aside; what is given twice counts once."""
+        if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
+            raise ValueError("expected a list of texts")
+        if len(given) > MOST_KEYWORDS:
+            raise ValueError(f"expected at most {MOST_KEYWORDS} keywords")
+        words = _words_in(unit.content["text"])
+        offered = {phrase(one) for one in unit.content["collocations"]}
+        kept: dict[str, str] = {}
+        for one in given:
+            keyword = " ".join(one.split())
+            form = phrase(keyword)
+            if not form or len(keyword) > LONGEST_KEYWORD or not keyword.isprintable():
+                raise ValueError(f"{_shortened(keyword)} is no keyword; expected a word of the text")
+            if form not in words and form not in offered:
+                raise ValueError(
+                    f"{_shortened(keyword)} does not occur in the text; expected its words, or phrases offered with it"
+                )
+            kept.setdefault(form, keyword)
+        return list(kept.values())
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[str] | None:
+        """``u<position>``: typed keywords, a comma, semicolon or line break between them; ``u<position>-c<n>``: the
+        n-th collocation is ticked; ``u<position>-none``: no word fits."""
+        name = f"u{position}"
+        typed = [one.strip() for one in BETWEEN.split(str(form.get(name) or ""))]
+        ticked = [
+            one
+            for place, one in enumerate(unit.content["collocations"])
+            if form.get(f"{name}-c{place}") == "1"
+        ]
+        keywords = [one for one in typed if one] + ticked
+        return keywords if keywords or f"{name}-none" in form else None
+
+    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
+        """``answer``: keyword -> how many workers gave it, the most frequent first; ``share`` is that of the first.
+
+        Keywords are told apart as words of the text are: capitals do not matter.
+        """
+        given: dict[int, list[list[str]]] = {}
+        for unit, value in zip(units, values, strict=True):
+            given.setdefault(unit, []).append(value)
+        return {unit: _counted(answers) for unit, answers in given.items()}
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        """0 or 1 for every word of the text, and for every collocation that is offered with it."""
+        chosen = {phrase(one) for one in given}
+        names = dict.fromkeys((*words_of(unit.content["text"]), *map(phrase, unit.content["collocations"])))
+        return {name: float(name in chosen) for name in names}
+
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
+        """Three to six words that are no stop words, and at times a collocation."""
+        stop_words = _stop_words()
+        words = [word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words]
+        offered = list(unit.content["collocations"])
+        drawn = _drawn(words or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
+        return drawn + _drawn(offered, int(rng.integers(0, 3)), rng)
+
+    def draw_answer(
+        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
+    ) -> list[str]:
+        """Right: the truth but for an omission; wrong: half of it, and words that nobody else gives; without looking:
+        any words."""
+        words = list(dict.fromkeys(words_of(unit.content["text"])))
+        if right is None:
+            return _drawn(words, int(rng.integers(1, 5)), rng)
+        if right:
+            kept = [one for one in truth if rng.random() >= OMITTED]
+            return kept or list(truth[:1])
+        others = [word for word in words if word not in truth]
+        return list(truth[: len(truth) // 2]) + _drawn(others or words, 2, rng)
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """What more than half of the workers gave is the truth."""
+        most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
+        return most == {phrase(one) for one in truth}
+
+
+def _stop_words() -> frozenset[str]:
+    """SMART's; imported where they are needed, because web processes start without the metrics' compiler."""
+    from evaluation.metrics.stemming import smart_stop_words
+
+    return smart_stop_words()
+
+
+def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
+    """The paper's view of a gold standard: keywords of one stem merged by adding their counts, so that a count may
+    exceed the number of annotators (MC12 §3.2). The most frequent stand first."""
+    from evaluation.metrics.keyword_forms import keyword_forms
+
+    merged: Counter[str] = Counter()
+    for form, count in zip(keyword_forms(list(counts)), counts.values(), strict=True):
+        merged[form] += count
+    return dict(sorted(merged.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def _counted(answers: Sequence[Sequence[str]]) -> Consensus:
+    counts: Counter[str] = Counter()
+    for answer in answers:
+        counts.update({phrase(one) for one in answer})
+    ordered = dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+    most = max(ordered.values(), default=0)
+    return Consensus(
+        n=len(answers),
+        value=None,
+        share=most / len(answers) if ordered else None,
+        margin=None,
+        tie=False,
+        votes=ordered,
+        answer=ordered,
+    )
+
+
+@lru_cache(maxsize=256)  # the answers of a page of work speak of few texts, and are checked at every save
+def _words_in(text: str) -> frozenset[str]:
+    return frozenset(vocabulary(text))
+
+
+def _shortened(keyword: str) -> str:
+    return f"“{keyword}”" if len(keyword) <= 40 else f"“{keyword[:39]}…”"
+
+
+def _drawn(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
+    """At most ``count`` of ``pool``, in random order."""
+    ordered = list(pool)
+    return [ordered[place] for place in rng.permutation(len(ordered))[:count].tolist()]
+
+
+def _no_control(place: str, image: Image, images: Sequence[Image], rng: np.random.Generator) -> Group:
+    raise AssertionError("keywords have no control items")

@@ -1,0 +1,163 @@
+"""The catalogues of the workers' texts: ``python scripts/messages.py update`` after texts were changed.
+
+Messages are collected from the worker's templates and from the code behind them, and each language's catalogue below
+``locale/`` is brought up to date; what is new stands in it untranslated. ``check`` says what is missing and changes
+nothing. The compiled catalogues are committed, so that an installation needs no tool for them.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.extract import extract
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).resolve().parent.parent
+LANGUAGES = ("de",)
+CODE = ("annotation", "judgments/kinds", "config")
+ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
+TEMPLATES = (
+    "templates/annotation", "templates/base.html", "templates/home.html", "templates/403.html",
+    "templates/403_csrf.html", "templates/404.html", "templates/500.html",
+)  # fmt: skip
+KEYWORDS = {
+    "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2),
+    "ngettext_lazy": (1, 2), "pgettext": ((1, "c"), 2), "pgettext_lazy": ((1, "c"), 2),
+}  # fmt: skip
+HEADER = "# The texts of Quorum's worker pages ({language})."
+MADE = datetime(2026, 11, 20, tzinfo=UTC)  # no clock: the same texts make the same files
+
+
+def collected() -> Catalog:
+    """Every message of the sources, with the files it stands in."""
+    catalog = Catalog(project="Quorum", charset="utf-8")
+    for path, source in _sources():
+        for _, message, comments, context in extract(
+            "python", io.BytesIO(source), KEYWORDS, ("Translators:",)
+        ):
+            catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
+    return catalog
+
+
+def _sources() -> Iterator[tuple[str, bytes]]:
+    """(path from the root, Python source) of everything that can hold a message, in order."""
+    import django
+    from django.conf import settings
+
+    if not settings.configured:
+        settings.configure(USE_I18N=True)
+        django.setup()
+    from django.utils.translation.template import templatize
+
+    for folder in CODE:
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            path = file.relative_to(ROOT).as_posix()
+            if not path.startswith(ADMIN):
+                yield path, file.read_bytes()
+    for place in TEMPLATES:
+        found = ROOT / place
+        for file in sorted(found.rglob("*.html")) if found.is_dir() else [found]:
+            path = file.relative_to(ROOT).as_posix()
+            yield path, templatize(file.read_text(encoding="utf-8"), origin=path).encode()
+
+
+def _path(language: str) -> Path:
+    return ROOT / "locale" / language / "LC_MESSAGES" / "django.po"
+
+
+def stored(language: str) -> Catalog:
+    """The catalogue of a language as it stands."""
+    path = _path(language)
+    if not path.exists():
+        return Catalog(locale=language)
+    with path.open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def compiled(catalog: Catalog) -> bytes:
+    """The catalogue as Django reads it."""
+    buffer = io.BytesIO()
+    write_mo(buffer, catalog)
+    return buffer.getvalue()
+
+
+def update(language: str) -> None:
+    """Bring a catalogue up to date: new messages untranslated, unused ones gone."""
+    old = stored(language)
+    new = Catalog(
+        locale=language,
+        project="Quorum",
+        version="1",
+        charset="utf-8",
+        header_comment=HEADER.format(language=language),
+        msgid_bugs_address="",
+        last_translator="Quorum",
+        language_team=language,
+        creation_date=MADE,
+        revision_date=MADE,
+        fuzzy=False,
+    )
+    for message in collected():
+        if message.id:
+            known = old.get(message.id, context=message.context)
+            new.add(
+                message.id,
+                known.string if known is not None else None,
+                locations=message.locations,
+                flags=message.flags,
+                auto_comments=message.auto_comments,
+                context=message.context,
+            )
+    path = _path(language)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        write_po(file, new, width=110, sort_output=True, include_lineno=False)
+    path.with_suffix(".mo").write_bytes(compiled(stored(language)))
+
+
+def problems(language: str) -> list[str]:
+    """What a catalogue lacks, one sentence each."""
+    catalog, wanted = stored(language), collected()
+    found = []
+    for message in wanted:
+        if not message.id:
+            continue
+        known = catalog.get(message.id, context=message.context)
+        strings = () if known is None else (known.string if known.pluralizable else (known.string,))
+        if not strings or not all(strings):
+            found.append(f"{language}: no translation of {message.id!r} ({message.locations[0][0]})")
+    found += [
+        f"{language}: {message.id!r} is translated and not used any more"
+        for message in catalog
+        if message.id and wanted.get(message.id, context=message.context) is None
+    ]
+    found += [
+        f"{language}: {message.id!r}: {error}" for message, errors in catalog.check() for error in errors
+    ]
+    mo = _path(language).with_suffix(".mo")
+    if not mo.exists() or mo.read_bytes() != compiled(catalog):
+        found.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
+    return found
+
+
+def main(arguments: list[str]) -> int:
+    """``update`` or ``check``."""
+    if arguments not in (["update"], ["check"]):
+        sys.stderr.write("usage: python scripts/messages.py update|check\n")
+        return 2
+    if arguments == ["update"]:
+        for language in LANGUAGES:
+            update(language)
+    found = [problem for language in LANGUAGES for problem in problems(language)]
+    sys.stdout.write("".join(f"{problem}\n" for problem in found))
+    return 1 if found and arguments == ["check"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

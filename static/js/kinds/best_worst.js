@@ -1,0 +1,59 @@
+// The best and the worst of a few captions: the first number key is the best, the second the worst; Shift with a
+// number is the worst at once. No caption is both.
+
+const ENDS = ["best", "worst"];
+
+function setUp(step) {
+  const position = Number(step.id.slice(1));
+  const inputs = Object.fromEntries(ENDS.map((end) => [end, [...step.querySelectorAll(`input[name="u${position}-${end}"]`)]]));
+
+  function chosen(end) {
+    const input = inputs[end].find((one) => one.checked);
+    return input ? Number(input.value) : null;
+  }
+
+  function put(end, place) {
+    inputs[end].forEach((input) => { input.checked = Number(input.value) === place; });
+  }
+
+  function tell(go) {
+    const answer = { best: chosen("best"), worst: chosen("worst") };
+    const whole = answer.best !== null && answer.worst !== null;
+    step.dispatchEvent(new CustomEvent("quorum:answer", {
+      bubbles: true,
+      detail: { position, answer: whole ? answer : null, draft: answer, go: whole && go },
+    }));
+  }
+
+  function choose(end, place, go) {
+    const other = end === "best" ? "worst" : "best";
+    if (chosen(other) === place) put(other, null);
+    put(end, place);
+    tell(go);
+  }
+
+  // whoever walks through the buttons with arrow keys chooses one after the other, and is not done yet
+  let pointed = false;
+  step.addEventListener("pointerdown", () => { pointed = true; });
+  step.addEventListener("keydown", () => { pointed = false; });
+  ENDS.forEach((end) => inputs[end].forEach((input) => {
+    input.addEventListener("change", () => choose(end, Number(input.value), pointed));
+  }));
+  step.addEventListener("quorum:key", (event) => {
+    const { key, repeat, shift, code } = event.detail;
+    const digit = /^[1-9]$/.test(key) ? Number(key) : Number((/^Digit([1-9])$/.exec(code || "") || [])[1]);
+    if (!digit || digit > inputs.best.length) return;
+    event.preventDefault();
+    if (repeat) return;
+    const best = chosen("best");
+    if (shift) choose("worst", digit, true);
+    else if (best === digit) { put("best", null); tell(false); }
+    else choose(best === null || chosen("worst") !== null ? "best" : "worst", digit, true);
+  });
+  step.addEventListener("quorum:restore", ({ detail }) => {
+    const given = detail.answer || detail.draft || {};
+    ENDS.forEach((end) => put(end, given[end] ?? null));
+  });
+}
+
+document.addEventListener("quorum:page", ({ detail }) => detail.form.querySelectorAll("[data-step]").forEach(setUp));

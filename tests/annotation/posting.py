@@ -1,0 +1,31 @@
+"""What a browser without scripts sees of a page of work, and what it sends back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from annotation.models import Assignment
+from judgments.models import Study
+from tests.annotation.casting import Person
+
+KINDS = ("triplet", "pairwise", "relevance", "graded")
+
+
+def work_of(study: Study, person: Person) -> tuple[str, Assignment]:
+    """The page of work as HTML, and the assignment it is about."""
+    response = person.client.get(f"/s/{study.slug}/work/")
+    assert response.status_code == 200
+    return response.content.decode(), Assignment.objects.get(worker=person.worker, state="accepted")
+
+
+def first_answers(html: str) -> dict[str, str]:
+    """What a hurried person would send: the first answer of every question."""
+    fields: dict[str, str] = {}
+    for name, value in re.findall(r'<input type="(?:radio|checkbox)" name="([^"]+)" value="([^"]+)"', html):
+        fields.setdefault(name, value)
+    return {name: value for name, value in fields.items() if not name.startswith("none")}
+
+
+def submit(study: Study, person: Person, assignment: Assignment, fields: dict[str, str]) -> Any:
+    return person.client.post(f"/s/{study.slug}/work/{assignment.pk}/submit/", fields)

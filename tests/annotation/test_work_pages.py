@@ -1,0 +1,312 @@
+"""A page of work as plain HTML: what is sent from it, what is kept, and what every page costs."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation.models import Assignment, Judgment, ProblemReport
+from annotation.services.claims import claim_assignment
+from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.posting import KINDS, first_answers, submit, work_of
+
+pytestmark = pytest.mark.django_db
+MOST_QUERIES = 12
+
+
+@pytest.mark.parametrize("protocol", KINDS)
+def test_a_page_of_work_is_finished_by_plain_form_posts(protocol: str) -> None:
+    study = make_study(make_dataset(), protocol)
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    response = submit(study, ada, assignment, first_answers(html))
+    assert (response.status_code, response["Location"]) == (303, f"/s/{study.slug}/work/")
+    assignment.refresh_from_db()
+    assert assignment.state == "submitted"
+    assert Judgment.objects.filter(assignment=assignment).count() == html.count('type="hidden" name="t')
+    _, following = work_of(study, ada)
+    assert following.pk != assignment.pk
+
+
+def test_what_is_shown_first_is_stored_in_the_unit_s_order() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    submit(study, ada, assignment, dict.fromkeys(first_answers(html), "1"))
+    stored = Judgment.objects.filter(assignment=assignment).values_list("presented", "value")
+    assert {("first-left", 1), ("second-left", 2)} == set(stored)
+
+
+def test_asking_again_gives_the_same_page_of_work_with_what_was_saved() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    _, assignment = work_of(study, ada)
+    saved = ada.client.post(
+        f"/s/{study.slug}/work/{assignment.pk}/save/",
+        {"answers": [{"position": 2, "value": 2, "seconds": 1.5}]},
+        content_type="application/json",
+    )
+    assert saved.json() == {"saved": True}
+    html, again = work_of(study, ada)
+    assert again.pk == assignment.pk
+    assert 'name="u2" value="2" data-key="2" checked' in html
+    assert 'data-now="1"' in html
+
+
+def test_a_half_filled_page_comes_back_with_what_is_missing_and_nothing_lost() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    response = submit(study, ada, assignment, {"u1": "2", "u3": "1"})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "Not submitted yet. Your answers are saved." in page
+    assert 'href="#u2"' in page
+    assert 'href="#u1"' not in page
+    assert 'name="u1" value="2" data-key="2" checked' in page
+    assert 'name="u3" value="1" data-key="1" checked' in page
+    rest = {name: "1" for name in first_answers(html) if name not in ("u1", "u3")}
+    assert submit(study, ada, assignment, rest).status_code == 303
+    assert Judgment.objects.filter(assignment=assignment).count() == len(first_answers(html))
+
+
+def test_a_picture_without_any_tick_is_unanswered_until_none_fits_is_ticked() -> None:
+    study = make_study(make_dataset(), "relevance")
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    heads = re.findall(r'name="none(\d+)"', html)
+    assert len(heads) == 3
+    response = submit(study, ada, assignment, {f"u{heads[0]}": "1", f"none{heads[1]}": "1"})
+    assert response.status_code == 422
+    assert f'<a href="#u{heads[2]}">picture 3</a>' in response.content.decode()
+    whole = {f"u{heads[0]}": "1", f"none{heads[1]}": "1", f"none{heads[2]}": "1"}
+    assert submit(study, ada, assignment, whole).status_code == 303
+    values = list(Judgment.objects.filter(assignment=assignment).values_list("value", flat=True))
+    assert (values.count(1), values.count(0)) == (1, len(values) - 1)
+    assert len(values) == html.count('type="hidden" name="t')
+
+
+def test_a_picture_whose_only_tick_is_taken_back_is_asked_about_again() -> None:
+    study = make_study(make_dataset(), "relevance")
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    heads = re.findall(r'name="none(\d+)"', html)
+    submit(study, ada, assignment, {f"u{heads[0]}": "1"})
+    response = submit(study, ada, assignment, {f"none{head}": "1" for head in heads[1:]})
+    page = response.content.decode()
+    assert response.status_code == 422
+    assert "picture 1</a>" in page
+    assert "picture 2</a>" not in page
+    assert not re.search(rf'name="none{heads[0]}"[^>]*checked', page)
+    assert re.search(rf'name="none{heads[1]}"[^>]*checked', page)
+
+
+def test_ticks_beside_none_of_them_contradict_each_other_and_are_asked_about() -> None:
+    study = make_study(make_dataset(), "relevance")
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    heads = re.findall(r'name="none(\d+)"', html)
+    fields = {f"none{head}": "1" for head in heads} | {f"u{heads[1]}": "1"}
+    response = submit(study, ada, assignment, fields)
+    assert response.status_code == 422
+    assert "picture 2</a>" in response.content.decode()
+
+
+def test_a_second_click_on_submit_is_harmless() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    fields = first_answers(html)
+    assert submit(study, ada, assignment, fields).status_code == 303
+    assert submit(study, ada, assignment, fields).status_code == 303
+    assert Judgment.objects.filter(assignment=assignment).count() == len(fields)
+
+
+def test_other_answers_after_the_submission_change_nothing_and_the_page_says_so() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    submit(study, ada, assignment, dict.fromkeys(first_answers(html), "1"))
+    before = list(Judgment.objects.values_list("value", flat=True))
+    response = submit(study, ada, assignment, dict.fromkeys(first_answers(html), "2"))
+    assert response.status_code == 409
+    assert "were submitted before and stay as they were" in response.content.decode()
+    assert list(Judgment.objects.values_list("value", flat=True)) == before
+
+
+def test_a_late_submission_is_told_what_happened_and_what_to_do_next() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    Assignment.objects.filter(pk=assignment.pk).update(
+        accepted_at=timezone.now() - timedelta(hours=3), expires_at=timezone.now() - timedelta(minutes=1)
+    )
+    response = submit(study, ada, assignment, first_answers(html))
+    page = response.content.decode()
+    assert response.status_code == 409
+    assert "The time for this page of work is over" in page
+    assert f'href="/s/{study.slug}/work/"' in page
+    assert not Judgment.objects.exists()
+
+
+def test_an_answer_that_does_not_exist_is_refused_and_nothing_is_stored() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    _, assignment = work_of(study, ada)
+    for value in ("3", "-1", "1.0", "yes", "9" * 40):
+        assert submit(study, ada, assignment, {"u1": value}).status_code == 400
+    assignment.refresh_from_db()
+    assert assignment.answers == {}
+
+
+@pytest.mark.parametrize("seconds", ["", "nan", "inf", "-1", "1e9", "soon"])
+def test_an_answer_is_never_refused_for_the_sake_of_a_clock(seconds: str) -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    _, assignment = work_of(study, ada)
+    assert submit(study, ada, assignment, {"u1": "1", "t1": seconds}).status_code == 422
+    assignment.refresh_from_db()
+    assert assignment.answers == {"1": {"value": 1}}
+
+
+@pytest.mark.parametrize(
+    "body", ["[]", "{", '{"answers": 5}', '{"answers": [1]}', '{"answers": null}', "[" * 100_000, "\x00"]
+)
+def test_a_draft_that_cannot_be_read_is_refused_in_words(body: str) -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    _, assignment = work_of(study, ada)
+    response = ada.client.post(
+        f"/s/{study.slug}/work/{assignment.pk}/save/", body, content_type="application/json"
+    )
+    assert response.status_code == 400
+    assert response.json()["detail"].endswith(".")
+
+
+def test_saving_for_later_without_scripts_keeps_the_answers() -> None:
+    study = make_study(make_dataset(), "relevance")
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    first = re.findall(r'name="none(\d+)"', html)[0]
+    ada.client.post(f"/s/{study.slug}/work/{assignment.pk}/save/", {f"u{first}": "1"})
+    assignment.refresh_from_db()
+    assert {key: answer["value"] for key, answer in assignment.answers.items()} == {first: 1}
+    page, _ = work_of(study, ada)
+    assert f'name="u{first}" value="1" data-key="1" checked' in page
+    ada.client.post(f"/s/{study.slug}/work/{assignment.pk}/save/", {})
+    assignment.refresh_from_db()
+    assert assignment.answers[first]["value"] == 0
+
+
+def test_returning_asks_first_keeps_what_was_submitted_and_frees_the_place() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    address = f"/s/{study.slug}/work/{assignment.pk}/return/"
+    asked = ada.client.post(address, first_answers(html))
+    assert asked.status_code == 303
+    assignment.refresh_from_db()
+    assert (assignment.state, bool(assignment.answers)) == ("accepted", True)
+    assert "Return this page of work?" in ada.client.get(address).content.decode()
+    assert "is returned" in ada.client.post(address, {"confirm": "1"}).content.decode()
+    assignment.refresh_from_db()
+    assert assignment.state == "returned"
+    assert not Judgment.objects.exists()
+    assert ada.client.post(address, {"confirm": "1"}).status_code == 200
+
+
+def test_a_browser_whose_worker_went_on_elsewhere_is_told_so_before_anything_else() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    html, assignment = work_of(study, ada)
+    again = {"name": "ada", "resume": ada.resume}
+    assert Client().post(f"/s/{study.slug}/resume/", again).status_code == 303
+    response = submit(study, ada, assignment, first_answers(html))
+    assert response.status_code == 403
+    assert "you went on in another browser" in response.content.decode()
+    assert ada.client.get(f"/s/{study.slug}/work/")["Location"] == f"/s/{study.slug}/"
+
+
+def test_a_problem_is_reported_and_the_answers_of_the_page_are_kept() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    _, assignment = work_of(study, ada)
+    address = f"/s/{study.slug}/work/{assignment.pk}/report/2/"
+    assert ada.client.post(address, {"u1": "2"}).status_code == 303
+    assignment.refresh_from_db()
+    assert assignment.answers["1"]["value"] == 2
+    page = ada.client.get(address).content.decode()
+    assert "What is wrong with number 2?" in page
+    assert "picture" not in page  # a triplet shows none
+    assert ada.client.post(address, {"what": "nonsense"}).status_code == 400
+    sent = ada.client.post(address, {"what": "text", "comment": "A word is cut off."})
+    assert (sent.status_code, sent["Location"]) == (303, f"/s/{study.slug}/work/#u2")
+    report = ProblemReport.objects.get()
+    assert (report.assignment, report.what, report.comment) == (assignment, "text", "A word is cut off.")
+    assert ada.client.get(f"/s/{study.slug}/work/{assignment.pk}/report/99/").status_code == 404
+
+
+def test_the_time_left_is_told_in_words() -> None:
+    study = make_study(make_dataset(), crowd={"lease_minutes": 90})
+    html, _ = work_of(study, joined(study))
+    assert "1 h 29 min left" in html
+
+
+def test_claiming_by_the_service_and_by_the_page_agree() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    claim = claim_assignment(study=study, worker=ada.worker)
+    assert claim is not None
+    _, assignment = work_of(study, ada)
+    assert assignment.pk == claim.assignment.pk
+
+
+# --- query counts ---------------------------------------------------------------------------------
+
+
+def asked(action: Any) -> int:
+    """Queries of an action; savepoints are no round trips outside of a test's transaction."""
+    with CaptureQueriesContext(connection) as captured:
+        response = action()
+    assert response.status_code < 500
+    response.close()
+    return sum(not re.match(r"(SAVEPOINT|RELEASE|ROLLBACK TO|BEGIN|COMMIT)", one["sql"]) for one in captured)
+
+
+@pytest.mark.parametrize("protocol", KINDS)
+def test_a_page_costs_at_most_twelve_queries(protocol: str) -> None:
+    study = make_study(make_dataset(), protocol, consent="Agree.")
+    base = f"/s/{study.slug}/"
+    ada = joined(study, consent=True)
+    counts = {
+        "home": asked(lambda: ada.client.get("/")),
+        "study": asked(lambda: Client().get(base)),
+        "join": asked(lambda: Client().post(base, {"name": "bob", "consent": "1"})),
+        "start": asked(lambda: ada.client.get(base + "start/")),
+        "first work": asked(lambda: ada.client.get(base + "work/")),
+        "held work": asked(lambda: ada.client.get(base + "work/")),
+    }
+    html, assignment = work_of(study, ada)
+    own = f"{base}work/{assignment.pk}/"
+    draft = {"answers": [{"position": 1, "value": 1}]}
+    counts |= {
+        "picture": asked(lambda: ada.client.get(f"/pictures/{assignment.pk}/1/")),
+        "save": asked(lambda: ada.client.post(own + "save/", draft, content_type="application/json")),
+        "report page": asked(lambda: ada.client.get(own + "report/1/")),
+        "report": asked(lambda: ada.client.post(own + "report/1/", {"what": "other"})),
+        "half": asked(lambda: ada.client.post(own + "submit/", {})),
+        "submit": asked(lambda: ada.client.post(own + "submit/", first_answers(html))),
+        "next work": asked(lambda: ada.client.get(base + "work/")),
+    }
+    returned = Assignment.objects.get(worker=ada.worker, state="accepted")
+    counts["return page"] = asked(lambda: ada.client.get(f"{base}work/{returned.pk}/return/"))
+    counts["return"] = asked(lambda: ada.client.post(f"{base}work/{returned.pk}/return/", {"confirm": "1"}))
+    counts["done"] = asked(lambda: ada.client.get(base + "done/"))
+    assert {name: count for name, count in counts.items() if count > MOST_QUERIES} == {}

@@ -1,0 +1,174 @@
+"""A person finishes pages of work in a real browser: by mouse, by keyboard, without scripts."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.working import count_of, join, stored
+from tests.installations import Installation
+
+
+def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Installation) -> None:
+    page.goto(site.url)
+    page.get_by_role("link", name="With consent").click()
+    page.get_by_label("Your name here").first.fill("mouse")
+    page.get_by_label("I have read the text above").check()
+    page.get_by_role("button", name="Join the study").click()
+    expect(page.get_by_role("heading", name="Keep this to come back")).to_be_visible()
+    page.get_by_role("link", name="Start").click()
+    steps = count_of(page)
+    assert steps == 20
+    for number in range(1, steps + 1):
+        expect(page.locator("[data-count]")).to_have_text(f"{number} of {steps}")
+        expect(page.locator("[data-step]:visible")).to_have_count(1)
+        page.locator("[data-step]:visible .choice").nth(number % 2).click()
+        page.get_by_role("button", name="Submit" if number == steps else "Next").click()
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    expect(page.locator("[data-count]")).to_have_text(re.compile("^1 of"))
+    judgments = stored(site, "mouse")
+    assert len(judgments) == 20
+    assert all(0 < one["seconds"] < 60 for one in judgments)
+    # what was shown first and chosen, or shown second and chosen, is the unit's order
+    assert {(one["presented"], one["value"]) for one in judgments} <= {
+        (side, value) for side in ("first-left", "second-left") for value in (1, 2)
+    }
+
+
+def test_a_person_finishes_a_page_of_triplets_by_keyboard_alone(page: Page, site: Installation) -> None:
+    page.goto(f"{site.url}/s/triplet/")
+    field = page.get_by_label("Your name here").first
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if field.evaluate("field => field === document.activeElement"):
+            break
+    page.keyboard.press("Control+A")
+    page.keyboard.type("keys")
+    page.keyboard.press("Enter")
+    start = page.get_by_role("link", name="Start")
+    expect(start).to_be_visible()
+    for _ in range(10):
+        page.keyboard.press("Tab")
+        if start.evaluate("link => link === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Choose B or C to go on.")).to_be_visible()
+    page.keyboard.press("2")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    page.keyboard.press("Backspace")
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    expect(page.locator("[data-step]:visible input").nth(1)).to_be_checked()
+    for _ in range(4):
+        page.keyboard.press("1")
+        page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    judgments = stored(site, "keys")
+    assert len(judgments) == 4
+    assert all(one["value"] == (1 if one["presented"] == "first-left" else 2) for one in judgments)
+
+
+def test_a_person_finishes_a_page_of_relevance_by_mouse(page: Page, site: Installation) -> None:
+    join(page, site, "relevance", "relevance-mouse")
+    expect(page.locator("[data-count]")).to_have_text("Picture 1 of 3")
+    page.get_by_role("button", name="Next").click()
+    expect(page.get_by_text("Tick the captions that describe the picture")).to_be_visible()
+    page.locator(".option:visible").nth(0).click()
+    page.locator(".option:visible").nth(2).click()
+    page.get_by_role("button", name="Next").click()
+    page.get_by_text("None of them").locator("visible=true").click()
+    page.locator(".option:visible").nth(1).click()
+    expect(page.locator("[data-step]:visible [data-none]")).not_to_be_checked()
+    page.get_by_role("button", name="Next").click()
+    page.locator(".option:visible").nth(0).click()
+    page.get_by_text("None of them").locator("visible=true").click()
+    expect(page.locator(".option:visible :checked")).to_have_count(1)
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    values = [one["value"] for one in stored(site, "relevance-mouse")]
+    assert values == [1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_person_finishes_a_page_of_relevance_by_keyboard(page: Page, site: Installation) -> None:
+    join(page, site, "relevance", "relevance-keys")
+    for keys in ("14", "n", "2"):
+        for key in keys:
+            page.keyboard.press(key)
+        page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    values = [one["value"] for one in stored(site, "relevance-keys")]
+    assert values == [1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0]
+
+
+def test_the_picture_is_enlarged_by_key_and_by_click_and_put_back(page: Page, site: Installation) -> None:
+    join(page, site, "graded", "zoom")
+    page.keyboard.press("z")
+    expect(page.locator("dialog.zoom img")).to_be_visible()
+    page.keyboard.press("3")  # no answer while the picture covers the question
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog.zoom")).to_have_count(0)
+    expect(page.locator("input:checked")).to_have_count(0)
+    page.locator("[data-step]:visible [data-zoom]").click()
+    page.locator("dialog.zoom").click()
+    expect(page.locator("dialog.zoom")).to_have_count(0)
+
+
+def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
+    browser: Browser, site: Installation
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(f"{site.url}/s/triplet/")
+    page.get_by_label("Your name here").first.fill("plain")
+    page.get_by_role("button", name="Join the study").click()
+    page.get_by_role("link", name="Start").click()
+    cards = page.locator(".choice")
+    assert cards.count() == 8
+    page.locator("#u1 .choice").first.click()
+    page.keyboard.press("Enter")  # must not press some other button of the form
+    expect(page.get_by_text("Not submitted yet. Your answers are saved.")).to_be_visible()
+    expect(page.locator("#u1 input").first).to_be_checked()
+    page.locator("#u2 .choice").nth(1).click()
+    page.locator("#u2").get_by_role("button", name="Report a problem").click()
+    page.get_by_label("Something else").check()
+    page.get_by_role("button", name="Send the report").click()
+    expect(page.locator("#u2 input").nth(1)).to_be_checked()
+    for number in (3, 4):
+        page.locator(f"#u{number} .choice").first.click()
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    context.close()
+    assert len(stored(site, "plain")) == 4
+
+
+def test_a_page_of_work_is_returned_after_asking(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "return")
+    page.get_by_role("button", name="Return this page of work").click()
+    page.get_by_role("link", name="Keep it and go on").click()
+    page.get_by_role("button", name="Return this page of work").click()
+    page.get_by_role("button", name="Return it").click()
+    expect(page.get_by_role("heading", name="The page of work is returned")).to_be_visible()
+    page.get_by_role("link", name="Take another page").click()
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+
+
+def test_the_last_page_thanks_and_hands_over_the_completion_code(page: Page, site: Installation) -> None:
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    join(page, site, "short", "finisher")
+    while page.url.endswith("/work/"):
+        before = page.locator("[data-work]").get_attribute("data-assignment")
+        for _ in range(count_of(page)):
+            page.keyboard.press("1")
+            page.keyboard.press("Enter")
+        page.wait_for_function(
+            "before => document.querySelector('[data-work]')?.dataset.assignment !== before", arg=before
+        )
+    expect(page.get_by_role("heading", name="Thank you")).to_be_visible()
+    page.get_by_role("button", name="Copy").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    code = page.locator("#completion").inner_text()
+    assert page.evaluate("navigator.clipboard.readText()") == code
+    assert re.fullmatch("[A-Z2-9]{8}", code)

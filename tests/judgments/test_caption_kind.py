@@ -1,0 +1,178 @@
+"""Caption writing as a kind: what is generated, which answers are taken, what they say together."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judgments.design import StudyDesign, make_design
+from judgments.errors import DesignError
+from judgments.kinds import KINDS
+from judgments.kinds.caption import COPIED, folded
+from judgments.material import Material
+from judgments.presets import PRESETS
+from tests.judgments.material import made_up
+
+KIND = KINDS["caption"]
+
+
+def a_design(**values: Any) -> StudyDesign:
+    return make_design({"name": "Writing", "dataset": "made-up", "protocol": "caption", "seed": 5} | values)
+
+
+def check(text: Any, **values: Any) -> Any:
+    return KIND.checked(text, unit=None, design=a_design(**values))
+
+
+def test_every_image_of_the_split_is_one_unit_in_one_hit_and_no_hit_holds_one_twice() -> None:
+    batch = KIND.batch(a_design(units_per_hit=5), made_up(20, dev=6))
+    pages = [[unit.image for unit in hit.units] for hit in batch.hits]
+    assert sorted(len(page) for page in pages) == [4, 5, 5]
+    assert sorted(image for page in pages for image in page) == sorted(f"image-{n}" for n in range(14))
+    assert batch.control_count == 0
+
+
+def test_images_without_any_caption_are_enough() -> None:
+    batch = KIND.batch(a_design(), made_up(7, references=0, systems=0, dev=0))
+    assert batch.unit_count == 7
+
+
+def test_so_many_images_as_asked_for_are_drawn_and_the_same_seed_draws_the_same() -> None:
+    design = a_design(sampling={"images": 6})
+    first, again = KIND.batch(design, made_up()), KIND.batch(design, made_up())
+    assert first == again
+    assert first.unit_count == 6
+    other = KIND.batch(a_design(sampling={"images": 6}, seed=6), made_up())
+    assert {hit.key for hit in first.hits}.isdisjoint(hit.key for hit in other.hits)
+
+
+def test_control_items_are_refused_since_no_caption_is_the_right_one() -> None:
+    with pytest.raises(
+        DesignError, match=r"controls\.per_hit is 1, but no caption is the right one"
+    ) as caught:
+        KIND.batch(a_design(controls={"per_hit": 1}), made_up())
+    assert caught.value.field == "controls.per_hit"
+
+
+def test_a_split_without_images_is_named() -> None:
+    with pytest.raises(DesignError, match="no image in split 'train'"):
+        KIND.batch(a_design(sampling={"split": "train"}), made_up())
+
+
+def test_the_text_is_kept_as_typed_but_for_white_space() -> None:
+    assert (
+        check("  A dog\tand  a CAT ,\n on a so-called “sofa” ") == "A dog and a CAT , on a so-called “sofa”"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (3, "expected a text"),
+        (None, "expected a text"),
+        (["A dog runs."], "expected a text"),
+        ("A dog", "too-short: Write a whole sentence: at least three words"),
+        ("A dog runs. It barks.", "several-sentences"),
+        ("A dog\x00 runs fast", "control characters"),
+        ("A dog \ud800 runs fast", "control characters"),
+        ("x" * 3000, "at most 500 characters"),
+        (" \n ", "too-short"),
+    ],
+)
+def test_what_is_no_caption_is_refused_with_what_was_expected(given: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        check(given)
+
+
+def test_rules_follow_the_language_of_the_study() -> None:
+    assert check("DER HUND LÄUFT SCHNELL", language="de") == "DER HUND LÄUFT SCHNELL"
+    with pytest.raises(ValueError, match="capitals"):
+        check("THE DOG RUNS FAST")
+    assert check("两只狗在雪地里奔跑。", language="zh") == "两只狗在雪地里奔跑。"
+
+
+@pytest.mark.parametrize(
+    ("form", "given"),
+    [
+        ({"u2": " A dog runs. "}, " A dog runs. "),
+        ({"u2": " \r\n"}, None),
+        ({}, None),
+        ({"u1": "A dog runs."}, None),
+    ],
+)
+def test_a_form_holds_a_caption_or_not_yet(form: dict[str, str], given: str | None) -> None:
+    assert KIND.read_form(form, 2, None) == given
+
+
+def test_a_worker_sees_the_image_and_no_caption() -> None:
+    unit = KIND.batch(a_design(), made_up()).hits[0].units[0]
+    shown = KIND.shown(unit, side=None, picture_url="/pictures/1/")
+    assert shown == {"image": {"url": "/pictures/1/", "alt": "The image to be described"}}
+
+
+def test_the_captions_of_a_unit_stand_together_in_order_and_none_wins() -> None:
+    found = KIND.consensus([4, 9, 4], ["A dog.", "A cat.", "The dog."])
+    assert (found[4].n, found[4].answer, found[4].value, found[4].tie) == (
+        2,
+        ["A dog.", "The dog."],
+        None,
+        False,
+    )
+    assert found[9].answer == ["A cat."]
+
+
+@pytest.mark.parametrize(
+    ("name", "writers", "words"),
+    [
+        ("hodosh-2013-captions", 5, ("spelling", "names")),
+        ("vedantam-2015-captions", 50, ("main things", "objective", "similar pictures", "grammar")),
+    ],
+)
+def test_the_presets_say_what_the_papers_ask_for(name: str, writers: int, words: tuple[str, ...]) -> None:
+    design = make_design({"name": "Writing", "dataset": "made-up", "preset": name})
+    assert (design.protocol, design.judgments_per_unit, design.language) == ("caption", writers, "en")
+    assert all(word in design.instructions for word in words)
+    assert "units_per_hit" in PRESETS[name].ours
+
+
+def rehearsed(right: bool | None, references: list[str], times: int = 40) -> list[str]:
+    unit = SimpleNamespace()
+    rng = np.random.default_rng(1)
+    return [KIND.draw_answer(unit, references, right=right, rng=rng) for _ in range(times)]
+
+
+def test_simulated_people_write_what_the_server_takes() -> None:
+    references = [
+        "A dog is running in the snow .",
+        "dogs racing",
+        "Hi. Two sentences here.",
+        "A man on a bike and a boy .",
+    ]
+    for right in (True, False, None):
+        assert all(check(text) == text for text in rehearsed(right, references))
+    assert set(rehearsed(None, references)) <= set(COPIED)
+    assert len(set(rehearsed(True, references))) > 4
+    assert all(check(text) for text in rehearsed(True, []))
+
+
+def test_a_rehearsal_tells_captions_of_the_image_from_copied_ones() -> None:
+    references = ["Two dogs run through the snow .", "Brown dogs play in snow ."]
+    careful = KIND.consensus([1] * 40, rehearsed(True, references))[1]
+    careless = KIND.consensus([1] * 40, rehearsed(None, references))[1]
+    assert KIND.recovers(careful, references)
+    assert not KIND.recovers(careless, references)
+
+
+def test_two_captions_are_the_same_whatever_their_case_and_punctuation() -> None:
+    assert folded("A dog,  running!") == folded("a DOG running .")
+    assert folded("ﬁne caf\u00e9") == folded("fine cafe\u0301")
+    assert folded("A dog runs") != folded("A dog run")
+
+
+def test_material_of_another_split_stays_out() -> None:
+    material: Material = made_up(10, dev=4)
+    images = {unit.image for hit in KIND.batch(a_design(), material).hits for unit in hit.units}
+    assert images == {f"image-{number}" for number in range(6)}

@@ -1,0 +1,148 @@
+"""Keywords: what is offered, what is taken, and what several people's keywords say together (MC12 §3.2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judgments.design import StudyDesign, make_design
+from judgments.errors import DesignError
+from judgments.kinds import KINDS
+from judgments.kinds.keywords import stemmed
+from judgments.material import Batch, Image, Material, UnitSpec
+
+KEYWORDS = KINDS["keywords"]
+NEWS = (
+    "A tank stood in Red Square, said Mr. Li’s aide. Tanks had been in Red Square before; a well-known sight."
+)
+
+
+def material(*texts: str) -> Material:
+    images = [
+        Image(f"{n}.jpg", "test" if n < len(texts) - 1 else "dev", (), text=text)
+        for n, text in enumerate(texts)
+    ]
+    return Material(name="news", images=tuple(images))
+
+
+def design(**values: Any) -> StudyDesign:
+    wanted = {"name": "News", "dataset": "news", "protocol": "keywords", "units_per_hit": 2}
+    return make_design(wanted | values)
+
+
+def unit(text: str = NEWS, collocations: tuple[str, ...] = ("Red Square",)) -> UnitSpec:
+    return UnitSpec(key="u", image="0.jpg", content={"text": text, "collocations": list(collocations)})
+
+
+def units_of(batch: Batch) -> list[UnitSpec]:
+    return sorted((unit for hit in batch.hits for unit in hit.units), key=lambda unit: unit.image)
+
+
+def refused(given: Any) -> str:
+    with pytest.raises(ValueError) as caught:
+        KEYWORDS.checked(given, unit=unit(), design=design())
+    return str(caught.value)
+
+
+def test_five_people_are_asked_unless_the_study_says_otherwise():
+    assert design().judgments_per_unit == 5
+    preset = make_design({"name": "MC12", "dataset": "news", "preset": "mason-charniak-2012-keywords"})
+    assert (preset.judgments_per_unit, preset.keywords.longest, preset.protocol) == (5, 7, "keywords")
+
+
+def test_each_image_of_the_split_with_a_text_is_a_unit_and_no_hit_shows_one_twice():
+    batch = KEYWORDS.batch(design(), material(NEWS, "", "Another text", "Third", "control split"))
+    assert [one.image for one in units_of(batch)] == ["0.jpg", "2.jpg", "3.jpg"]
+    assert all(len({one.image for one in hit.units}) == len(hit.units) for hit in batch.hits)
+    assert units_of(batch)[0].content["text"] == NEWS
+
+
+def test_titles_are_offered_as_the_text_writes_them():
+    titles = ["red square", "mr li's aide", "tiananmen square"]
+    batch = KEYWORDS.batch(design(keywords={"titles": titles}), material(NEWS, "other"))
+    assert units_of(batch)[0].content["collocations"] == ["Red Square", "Mr Li’s aide"]
+    assert batch.notes["sentences"] == ["Collocations offered: 2, from 3 titles of the design."]
+
+
+def test_without_titles_frequent_runs_are_offered_and_the_design_says_so():
+    batch = KEYWORDS.batch(design(), material(NEWS, "other"))
+    assert units_of(batch)[0].content["collocations"] == ["Red Square"]
+    assert "frequent runs of words, as it names no titles" in batch.notes["sentences"][0]
+
+
+@pytest.mark.parametrize(
+    ("texts", "values", "said"),
+    [
+        (("", ""), {}, "stands with a text"),
+        ((NEWS, NEWS), {"controls": {"per_hit": 1}}, "of keywords no answer is the only right one"),
+    ],
+)
+def test_a_design_that_cannot_be_drawn_says_why(texts, values, said):
+    with pytest.raises(DesignError, match=said):
+        KEYWORDS.batch(design(**values), material(*texts))
+
+
+def test_keywords_stay_as_they_were_given_and_count_once():
+    given = [" TANK ", "tank", "Known", "li", "Red  Square", "red square"]
+    assert KEYWORDS.checked(given, unit=unit(), design=design()) == ["TANK", "Known", "li", "Red Square"]
+    assert KEYWORDS.checked([], unit=unit(), design=design()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["car"], "“car” does not occur in the text"),
+        (["tan"], "“tan” does not occur in the text"),
+        (["in Red"], "“in Red” does not occur in the text; expected its words, or phrases offered with it"),
+        (["!"], "“!” is no keyword"),
+        ([""], "“” is no keyword"),
+        (["tank\x00"], "is no keyword"),
+        (["x" * 300], "is no keyword"),
+        ("tank", "expected a list of texts"),
+        ([1], "expected a list of texts"),
+        (["tank"] * 101, "expected at most 100 keywords"),
+    ],
+)
+def test_what_is_no_word_of_the_text_is_refused_by_name(given, said):
+    assert said in refused(given)
+
+
+def test_the_plain_form_takes_commas_line_breaks_and_ticks():
+    text = "A crowd of 1,000 in Red Square saw a tank"
+    form = {"u3": "tank, 1,000\ncrowd;", "u3-c0": "1"}
+    assert KEYWORDS.read_form(form, 3, unit(text)) == ["tank", "1,000", "crowd", "Red Square"]
+    assert KEYWORDS.read_form({"u3": " "}, 3, unit()) is None
+    assert KEYWORDS.read_form({"u3": "", "u3-none": "1"}, 3, unit()) == []
+
+
+def test_the_gold_standard_counts_workers_for_each_keyword():
+    answers = [["Tank", "Red Square"], ["tank", "tanks"], ["tank"], [], ["sight"]]
+    found = KEYWORDS.consensus([7, 7, 7, 7, 8], answers)
+    assert found[7].answer == {"tank": 3, "red square": 1, "tanks": 1}
+    assert (found[7].n, found[7].share, found[7].value) == (4, 0.75, None)
+    assert found[8].answer == {"sight": 1}
+
+
+def test_one_stem_is_merged_in_a_view_so_that_a_count_may_exceed_the_annotators():
+    # MC12 §3.2: "tank" and "tanks" have their counts merged
+    assert stemmed({"tank": 4, "tanks": 3, "red square": 1}) == {"tank": 7, "red squar": 1}
+
+
+def test_agreement_is_measured_on_every_word_of_the_text_and_every_phrase():
+    codes = KEYWORDS.codes(unit("Red tanks in Red Square ."), ["tanks", "Red Square"])
+    assert codes == {"red": 0, "tanks": 1, "in": 0, "square": 0, "red square": 1}
+
+
+def test_a_simulated_crowd_gives_what_the_page_would_take():
+    rng = np.random.default_rng(5)
+    truth = KEYWORDS.draw_truth(unit(), [], rng)
+    for right in (True, False, None):
+        for _ in range(30):
+            given = KEYWORDS.draw_answer(unit(), truth, right=right, rng=rng)
+            assert KEYWORDS.checked(given, unit=unit(), design=design()) == given
+    careful = [KEYWORDS.draw_answer(unit(), truth, right=True, rng=rng) for _ in range(15)]
+    assert KEYWORDS.recovers(KEYWORDS.consensus([1] * 15, careful)[1], truth)
+    wrong = [KEYWORDS.draw_answer(unit(), truth, right=False, rng=rng) for _ in range(15)]
+    assert not KEYWORDS.recovers(KEYWORDS.consensus([1] * 15, wrong)[1], truth)
