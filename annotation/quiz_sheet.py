@@ -152,8 +152,8 @@ def explained(paper: Paper, position: int) -> Explained | None:
     return Explained(
         position=position,
         question=paper.design.question,
-        texts=tuple(_texts(kind.shown(place.unit, side=place.side, picture_url=""))),
-        given=_in_words(kind, given[answer_key(kind)]),
+        texts=tuple(texts_of(kind.shown(place.unit, side=place.side, picture_url=""))),
+        given=kind.in_words(given[answer_key(kind)]),
         right=right,
         expected=_expected(kind, place),
         why=str(place.unit.content.get("why", "")),
@@ -168,7 +168,7 @@ def may_explain(paper: Paper, position: int) -> bool:
     return explain == "after-each" or (explain == "at-the-end" and paper.attempt.finished_at is not None)
 
 
-def _texts(shown: dict[str, Any]) -> list[tuple[str, str]]:
+def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
     """The texts of a shown unit with their letters, where they have one."""
     found: list[tuple[str, str]] = []
     for name, value in shown.items():
@@ -178,12 +178,6 @@ def _texts(shown: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def _in_words(kind: Kind, given: Any) -> str:
-    """An answer as the worker sees it, by the words of its choice where it has one."""
-    words = {choice.value: choice.label for choice in kind.choices}
-    return words.get(given, str(given)) if isinstance(given, int) else str(given)
-
-
 def _expected(kind: Kind, place: Place) -> str:
     """The right answers as the worker sees them; what is expected itself where a kind has no list of choices."""
     right = [
@@ -191,4 +185,10 @@ def _expected(kind: Kind, place: Place) -> str:
         for choice in kind.choices
         if kind.is_right(kind.canonical(choice.value, side=place.side), place.unit.expected)
     ]
-    return " / ".join(right) if right else str(kind.seen(place.unit.expected, side=place.side))
+    return " / ".join(right) if right else _stated(kind, place)
+
+
+def _stated(kind: Kind, place: Place) -> str:
+    """What is expected, as the worker sees it where it has the form of an answer; a range, as of a scale, stays."""
+    expected = place.unit.expected
+    return str(expected) if isinstance(expected, str) else kind.in_words(kind.seen(expected, side=place.side))

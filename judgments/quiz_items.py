@@ -16,7 +16,7 @@ from judgments.material import Group, Image, Material
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
 
-LEAST_REFERENCES = 2  # a caption to compare, and one to compare it with
+LEAST_IMAGES = 2  # a wrong caption is one of another image
 QUIZ = "quiz"
 
 
@@ -43,7 +43,7 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
     of the images at most.
 
     Raises:
-        DesignError: the split has too few images with two or more references.
+        DesignError: the split has too few images that can give an item.
     """
     items = design.quiz.items
     if not items:
@@ -51,16 +51,16 @@ def set_aside(design: StudyDesign, material: Material) -> SetAside:
     split, per_hit = design.controls.split, design.controls.per_hit
     own_split = material.has_splits and split != design.sampling.split
     pool = [image for image in material.images if image.split == split or not material.has_splits]
-    usable = [image for image in pool if len(image.references) >= LEAST_REFERENCES]
+    usable = [image for image in pool if KINDS[design.protocol].quiz_usable(image)]
     kept = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
     most = len(usable) - kept
-    if most < max(items, 1) or len(usable) < LEAST_REFERENCES:
+    if most < items or len(usable) < LEAST_IMAGES:
         raise DesignError(
-            f"quiz.items asks for {items} known items, but the control split {split!r} has {len(usable)} images with "
-            f"{LEAST_REFERENCES} or more references, of which the study itself keeps {kept}.",
+            f"quiz.items asks for {items} known items, but the control split {split!r} has {len(usable)} images that "
+            f"can give one, of which the study itself keeps {kept}.",
             field="quiz.items",
         )
-    wanted = min(max(items * design.quiz.attempts, LEAST_REFERENCES), most)
+    wanted = min(max(items * design.quiz.attempts, LEAST_IMAGES), most)
     images = tuple(shuffled(usable, rng_for(design.seed, "quiz images"))[:wanted])
     names = {image.name for image in images}
     rest = replace(

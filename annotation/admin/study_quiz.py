@@ -10,10 +10,11 @@ from django.template.response import TemplateResponse
 
 from annotation.models import QuizAttempt
 from annotation.quiz_results import QuestionResult, question_results, worker_results
+from annotation.quiz_sheet import texts_of
 from annotation.services.quizzes import papers_of, qualification_of, quiz_units
 from judgments.admin.addresses import picture_address
 from judgments.admin.study_pages import Context, StudyPage, add_page
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.quizzes import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
 from judgments.services.studies import design_of
@@ -68,24 +69,24 @@ def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, A
     rows = []
     for unit in quiz_units(study):
         right = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]
-        texts = [text.text for text in (unit.reference, unit.first, unit.second) if text is not None]
+        texts = [text for _, text in texts_of(kind.shown(unit, side=None, picture_url=""))]
         rows.append(
             {
                 "unit": unit,
                 "picture": picture_address(unit.item),
                 "texts": texts,
-                "right": _right_words(kind.two_sided, unit.expected, texts, right),
+                "right": _right_words(kind, unit.expected, texts, right),
                 "result": results.get(unit.key, QuestionResult(unit.key)),
             }
         )
     return rows
 
 
-def _right_words(two_sided: bool, expected: Any, texts: list[str], right: list[str]) -> str:
+def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
     """Two candidates have no fixed side, so the right one is quoted."""
-    if two_sided and expected in (1, 2):
+    if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
-    return " / ".join(right) or str(expected)
+    return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))
 
 
 add_page(StudyPage(name="quiz", label="Quiz", order=35, view=show_quiz))

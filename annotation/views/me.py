@@ -6,11 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from django.conf import settings
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect, render, resolve_url
-from django.utils.translation import get_language
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -48,7 +46,6 @@ def me(request: HttpRequest) -> HttpResponse:
         "approved": sum(own.approved_cents for own in studies),
         "open_studies": [{"study": study, **effort_of(design_of(study))} for study in open_studies(worker)],
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
-        **_languages(),
     }
     return render(request, "annotation/me.html", context)
 
@@ -63,14 +60,8 @@ def _in_words(own: OwnStudy) -> dict[str, Any]:
     }
 
 
-def _languages() -> dict[str, Any]:
-    """The languages of the workers' pages, where there is a choice."""
-    offered = settings.LANGUAGES if len(settings.LANGUAGES) > 1 else []
-    return {"languages_offered": offered, "language_now": get_language()}
-
-
 def _stranger_page(request: HttpRequest, form: ResumeForm, status: int = 200) -> HttpResponse:
-    return render(request, "annotation/me_stranger.html", {"form": form, **_languages()}, status=status)
+    return render(request, "annotation/me_stranger.html", {"form": form}, status=status)
 
 
 def _recall(request: HttpRequest) -> HttpResponse:

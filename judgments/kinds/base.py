@@ -157,6 +157,10 @@ class Kind(ABC):
             DesignError: the dataset cannot give what the design asks for.
         """
 
+    def quiz_usable(self, image: Image) -> bool:
+        """Whether items for the quiz can be made of ``image``: a caption to compare, and one to compare it with."""
+        return len(image.references) > 1
+
     def quiz_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group | None:
@@ -199,6 +203,11 @@ class Kind(ABC):
     def seen(self, given: Any, *, side: Any) -> Any:
         """The answer as a worker sees it, for one in the unit's order; undoes ``canonical``."""
         return given
+
+    def in_words(self, given: Any) -> str:
+        """An answer as a worker sees it, in the words of its choice where it has one."""
+        words = {choice.value: choice.label for choice in self.choices}
+        return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
     @abstractmethod
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:

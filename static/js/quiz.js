@@ -3,7 +3,8 @@
 const form = document.querySelector("[data-quiz]");
 const onward = document.querySelector("[data-on]");
 
-document.documentElement.classList.add("js");
+// a kind with controls of its own shows its plain ones here: its script belongs to the page of work
+if (!form || !("plain" in form.dataset)) document.documentElement.classList.add("js");
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || event.repeat) return;
   if (document.querySelector("dialog[open]") || event.target.closest("textarea, select, input[type=text]")) return;

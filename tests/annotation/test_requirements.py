@@ -30,14 +30,15 @@ def asking(**workers: Any) -> Study:
 
 def reviewed(worker: Worker, *, approved: int = 0, rejected: int = 0) -> None:
     """A record of reviewed pages of work, of a study of its own."""
-    study = make_study(make_dataset("elsewhere"), name="Elsewhere")
+    study, now = make_study(make_dataset("elsewhere"), name="Elsewhere"), timezone.now()
     for index in range(approved + rejected):
         Assignment.objects.create(
             study=study,
             worker=worker,
             state="approved" if index < approved else "rejected",
             seat=index,
-            submitted_at=timezone.now(),
+            accepted_at=now,
+            submitted_at=now,
         )
 
 
