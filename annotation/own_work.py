@@ -14,13 +14,15 @@ from django.db.models import Count, Exists, OuterRef, Sum
 from django.utils import timezone
 
 from annotation.answers import answer_key
-from annotation.models import Assignment, Judgment, Participation, Worker
+from annotation.models import Assignment, Judgment, Participation, QuizAttempt, Worker
 from annotation.models.assignments import LIVE
 from annotation.presentation import places_of
 from annotation.quality import ControlRecord, control_record
+from annotation.quiz_sheet import qualification_of
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
+from judgments.quizzes import asks_anything
 from judgments.services.studies import design_of
 
 MOST_OPEN_STUDIES = 20
@@ -39,6 +41,7 @@ class OwnStudy:
         held: whether a page of work is waiting half done.
         more: whether there is work for this worker.
         rejected: pages that were rejected, with the reason.
+        quiz: "open" where a quiz comes before the work, "failed" where no attempt at it is left, else "".
     """
 
     study: Study
@@ -51,6 +54,7 @@ class OwnStudy:
     held: bool = False
     more: bool = False
     rejected: list[Assignment] = field(default_factory=list)
+    quiz: str = ""
 
     @property
     def submitted(self) -> int:
@@ -69,7 +73,8 @@ class OwnStudy:
 
 
 def own_studies(worker: Worker) -> list[OwnStudy]:
-    """The studies a worker takes part in, the latest first: six queries, one more where a study shows accuracy."""
+    """The studies a worker takes part in, the latest first: four queries, one more where a study shows accuracy, and
+    one where a study has a quiz."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
@@ -102,8 +107,23 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
     for assignment in rejected.order_by("-submitted_at")[:MOST_REJECTED]:
         if assignment.study_id in found:
             found[assignment.study_id].rejected.append(assignment)
+    _add_quizzes(worker, [own for own in found.values() if asks_anything(own.design.quiz)])
     _add_accuracy(worker, [own for own in found.values() if own.design.workers.show_accuracy])
     return list(found.values())
+
+
+def _add_quizzes(worker: Worker, asking: list[OwnStudy]) -> None:
+    if not asking:
+        return
+    tries: dict[str, list[QuizAttempt]] = {}
+    for attempt in QuizAttempt.objects.filter(worker=worker):
+        tries.setdefault(attempt.qualification, []).append(attempt)
+    for own in asking:
+        mine = tries.get(qualification_of(own.study, own.design), [])
+        if any(attempt.passed for attempt in mine):
+            continue
+        used_up = all(attempt.finished_at for attempt in mine) and len(mine) >= own.design.quiz.attempts
+        own.quiz = "failed" if used_up else "open"
 
 
 def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:

@@ -6,11 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
 from annotation.answers import answer_key
 from annotation.models import QuizAttempt
 from annotation.presentation import Place, shown_unit
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS, Kind
+from judgments.markup import render_markdown
+from judgments.models import Study
 from judgments.quizzes import Question
 
 ONE_LETTER = 1
@@ -118,6 +123,16 @@ class Explained:
     expected: str
     why: str
 
+    @property
+    def why_html(self) -> SafeString:
+        """The explanation as HTML."""
+        return render_markdown(self.why)
+
+
+def qualification_of(study: Study, design: StudyDesign) -> str:
+    """What passing the study's quiz is good for: the name that studies share, or this study alone."""
+    return design.quiz.qualification or f"study {study.pk}"
+
 
 def asked_at(paper: Paper, position: int, picture_url: Callable[[Place], str]) -> dict[str, Any]:
     """What the API shows at a position: a question with its options, or a unit as in docs/api.md."""
@@ -185,7 +200,7 @@ def _expected(kind: Kind, place: Place) -> str:
         for choice in kind.choices
         if kind.is_right(kind.canonical(choice.value, side=place.side), place.unit.expected)
     ]
-    return " / ".join(right) if right else _stated(kind, place)
+    return _(" or ").join(right) if right else _stated(kind, place)
 
 
 def _stated(kind: Kind, place: Place) -> str:

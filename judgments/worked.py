@@ -16,25 +16,25 @@ GRADED: list[dict[str, Any]] = [
     {
         "scene": _DOG,
         "shown": ["A dog is jumping over a fence."],
-        "answer": "4: describes the image without any errors",
+        "answer": "4, describes the image without any errors",
         "why": "All it says can be seen. It need not mention the garden or the colour.",
     },
     {
         "scene": _DOG,
         "shown": ["A black dog is jumping over a fence in a garden."],
-        "answer": "3: describes the image with minor errors",
+        "answer": "3, describes the image with minor errors",
         "why": "What happens is right; only the colour of the dog is not.",
     },
     {
         "scene": _DOG,
         "shown": ["A dog is sleeping on the grass."],
-        "answer": "2: is somewhat related to the image",
+        "answer": "2, is somewhat related to the image",
         "why": "There is a dog and a garden, but it does something else.",
     },
     {
         "scene": _DOG,
         "shown": ["Two women are drinking coffee in the street."],
-        "answer": "1: is unrelated to the image",
+        "answer": "1, is unrelated to the image",
         "why": "Nothing of it can be seen.",
     },
 ]

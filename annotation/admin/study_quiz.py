@@ -10,8 +10,8 @@ from django.template.response import TemplateResponse
 
 from annotation.models import QuizAttempt
 from annotation.quiz_results import QuestionResult, question_results, worker_results
-from annotation.quiz_sheet import texts_of
-from annotation.services.quizzes import papers_of, qualification_of, quiz_units
+from annotation.quiz_sheet import qualification_of, texts_of
+from annotation.services.quizzes import papers_of, quiz_units
 from judgments.admin.addresses import picture_address
 from judgments.admin.study_pages import Context, StudyPage, add_page
 from judgments.kinds import KINDS, Kind

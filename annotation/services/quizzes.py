@@ -18,7 +18,7 @@ from annotation.answers import answer_key, checked_answers
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.presentation import Place
-from annotation.quiz_sheet import Asked, Paper
+from annotation.quiz_sheet import Asked, Paper, qualification_of
 from judgments.design import StudyDesign
 from judgments.draws import rng_for, shuffled
 from judgments.errors import NotThere
@@ -48,11 +48,6 @@ class Standing:
     def running(self) -> QuizAttempt | None:
         """The attempt under way."""
         return self.last if self.last is not None and self.last.finished_at is None else None
-
-
-def qualification_of(study: Study, design: StudyDesign) -> str:
-    """What passing the study's quiz is good for: the name that studies share, or this study alone."""
-    return design.quiz.qualification or f"study {study.pk}"
 
 
 def standing_of(*, study: Study, worker: Worker) -> Standing:
