@@ -61,6 +61,27 @@ class AnswersMissing(QuorumError):
         self.missing = list(missing)
 
 
+class NoMoreTime(QuorumError):
+    """The lease was extended as often as the study allows."""
+
+    status = 409
+    title = "No more time"
+
+
+class SeatTaken(QuorumError):
+    """A page of work whose lease ended cannot be taken up again."""
+
+    status = 409
+    title = "Somebody else has it"
+
+
+class TooLateToChange(QuorumError):
+    """Submitted answers can be revised only for a while, and only until they are decided on."""
+
+    status = 409
+    title = "Too late to change"
+
+
 class TooLate(QuorumError):
     """The lease ended before the submission came."""
 
@@ -111,3 +132,17 @@ class QuizFailed(QuizNotPassed):
 
 class RequirementNotMet(NotAdmitted):
     """The study asks something of its workers that this one does not fulfil."""
+
+
+class WorkPaused(QuorumError):
+    """The worker gets no work until somebody has looked at what a rule found."""
+
+    status = 403
+    title = "Your work is paused"
+
+
+class WorkerExcluded(QuorumError):
+    """The worker was excluded from the study."""
+
+    status = 403
+    title = "You get no more work in this study"

@@ -14,6 +14,7 @@ from django.db.models import Count, Exists, OuterRef, Sum
 from django.utils import timezone
 
 from annotation.answers import answer_key
+from annotation.controls import control_answers
 from annotation.models import Assignment, Judgment, Participation, QuizAttempt, Worker
 from annotation.models.assignments import LIVE
 from annotation.presentation import places_of
@@ -73,8 +74,8 @@ class OwnStudy:
 
 
 def own_studies(worker: Worker) -> list[OwnStudy]:
-    """The studies a worker takes part in, the latest first: four queries, one more where a study shows accuracy, and
-    one where a study has a quiz."""
+    """The studies a worker takes part in, the latest first: four queries, one more where a study has a quiz, and one
+    or two for each study that shows accuracy."""
     mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
@@ -128,23 +129,12 @@ def _add_quizzes(worker: Worker, asking: list[OwnStudy]) -> None:
 
 def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
     """From ``controls.after`` control items on: fewer would tell which items they were."""
-    if not shown:
-        return
-    by_study = {own.study.pk: own for own in shown}
-    rows = Judgment.objects.current().filter(
-        assignment__worker=worker, assignment__study__in=by_study, unit__control=True, unit__struck=False
-    )
-    seen: Counter[int] = Counter()
-    right: Counter[int] = Counter()
-    for judgment in rows.select_related("unit", "assignment"):
-        own = by_study[judgment.assignment.study_id]
+    for own in shown:
         kind = KINDS[own.study.protocol]
-        given = getattr(judgment, answer_key(kind))
-        seen[own.study.pk] += 1
-        right[own.study.pk] += given is not None and kind.is_right(given, judgment.unit.expected)
-    for key, own in by_study.items():
-        if seen[key] >= own.design.controls.after:
-            own.controls = control_record(seen[key], right[key], own.design.controls.threshold)
+        answers = control_answers(own.study, worker=worker)
+        if len(answers) >= own.design.controls.after:
+            right = sum(kind.is_right(answer.given, answer.expected) for answer in answers)
+            own.controls = control_record(len(answers), right, own.design.controls.threshold)
 
 
 def open_studies(worker: Worker | None) -> list[Study]:

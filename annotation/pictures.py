@@ -45,10 +45,16 @@ def preview_picture_url(item: Item) -> str:
 
 def item_at(assignment: Assignment, position: int) -> Item | None:
     """The item at ``position`` (from 1) of an assignment, or None."""
-    if position < 1 or assignment.hit_id is None:
+    if assignment.hit_id is None:
         return None
+    order = (
+        assignment.order
+    )  # the places of the HIT as this worker sees them; the HIT's own where it is empty
+    if not 1 <= position <= (len(order) or position):
+        return None
+    place = order[position - 1] if order else position - 1
     rows = HITUnit.objects.filter(hit_id=assignment.hit_id).select_related("unit__item").order_by("position")
-    row = rows[position - 1 : position].first()
+    row = rows[place : place + 1].first()
     return row.unit.item if row is not None else None
 
 

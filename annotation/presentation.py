@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import Assignment, Worker
+from judgments.controls import REPEATED, REPEATS
 from judgments.design import StudyDesign
 from judgments.draws import rng_for, shuffled
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, HITUnit, Unit
+from judgments.packing import apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +46,44 @@ def draw_layout(
     """The order and the sides of ``hit`` for ``worker``: from the study's seed, the HIT and the worker's name, so that
     whoever takes a HIT again finds it as it was.
 
+    A unit and its repetition stand apart; a repetition that no order keeps apart is left out.
+
     Args:
         units: the HIT's, in its order.
-        left_out: row ids of units that this worker does not see.
+        left_out: row ids of units that this worker does not see; struck ones nobody sees.
     """
     kind = KINDS[design.protocol]
-    groups: dict[Any, list[int]] = {}
-    for index, unit in enumerate(units):
-        groups.setdefault(unit.item_id if kind.grouped else index, []).append(index)
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
-    drawn = [index for group in shuffled(list(groups.values()), rng) for index in shuffled(group, rng)]
-    order = [index for index in drawn if units[index].pk not in left_out]
+    drawn = [shuffled(group, rng) for group in shuffled(_groups(kind, units), rng)]
+    unseen = {index for index, unit in enumerate(units) if unit.struck or unit.pk in left_out}
+    groups = [kept for group in drawn if (kept := [index for index in group if index not in unseen])]
+    twins = _twins(units, groups)
+    places = apart(len(groups), twins, rng) if twins else range(len(groups))
+    order = [index for number in places for index in groups[number]]
     shown = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
     side_of = dict(zip(shown, kind.sides([units[index] for index in shown], rng), strict=False))
     return Layout(order=order, sides=[side_of[index] for index in order] if side_of else [])
+
+
+def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
+    """Indices of the units that stay together."""
+    groups: dict[Any, list[int]] = {}
+    for index, unit in enumerate(units):
+        mark = (unit.item_id, unit.control_kind == REPEATED) if kind.grouped else index
+        groups.setdefault(mark, []).append(index)
+    return list(groups.values())
+
+
+def _twins(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Number of a repeated group -> number of the one that it shows again."""
+    of_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
+    heads = [units[group[0]] for group in groups]
+    return {
+        number: of_key[unit.content[REPEATS]]
+        for number, unit in enumerate(heads)
+        if unit.control_kind == REPEATED and unit.content[REPEATS] in of_key
+    }
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 
@@ -16,12 +16,14 @@ class ControlRecord:
         right: how many of them were answered as expected.
         share: right / seen; None where none was seen.
         used: whether the worker's judgments are used.
+        by_kind: kind of control item -> (seen, right).
     """
 
     seen: int
     right: int
     share: float | None
     used: bool
+    by_kind: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
 def control_record(seen: int, right: int, threshold: float) -> ControlRecord:
@@ -34,21 +36,68 @@ def control_record(seen: int, right: int, threshold: float) -> ControlRecord:
 
 
 def control_records(
-    answers: Iterable[tuple[int, int | None, Any]],
+    answers: Iterable[tuple[Any, ...]],
     *,
     threshold: float,
-    is_right: Callable[[int, Any], bool],
+    is_right: Callable[[Any, Any], bool],
 ) -> dict[int, ControlRecord]:
     """The record of each worker who saw a control item.
 
     Args:
-        answers: (worker, value, expected) of each judgment on a control item that was not struck.
+        answers: (worker, given, expected) or (worker, given, expected, kind of control item, ...) of each judgment on a
+            control item that was not struck (``annotation.controls.control_answers``).
         threshold: the design's ``controls.threshold``.
-        is_right: the kind's comparison of a value with what was expected.
+        is_right: the kind's comparison of an answer with what was expected.
     """
-    seen: dict[int, int] = {}
-    right: dict[int, int] = {}
-    for worker, value, expected in answers:
-        seen[worker] = seen.get(worker, 0) + 1
-        right[worker] = right.get(worker, 0) + (value is not None and is_right(value, expected))
-    return {worker: control_record(count, right[worker], threshold) for worker, count in seen.items()}
+    counts: dict[int, dict[str, list[int]]] = {}
+    for worker, given, expected, *rest in answers:
+        count = counts.setdefault(worker, {}).setdefault(rest[0] if rest else "", [0, 0])
+        count[0] += 1
+        count[1] += given is not None and is_right(given, expected)
+    records = {}
+    for worker, kinds in counts.items():
+        record = control_record(
+            sum(seen for seen, _ in kinds.values()), sum(right for _, right in kinds.values()), threshold
+        )
+        by_kind = {name: (seen, right) for name, (seen, right) in sorted(kinds.items())}
+        records[worker] = replace(record, by_kind=by_kind)
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class RunningAccuracy:
+    """How a worker is doing on control items, answer by answer.
+
+    Attributes:
+        seen, right: so far.
+        share: right / seen; nan before the first one.
+        below: the share is below the threshold, and enough were seen to say so.
+        first_below: after how many control items that was so for the first time; None where it never was. Looking after
+            every answer finds a low share sooner or later in many an honest worker: see docs/controls.md.
+    """
+
+    seen: int
+    right: int
+    share: float
+    below: bool
+    first_below: int | None
+
+
+def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) -> RunningAccuracy:
+    """The accuracy over control items in the order in which a worker answered them.
+
+    Args:
+        rights: whether each was right.
+        after: the design's ``controls.after``: fewer say nothing.
+        threshold: the design's ``controls.threshold``; equality is not below it.
+    """
+    right = 0
+    first_below = None
+    below = False
+    for seen, one in enumerate(rights, start=1):
+        right += one
+        below = seen >= after and right / seen < threshold
+        if below and first_below is None:
+            first_below = seen
+    share = right / len(rights) if rights else float("nan")
+    return RunningAccuracy(len(rights), right, share, below, first_below)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from annotation.views import credits, home, joining, me, pictures, preview, quiz, work
+from annotation.views import calls, credits, home, joining, me, pictures, preview, quiz, work
 
 app_name = "annotation"
 urlpatterns = [
@@ -20,6 +20,10 @@ urlpatterns = [
     path("s/<slug:slug>/work/", work.work, name="work"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/save/", work.save, name="save"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/submit/", work.submit, name="submit"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/change/", work.change, name="change"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/ahead/", calls.ahead, name="ahead"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/extend/", calls.extend, name="extend"),
+    path("s/<slug:slug>/work/<uuid:assignment_id>/retake/", calls.retake, name="retake"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/return/", work.give_back, name="return"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/report/<int:position>/", work.report, name="report"),
     path("s/<slug:slug>/done/", work.done, name="done"),

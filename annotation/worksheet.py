@@ -1,8 +1,8 @@
 """A page of work as its template shows it, and the answers that its form brings back.
 
-The page is a plain form. ``u<position>`` is the answer at a position and ``t<position>`` the seconds that a script
-measured. Where a kind groups units under one picture, an unticked box alone says nothing: the group counts as
-answered once a box is ticked or ``none<first position>`` is.
+The page is a plain form. ``u<position>`` is the answer at a position, ``c<position>`` a comment beside it and
+``t<position>`` the seconds that a script measured. Where a kind groups units under one picture, an unticked box alone
+says nothing: the group counts as answered once a box is ticked or ``none<first position>`` is.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from annotation.answers import MOST_SECONDS, answer_key, problem_of
+from annotation.answers import LONGEST_COMMENT, MOST_SECONDS, answer_key, problem_of
 from annotation.presentation import Place, shown_unit
+from judgments.controls import REPEATED
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.material import UnitSpec
@@ -30,7 +31,9 @@ class Row:
         position: its number in the assignment.
         shown: what the worker sees of it (docs/api.md).
         value: the saved answer, as the worker sees it: a number, or what the kind's open answers are.
-        seconds: the time saved with it.
+        seconds: the active time saved with it.
+        wall_seconds: the time by the clock saved with it.
+        comment: the comment saved with it.
         key: the number key that ticks it, in a group.
         unfinished: what a plain form held in the place of an answer; None where nothing is.
         problem: why that is no answer yet, for the worker.
@@ -40,6 +43,8 @@ class Row:
     shown: dict[str, Any]
     value: Any
     seconds: float | None
+    wall_seconds: float | None
+    comment: str
     key: str
     unfinished: Any = None
     problem: str = ""
@@ -69,6 +74,16 @@ class Step:
         return all(row.value is not None for row in self.rows)
 
     @property
+    def seconds(self) -> float:
+        """The active time saved with all of it."""
+        return round(sum(row.seconds or 0.0 for row in self.rows), 2)
+
+    @property
+    def wall_seconds(self) -> float:
+        """The time by the clock saved with all of it."""
+        return round(sum(row.wall_seconds or 0.0 for row in self.rows), 2)
+
+    @property
     def none_fits(self) -> bool:
         """In a group: whether it was answered with no box ticked."""
         return self.answered and not self.missing and not any(row.value for row in self.rows)
@@ -90,12 +105,15 @@ def sheet_of(
             Row(
                 position=place.position,
                 shown=shown_unit(place, design=design, picture_url=picture_url),
-                value=answers.get(str(place.position), {}).get(answer_key(kind)),
-                seconds=answers.get(str(place.position), {}).get("seconds"),
+                value=saved.get(answer_key(kind)),
+                seconds=saved.get("seconds"),
+                wall_seconds=saved.get("wall_seconds"),
+                comment=saved.get("comment", ""),
                 key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
-                **_unfinished(place, answers.get(str(place.position), {}), kind=kind, design=design),
+                **_unfinished(place, saved, kind=kind, design=design),
             )
             for index, place in enumerate(group)
+            for saved in [answers.get(str(place.position), {})]
         )
         steps.append(Step(number=number, rows=rows, missing=any(row.position in missing for row in rows)))
     return steps
@@ -125,7 +143,8 @@ def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
 
 
 def _picture_of(unit: Any) -> object:
-    return unit.image if isinstance(unit, UnitSpec) else unit.item_id
+    """An image, and whether it is there for the second time."""
+    return unit.image if isinstance(unit, UnitSpec) else unit.item_id, unit.control_kind == REPEATED
 
 
 def answers_of_form(
@@ -149,7 +168,12 @@ def answers_of_form(
         raw = {place.position: kind.read_form(form, place.position, place.unit) for place in places}
         values = {position: given for position, given in raw.items() if given is not None}
     return [
-        {"position": position, answer_key(kind): given, **_seconds(form.get(f"t{position}"))}
+        {
+            "position": position,
+            answer_key(kind): given,
+            **_seconds(form.get(f"t{position}")),
+            **_comment(form.get(f"c{position}")),
+        }
         for position, given in values.items()
     ]
 
@@ -203,3 +227,8 @@ def _seconds(text: Any) -> dict[str, float]:
     except (TypeError, ValueError):
         return {}
     return {"seconds": round(seconds, 2)} if math.isfinite(seconds) and 0 <= seconds <= MOST_SECONDS else {}
+
+
+def _comment(text: Any) -> dict[str, str]:
+    """The comment field, where the form has one: an empty one takes a saved comment back."""
+    return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) and "\x00" not in text else {}

@@ -35,6 +35,9 @@ urlpatterns = [
     path("studies/<str:slug>/quiz/", quiz.QuizView.as_view(), name="quiz"),
     path("assignments/<str:id>/", annotation.AssignmentView.as_view(), name="assignment"),
     path("assignments/<str:id>/submit/", work.SubmitView.as_view(), name="submit"),
+    path("assignments/<str:id>/revise/", work.ReviseView.as_view(), name="revise"),
+    path("assignments/<str:id>/extend/", work.ExtendView.as_view(), name="extend"),
+    path("assignments/<str:id>/retake/", work.RetakeView.as_view(), name="retake"),
     path("assignments/<str:id>/return/", work.ReturnView.as_view(), name="return"),
     path("assignments/<str:id>/report/", work.ReportView.as_view(), name="report"),
     # the researchers' resources

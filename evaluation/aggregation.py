@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +12,16 @@ import numpy.typing as npt
 
 from annotation.quality import ControlRecord
 from evaluation.provenance import plain
-from evaluation.records import Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.records import Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import pair_winners
-from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments
+from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.meta import wilson_interval
-from judgments.kinds import Consensus, Kind
+from judgments.kinds import Consensus, Judged, Kind
 
 RESAMPLES = 1000
 SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 NO_ONE = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
+FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
 ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
 
 
@@ -74,15 +75,31 @@ def pair_consensus(
 
 
 def measure_agreement(
-    kind: Kind, table: JudgmentTable, units: Sequence[UnitRow], workers: Sequence[WorkerRow], *, seed: int
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    judged: Sequence[Judged],
+    *,
+    seed: int,
+    full_depth: Collection[int] | None = None,
 ) -> dict[str, Any]:
     """Krippendorff's alpha of the used judgments, with bootstrap intervals over units.
 
     Keys: ``alpha`` at the kind's level; ``ordinal`` where the level is interval; ``by_kind`` where units have
     pair kinds; ``one_against_rest``: how often one judge says what the majority of the unit's others says;
-    ``per_worker``: whether figures of single workers can be given.
+    ``per_worker``: whether figures of single workers can be given; ``full_depth``: where the study stopped early, what
+    the figures are of. Open answers (``judged``) are compared part by part, as their kind codes them.
+
+    Args:
+        full_depth: the units that got all their judgments whatever they said, where others did not: figures are of
+            these alone, as units that stop once two agree would make people seem to agree more, or less, than they do.
     """
-    counted = table.counted
+    anonymous = any(worker.anonymous for worker in workers)
+    per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    if kind.is_open:
+        return {"alpha": _alpha_of_open(kind, judged, seed=seed), "per_worker": per_worker}
+    counted = agreement_rows(table, full_depth)
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
 
     def alpha(level: str, keep: Any = slice(None)) -> dict[str, Any]:
@@ -97,10 +114,30 @@ def measure_agreement(
     if names:
         agreement["by_kind"] = {name: alpha(kind.level, kinds == name) for name in names}
     if kind.level == "nominal":
-        agreement["one_against_rest"] = one_against_rest(table, units)
-    anonymous = any(worker.anonymous for worker in workers)
-    agreement["per_worker"] = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+        agreement["one_against_rest"] = one_against_rest(table, units, counted)
+    agreement["per_worker"] = per_worker
+    if full_depth is not None:
+        agreement["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
     return agreement
+
+
+def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
+    """(N,) bool: the counted judgments that agreement is measured on; of ``full_depth`` units alone, where given."""
+    return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
+
+
+def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
+    """Alpha over the parts of open answers; without parts it is undefined, and ``reason`` is the kind's."""
+    rows = [
+        (one.unit.pk, part, one.worker, value)
+        for one in judged
+        for part, value in kind.codes(one.unit, one.given).items()
+    ]
+    unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
+    found = alpha_dict(alpha_of_parts(unit, part, worker, value, kind.level, resamples=RESAMPLES, seed=seed))
+    if kind.no_alpha:
+        found |= {"reason": kind.no_alpha, "judgments": len(judged)}
+    return found
 
 
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
@@ -128,13 +165,12 @@ def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
     return np.array([kind_of[pk] for pk in unit.tolist()], dtype=np.str_)
 
 
-def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow]) -> dict[str, Any]:
+def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Flags) -> dict[str, Any]:
     """How often one judge says what the majority of the unit's others says: people's own level.
 
     By pair kind and over all ("all"), with Wilson intervals. Judgments whose others are tied, or that have none,
-    are left out and counted.
+    are left out and counted. ``counted`` says which judgments enter.
     """
-    counted = table.counted
     unit, value = table.unit[counted], table.value[counted]
     kinds = _kinds_of(unit, units)
     names = [str(name) for name in np.unique(kinds) if name]
@@ -195,6 +231,10 @@ def worker_table(
                 "controls_seen": record.seen if record else 0,
                 "controls_right": record.right if record else 0,
                 "controls_share": record.share if record else None,
+                "controls_by_kind": {
+                    name: {"seen": seen, "right": right}
+                    for name, (seen, right) in (record.by_kind if record else {}).items()
+                },
                 "used": bool(table.used[own].any()) or not len(own),
                 "seconds": float(np.median(times)) if len(times) else None,
                 "left_share": int(table.left[own].sum()) / sided if sided else None,

@@ -13,12 +13,13 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils import timezone
 from pydantic import ValidationError
 
-from annotation.models import Assignment, Judgment
+from annotation.models import Assignment, Exclusion, Judgment, Participation
 from annotation.models.assignments import LIVE
 from evaluation.models import Analysis
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED
@@ -64,11 +65,16 @@ def generated_studies_have_hits() -> Sentences:
 
 
 def units_stand_in_one_hit() -> Sentences:
-    """Each unit and control item of a designed study stands in exactly one HIT; a struck one in none."""
+    """Each unit and control item of a designed study stands in exactly one HIT; one that was struck before opening in
+    none, one that was struck later where it stood."""
     units = (
         Unit.objects.filter(study__source=DESIGNED)
         .annotate(count=Count("places"))
-        .exclude(Q(struck=False, count=1) | Q(struck=True, count=0))
+        .exclude(
+            Q(struck=False, count=1)
+            | Q(struck=True, count=0)
+            | Q(struck=True, count=1, study__opened_at__isnull=False)
+        )
     )
     for slug, key, struck, count in units.values_list("study__slug", "key", "struck", "count").iterator(
         ROWS_AT_ONCE
@@ -121,17 +127,18 @@ def pairs_name_known_references() -> Sentences:
 
 
 def slots_match_assignments() -> Sentences:
-    """Open slots and live assignments make up what a HIT asks for, and each sits in a seat of its own."""
+    """Live assignments, open and spared slots make up what a HIT asks for, and each assignment sits in a seat of its
+    own."""
     hits = (
         HIT.objects.filter(study__source=DESIGNED)
         .annotate(live=Count("assignments", filter=Q(assignments__state__in=LIVE)))
-        .exclude(open_slots=F("required") - F("live"))
+        .exclude(open_slots=F("required") - F("live") - F("spared"))
     )
-    names = ("study__slug", "key", "required", "open_slots", "live")
-    for slug, key, required, open_slots, live in hits.values_list(*names).iterator(ROWS_AT_ONCE):
+    names = ("study__slug", "key", "required", "open_slots", "live", "spared")
+    for slug, key, required, open_slots, live, spared in hits.values_list(*names).iterator(ROWS_AT_ONCE):
         yield (
-            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots "
-            f"and {live} live assignments."
+            f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
+            f"{f', {spared} spared' if spared else ''} and {live} live assignments."
         )
     seats = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED, state__in=LIVE)
     wrong = seats.filter(seat__gte=F("hit__required"))
@@ -140,29 +147,35 @@ def slots_match_assignments() -> Sentences:
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
-    """``judgments_per_unit`` workers a HIT."""
+    """``judgments_per_unit`` workers a HIT; more only where a seat was filled anew (docs/stopping.md)."""
     for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
-        for key, required in study.hits.exclude(required=wanted).values_list("key", "required"):
+        others = study.hits.exclude(required=wanted)
+        if stops_early(study) or study.exclusions.exists():
+            others = others.filter(required__lt=wanted)
+        for key, required in others.values_list("key", "required"):
             yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {wanted}."
 
 
 def finished_work_is_complete() -> Sentences:
-    """A submitted assignment has a judgment on every unit of its HIT."""
+    """A submitted assignment has a judgment on every unit that it showed."""
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = (
         Assignment.objects.filter(state__in=FINISHED, study__source=DESIGNED)
-        .annotate(given=Count("judgments"))
-        .values_list("study__slug", "pk", "hit_id", "given")
+        .annotate(given=Count("judgments", filter=Q(judgments__replaces=None)))
+        .values_list("study__slug", "pk", "hit_id", "order", "given")
     )
-    for slug, pk, hit, given in work.iterator(ROWS_AT_ONCE):
-        if given != sizes.get(hit, 0):
-            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {sizes.get(hit, 0)} units."
+    for slug, pk, hit, order, given in work.iterator(ROWS_AT_ONCE):
+        shown = len(order) or sizes.get(hit, 0)
+        if given != shown:
+            yield f"Study {slug}: submitted assignment {pk} has {given} judgments on {shown} units."
 
 
 def judgments_belong_to_finished_work() -> Sentences:
     """Judgments are stored by a submission, on the units of its HIT."""
-    early = Judgment.objects.exclude(assignment__state__in=FINISHED)
+    early = Judgment.objects.exclude(assignment__state__in=FINISHED).exclude(
+        assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED
+    )
     names = ("assignment__study__slug", "pk", "assignment_id", "assignment__state")
     for slug, pk, assignment, state in early.values_list(*names).iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: judgment {pk} belongs to assignment {assignment}, which is {state}."
@@ -180,9 +193,10 @@ def judgments_belong_to_finished_work() -> Sentences:
 
 
 def a_worker_judges_a_unit_once() -> Sentences:
-    """Across HITs and assignments."""
+    """Across HITs and assignments; a revision is the same judgment."""
     twice = (
-        Judgment.objects.values("assignment__study__slug", "unit__key", "assignment__worker__name")
+        Judgment.objects.current()
+        .values("assignment__study__slug", "unit__key", "assignment__worker__name")
         .annotate(count=Count("pk"))
         .filter(count__gt=1)
         .order_by()
@@ -192,16 +206,48 @@ def a_worker_judges_a_unit_once() -> Sentences:
         yield f"Study {slug}: worker {worker} judged unit {unit} {count} times."
 
 
+def exclusions_hold() -> Sentences:
+    """Who is excluded has no work that counts; invalidated work names a standing exclusion of its own worker and knows
+    what it was; and a worker's standing says the same."""
+    standing = Exclusion.objects.filter(lifted_at=None)
+    own = standing.filter(study=OuterRef("study"), worker=OuterRef("worker"))
+    counts = Assignment.objects.filter(state__in=FINISHED).filter(Exists(own))
+    for slug, pk, state in counts.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: assignment {pk} is {state}, but its worker is excluded."
+    invalid = Assignment.objects.filter(state=Assignment.State.INVALIDATED)
+    loose = invalid.filter(
+        Q(before_exclusion="")
+        | Q(exclusion__lifted_at__isnull=False)
+        | ~Q(exclusion__worker=F("worker"))
+        | ~Q(exclusion__study=F("study"))
+    )
+    for slug, pk in loose.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: assignment {pk} is invalidated by no exclusion of its worker that stands."
+    parts = Participation.objects.annotate(out=Exists(own))
+    excluded = Participation.Standing.EXCLUDED
+    apart = parts.exclude(out=True, standing=excluded).exclude(~Q(standing=excluded), out=False)
+    for slug, name, said in apart.values_list("study__slug", "worker__name", "standing").iterator(
+        ROWS_AT_ONCE
+    ):
+        yield f"Study {slug}: worker {name} is {said}, which their exclusions do not say."
+
+
 def values_are_allowed() -> Sentences:
-    """A judgment's value is one that its kind knows, and sides are recorded where the kind has them."""
+    """A judgment's value is one that its kind knows, or it has an answer where those are open; sides are recorded where
+    the kind has them."""
     for study in Study.objects.order_by("slug"):
         kind = KINDS.get(study.protocol)
         if kind is None:
             yield f"Study {study.slug}: protocol {study.protocol!r} is not known to this version."
             continue
         own = Judgment.objects.filter(assignment__study=study)
-        for pk, value in own.exclude(value__in=kind.values).values_list("pk", "value").iterator(ROWS_AT_ONCE):
-            yield f"Study {study.slug}: judgment {pk} has the value {value}."
+        if kind.is_open:
+            wrong = own.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
+        else:
+            wrong = own.exclude(value__in=kind.values)
+        for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
+            where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
+            yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."
         if study.source == DESIGNED:
             sides = own.filter(presented="") if kind.two_sided else own.exclude(presented="")
             for pk in sides.values_list("pk", flat=True).iterator(ROWS_AT_ONCE):
@@ -210,11 +256,11 @@ def values_are_allowed() -> Sentences:
 
 
 def controls_know_their_answer() -> Sentences:
-    """Each control item of a designed study has an expected answer; other units have none."""
+    """Each control item of a designed study has an expected answer; other units and repeated ones have none."""
     # a JSON null and an SQL NULL both mean that there is none
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED)
-    lacking = units.filter(control=True).filter(nothing)
+    lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)
     for slug, key in lacking.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: control item {key} has no expected answer."
     known = units.filter(control=False).exclude(nothing)
@@ -254,6 +300,7 @@ CHECKS: tuple[Callable[[], Sentences], ...] = (
     finished_work_is_complete,
     judgments_belong_to_finished_work,
     a_worker_judges_a_unit_once,
+    exclusions_hold,
     values_are_allowed,
     controls_know_their_answer,
     people_and_rehearsals_are_apart,

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 from django.db.models import Count
 
+from annotation.controls import control_answers
 from annotation.models import Assignment, Judgment, Worker
 from annotation.quality import ControlRecord, control_records
 from evaluation.provenance import DataHash
 from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
-from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Caption, Item, Study, Unit
+from judgments.kinds import KINDS, Judged
+from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 ROWS_AT_ONCE = 2_000
 FIRST_LEFT, SECOND_LEFT = 1, 2
@@ -45,10 +47,8 @@ def control_records_of(study: Study) -> dict[int, ControlRecord]:
     An import says of each judgment whether it is used, so there the rule sets nobody aside a second time.
     """
     imported = study.source == Study.Source.IMPORTED
-    rows = Judgment.objects.current().filter(assignment__study=study, unit__control=True, unit__struck=False)
-    answers = rows.values_list("assignment__worker_id", "value", "unit__expected").order_by("pk")
     return control_records(
-        answers.iterator(ROWS_AT_ONCE),
+        control_answers(study),
         threshold=0.0 if imported else design_of(study).controls.threshold,
         is_right=KINDS[study.protocol].is_right,
     )
@@ -77,7 +77,7 @@ def load_judgments(study: Study) -> JudgmentTable:
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "unit__key", "assignment__worker_id", "assignment__worker__name", "assignment_id",
-            "value", "answer", "unit__control", "set_aside", "presented", "seconds",
+            "value", "answer", "unit__control", "unit__struck", "set_aside", "presented", "seconds",
         )
     )  # fmt: skip
     data_hash = DataHash()
@@ -85,8 +85,10 @@ def load_judgments(study: Study) -> JudgmentTable:
     columns: list[tuple[Any, ...]] = []
     answers: list[Any] = []
     for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=3):
-        unit, key, worker, name, assignment, value, answer, control, set_aside, presented, seconds = row
-        used = not set_aside and worker not in unused
+        unit, key, worker, name, assignment, value, answer, control, struck, set_aside, presented, seconds = (
+            row
+        )
+        used = not set_aside and not struck and worker not in unused
         data_hash.add(key, name, value if answer is None else answer, used)
         sided = bool(presented)
         on_left = FIRST_LEFT if presented == Judgment.Presented.FIRST_LEFT else SECOND_LEFT
@@ -129,15 +131,30 @@ def hash_of_judgments(study: Study) -> str:
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer",
-            "set_aside",
+            "set_aside", "unit__struck",
         )
     )  # fmt: skip
     data_hash = DataHash()
     for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        _, name, worker, key, value, answer, set_aside = row
-        used = not set_aside and worker not in unused
+        _, name, worker, key, value, answer, set_aside, struck = row
+        used = not set_aside and not struck and worker not in unused
         data_hash.add(key, name, value if answer is None else answer, used)
     return data_hash.hexdigest()
+
+
+def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
+    """The judgments of ``table`` that count, each with the row of its unit, its image and its captions."""
+    counted = table.counted
+    units = {
+        unit.pk: unit
+        for unit in Unit.objects.filter(study=study, control=False)
+        .select_related("item", "reference", "first", "second")
+        .iterator(ROWS_AT_ONCE)
+    }
+    rows = zip(
+        table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+    )
+    return [Judged(unit=units[unit], worker=worker, given=given) for unit, worker, given in rows]
 
 
 def work_times(study: Study) -> dict[int, list[float]]:
@@ -162,6 +179,13 @@ def unit_rows(study: Study) -> list[UnitRow]:
     """The judged units in their order."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     return [UnitRow(*row) for row in rows.values_list("pk", "key", "kind", "pair_id").iterator(ROWS_AT_ONCE)]
+
+
+def full_depth_units(study: Study) -> set[int] | None:
+    """The units that get all their judgments where others stop early; None where none does."""
+    if not stops_early(study):
+        return None
+    return set(Outlook.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
 
 
 def pair_rows(study: Study) -> list[PairRow]:
@@ -218,7 +242,7 @@ def pair_texts(study: Study) -> list[tuple[int, str, int, str, str, list[str]]]:
     return list(rows.values_list("pk", "kind", "item_id", "first__text", "second__text", "references"))
 
 
-def caption_units(study: Study) -> list[tuple[int, int, str]]:
-    """(row id, image row id, caption text) of each judged image-caption unit."""
+def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
+    """(row id, image row id, caption id, caption text) of each judged image-caption unit."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
-    return list(rows.values_list("pk", "item_id", "first__text"))
+    return list(rows.values_list("pk", "item_id", "first__key", "first__text"))

@@ -12,10 +12,14 @@ from evaluation.errors import EvaluationError
 from evaluation.provenance import plain
 from evaluation.records import Floats, Ints
 from evaluation.signatures import parse
-from evaluation.statistics.aggregation import GRADE_THRESHOLDS
 from evaluation.statistics.agreement import kappa_grid
 from evaluation.statistics.correlation import CorrelationResult, correlation
-from evaluation.statistics.meta import AccuracyResult, pair_accuracy
+from evaluation.statistics.meta import (
+    AccuracyResult,
+    GroupedCorrelationResult,
+    grouped_correlation,
+    pair_accuracy,
+)
 
 if TYPE_CHECKING:
     from evaluation.metrics import Scores
@@ -28,7 +32,7 @@ RESAMPLES = 1000
 FEWEST_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
 # Where a metric is cut for kappa: these shares of its scores lie below. Every metric has a scale of its own.
 METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
+COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman"}
 UNKNOWN_KIND = "unknown"
 
 References = Sequence[str]
@@ -48,9 +52,14 @@ class PairTexts:
 
 @dataclass(frozen=True, slots=True)
 class CaptionTexts:
-    """A judged caption of an image; ``people`` is the share of yes or the mean grade."""
+    """A judged caption of an image; ``people`` is the share of yes, the mean grade, or a score.
 
-    pk: int
+    ``unit`` and ``item`` are row ids; ``unit`` is None where a caption was judged in several units.
+    """
+
+    unit: int | None
+    item: int
+    key: str
     text: str
     references: References
     people: float
@@ -63,14 +72,14 @@ class Judged:
     Attributes:
         metrics: metric -> figures as JSON.
         signatures: metric -> its signature.
-        pks: (N,) int64 row ids of the pairs or units that were scored.
+        pks: (N,) int64 row ids of the pairs or units that were scored; None where captions are no units.
         scores: metric -> (N, 2) or (N, 1) float64.
         notes: sentences a reader must know.
     """
 
     metrics: dict[str, dict[str, Any]]
     signatures: dict[str, str]
-    pks: Ints
+    pks: Ints | None
     scores: Mapping[str, Floats]
     notes: tuple[str, ...]
 
@@ -156,10 +165,14 @@ def judge_captions(
     *,
     metrics: Sequence[str],
     tokenizer: str,
-    graded: bool,
+    cuts: Sequence[float],
+    per_image: bool,
     seed: int,
 ) -> Judged:
     """Correlation of each metric with people over image-caption pairs, and kappa on a grid of thresholds.
+
+    ``cuts`` are the thresholds of people's scores; without any there is no kappa. ``per_image`` adds coefficients
+    within each image, averaged over images.
 
     Where a caption is word for word one of the image's references, that reference is left out for it: H13 §4.1.1
     reports how much BLEU gains from the original caption among the references.
@@ -172,28 +185,25 @@ def judge_captions(
         tokenizer=tokenizer,
     )
     people = np.array([caption.people for caption in captions], dtype=np.float64)
-    people_cuts = GRADE_THRESHOLDS if graded else SHARE_THRESHOLDS
+    images = [caption.item for caption in captions]
+    texts = [caption.key for caption in captions]
+    units = [caption.unit for caption in captions]
     resamples = int(np.clip(OBSERVATIONS_DRAWN // len(captions), FEWEST_RESAMPLES, RESAMPLES))
     figures, scores = {}, {}
     for name, result in scored.scores.items():
-        cuts = np.unique(np.quantile(result.images, METRIC_QUANTILES)).tolist()
-        grid = kappa_grid(result.images, people, cuts, people_cuts, resamples=RESAMPLES, seed=seed)
         figures[name] = {
             key: _coefficient(correlation(result.images, people, coefficient, resamples=resamples, seed=seed))
-            for key, coefficient in (("kendall_tau_b", "kendall-tau-b"), ("spearman", "spearman"))
-        } | {
-            "kappa": [
-                {
-                    "metric_at_least": cell.first_at_least,
-                    "people_at_least": cell.second_at_least,
-                    "value": plain(cell.kappa.value),
-                    "low": plain(cell.kappa.low),
-                    "high": plain(cell.kappa.high),
-                    "n": cell.n,
-                }
-                for cell in grid.cells
-            ]
-        }
+            for key, coefficient in COEFFICIENTS.items()
+        } | {"kappa": _kappa(result.images, people, cuts, seed)}
+        if per_image:
+            figures[name]["per_image"] = {
+                key: _grouped(
+                    grouped_correlation(
+                        result.images, people, images, texts, coefficient, resamples=resamples, seed=seed
+                    )
+                )
+                for key, coefficient in COEFFICIENTS.items()
+            }
         scores[name] = result.images[:, np.newaxis]
     return Judged(
         metrics=figures,
@@ -201,10 +211,45 @@ def judge_captions(
             name: str(parse(result.signature).with_field("own", "dropped"))
             for name, result in scored.scores.items()
         },
-        pks=np.array([caption.pk for caption in captions], dtype=np.int64),
+        pks=None if None in units else np.array(units, dtype=np.int64),
         scores=scores,
         notes=tuple(_sentence(warning) for warning in scored.warnings),
     )
+
+
+def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> list[dict[str, Any]]:
+    """Cohen's kappa at each cut of the metric and of people's scores."""
+    if not cuts:
+        return []
+    quantiles = np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
+    grid = kappa_grid(metric, people, quantiles, cuts, resamples=RESAMPLES, seed=seed)
+    return [
+        {
+            "metric_at_least": cell.first_at_least,
+            "people_at_least": cell.second_at_least,
+            "value": plain(cell.kappa.value),
+            "low": plain(cell.kappa.low),
+            "high": plain(cell.kappa.high),
+            "n": cell.n,
+        }
+        for cell in grid.cells
+    ]
+
+
+def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
+    """A coefficient within images, averaged over those where it is defined; the interval draws images."""
+    return {
+        "value": plain(result.value),
+        "low": plain(result.low),
+        "high": plain(result.high),
+        "n": result.n,
+        "images": result.groups - result.undefined_groups,
+        "images_undefined": result.undefined_groups,
+        "confidence": result.confidence,
+        "resamples": result.resamples,
+        "seed": result.seed,
+        "reason": result.reason,
+    }
 
 
 def _coefficient(result: CorrelationResult) -> dict[str, Any]:

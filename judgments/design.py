@@ -315,6 +315,15 @@ class StudyDesign(Part):
             raise ValueError(
                 f"controls.per_hit is {self.controls.per_hit}, which leaves no place in a HIT of {size}"
             )
+        if self.stopping.rule != "none" and not kind.settles:
+            raise ValueError(
+                f"stopping.rule is {self.stopping.rule!r}, but the consensus of {kind.name} has no winner that could "
+                "be settled early; expected 'none'"
+            )
+        if self.stopping.rule == "margin" and self.stopping.minimum > self.judgments_per_unit:
+            raise ValueError(
+                f"stopping.minimum is {self.stopping.minimum}, more than judgments_per_unit = {self.judgments_per_unit}"
+            )
         return self
 
 

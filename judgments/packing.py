@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -45,6 +45,31 @@ def pack_groups(
     full = [page for page in pages if len(page) == per_hit]
     short = [page for page in pages if len(page) != per_hit]
     return shuffled(full, rng) + short
+
+
+TRIES = 50  # random orders for each distance
+
+
+def apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:
+    """0 to ``count`` - 1 in an order in which each of ``twins`` stands a third of the page away from its other one.
+
+    The first order drawn is the one given, so that a page whose repetition stands well is left as it is. Where no order
+    keeps so far apart, they stand nearer, but never side by side: a twin that must is left out.
+    """
+    order = np.arange(count)
+    for least in range(max(2, count // 3), 1, -1):
+        for _ in range(TRIES):
+            place = np.argsort(order)
+            if all(abs(int(place[one]) - int(place[other])) >= least for one, other in twins.items()):
+                return [int(number) for number in order]
+            order = rng.permutation(count)
+    return [number for number in range(count) if number not in twins]
+
+
+def hits_with_an_image_twice(hits: Sequence[HITSpec]) -> int:
+    """How many HITs ask about an image more than once; where workers see it, that is for a repeated unit alone."""
+    images = ([unit.image for unit in hit.units if not unit.control] for hit in hits)
+    return sum(len(set(names)) < len(names) for names in images)
 
 
 def make_hits(

@@ -2,8 +2,8 @@
 
 HC pairs two people's captions of one image, HI a caption of the image and one of another image, HM a person's
 and a machine's, MM two machines'. Human candidates come from the references and are held out of that pair's
-references, together with any reference of the same text; equal texts are never paired; each machine takes part
-in about equally many pairs.
+references, together with any reference of the same text; equal texts are never paired; two texts are compared for an
+image once in a study, in whatever order and under whatever kind; each machine takes part in about equally many pairs.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def draw_pairs(
             takes published ones where there are any.
 
     Raises:
-        DesignError: the dataset has fewer pairs of a kind than asked for; published pairs of equal texts count here,
-            though they are left out.
+        DesignError: the dataset has fewer pairs of a kind than asked for; published pairs that nobody can judge
+            (equal texts) or that say an earlier one again count here, though they are left out.
     """
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
@@ -61,17 +61,18 @@ def draw_pairs(
             field="sampling.source",
         )
     pairs: list[Pair] = []
+    seen: Compared = set()
     for kind in PAIR_KINDS:
         count = wanted.get(kind, 0) if wanted else DEFAULT_PER_KIND
         if not count:
             continue
         rng = rng_for(seed, f"pairs {kind}")
         drawn = (
-            _draw_published(material, images, kind, count, rng)
+            _draw_published(material, images, kind, count, seen, rng)
             if use_published
-            else _draw_new(images, kind, count, rng)
+            else _draw_new(images, kind, count, seen, rng)
         )
-        unusable = _equal_pairs(material, images, kind) if use_published else 0
+        unusable = len(_unusable(material, images, kind)) if use_published else 0
         if len(drawn) + unusable < count and wanted:
             raise DesignError(
                 f"sampling.pairs asks for {count} {kind} pairs, but dataset {material.name!r} gives {len(drawn)} "
@@ -102,6 +103,7 @@ def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) ->
 
 
 Machines = tuple[str, ...]
+Compared = set[tuple[str, frozenset[str]]]  # the image and the two texts of each pair that was drawn
 
 
 def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
@@ -113,7 +115,12 @@ def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
 
 
 def _draw_published(
-    material: Material, images: Sequence[Image], kind: str, count: int, rng: np.random.Generator
+    material: Material,
+    images: Sequence[Image],
+    kind: str,
+    count: int,
+    seen: Compared,
+    rng: np.random.Generator,
 ) -> list[Pair]:
     """Published pairs in random order, those of rarely used machines first."""
     pool: dict[Machines, list[Pair]] = {}
@@ -125,10 +132,13 @@ def _draw_published(
     drawn: list[Pair] = []
     while pool and len(drawn) < count:
         machines = _least_used(pool, used)
-        drawn.append(pool[machines].pop())
-        used.update(machines)
+        pair = pool[machines].pop()
         if not pool[machines]:
             del pool[machines]
+        if _compared(pair) not in seen:
+            seen.add(_compared(pair))
+            drawn.append(pair)
+            used.update(machines)
     return drawn
 
 
@@ -141,16 +151,41 @@ def _equal(pair: Pair) -> bool:
     return pair.first.text.strip() == pair.second.text.strip()
 
 
-def _equal_pairs(material: Material, images: Sequence[Image], kind: str) -> int:
-    """Published pairs of two equal texts: PASCAL-50S has one. Nobody can judge them, so a design that asks for all
-    1,000 pairs of a kind gets those that can be judged."""
-    return sum(_equal(pair) for pair in _published(material, images, kind))
+def _compared(pair: Pair) -> tuple[str, frozenset[str]]:
+    return pair.image, frozenset((pair.first.text.strip(), pair.second.text.strip()))
 
 
-def _draw_new(images: Sequence[Image], kind: str, count: int, rng: np.random.Generator) -> list[Pair]:
+def _unusable(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
+    """Published pairs of two equal texts, which nobody can judge (PASCAL-50S has one), and those that compare the
+    texts of another one again, mirrored or not (it has three). A design that asks for all 1,000 pairs of a kind gets
+    those that are left."""
+    seen: Compared = set()
+    found = []
+    for pair in _published(material, images, kind):
+        if _equal(pair) or _compared(pair) in seen:
+            found.append(pair)
+        seen.add(_compared(pair))
+    return found
+
+
+def pairs_left_out(
+    material: Material, images: Sequence[Image], *, wanted: dict[str, int], drawn: Sequence[Pair]
+) -> dict[str, int]:
+    """Why a design got fewer published pairs than it asked for, as notes on the study; empty where it got all."""
+    short = sum(wanted.values()) - len(drawn)
+    if short <= 0:
+        return {}
+    unusable = [pair for kind, count in wanted.items() if count for pair in _unusable(material, images, kind)]
+    equal = min(short, sum(_equal(pair) for pair in unusable))
+    notes = {"pairs_of_equal_texts_left_out": equal, "repeated_pairs_left_out": short - equal}
+    return {name: count for name, count in notes.items() if count}
+
+
+def _draw_new(
+    images: Sequence[Image], kind: str, count: int, seen: Compared, rng: np.random.Generator
+) -> list[Pair]:
     """Draw pairs image by image, in rounds over all images in random order, until there are enough."""
     used: Counter[str] = Counter()
-    seen: set[tuple[str, frozenset[str]]] = set()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
     drawn: list[Pair] = []
     while waiting and len(drawn) < count:
@@ -171,7 +206,7 @@ def _next_pair(
     kind: str,
     options: dict[Machines, Iterator[_Option]],
     used: Counter[str],
-    seen: set[tuple[str, frozenset[str]]],
+    seen: Compared,
     rng: np.random.Generator,
 ) -> Pair | None:
     """The image's next pair that was not drawn yet and leaves a reference; None when it has no more."""

@@ -56,6 +56,8 @@ def make_study(protocol: str = "triplet", *, opened: bool = True, **values: Any)
         "pairwise": {"units_per_hit": 4, "sampling": {"pairs": {"HC": 4, "HI": 4, "MM": 4}}},
         "relevance": {"images_per_hit": 3, "captions_per_image": 4},
         "graded": {"units_per_hit": 4},
+        "slider": {"units_per_hit": 6},
+        "best-worst": {"units_per_hit": 5},
     }
     sizes = all_sizes[protocol]
     controls = {"controls": {"per_hit": 1}}

@@ -1,5 +1,5 @@
 """Workers and their answers in the admin."""
 
-from annotation.admin import rows, study_quiz, study_workers
+from annotation.admin import rows, study_controls, study_quiz, study_workers
 
-__all__ = ["rows", "study_quiz", "study_workers"]
+__all__ = ["rows", "study_controls", "study_quiz", "study_workers"]

@@ -82,9 +82,14 @@ class Answer(Schema):
     """One answer, as the worker sees the unit."""
 
     position = serializers.IntegerField(min_value=1)
-    value = serializers.IntegerField(required=False, help_text="Where the protocol's answers are numbers.")
-    answer = serializers.JSONField(required=False, help_text="Where they are open: a text, a list.")
-    seconds = serializers.FloatField(required=False)
+    value = serializers.IntegerField(required=False, help_text="Of kinds with numbers.")
+    answer = serializers.JSONField(required=False, help_text="Of open kinds, instead of value.")
+    seconds = serializers.FloatField(required=False, help_text="Active time.")
+    wall_seconds = serializers.FloatField(required=False, help_text="Time by the clock.")
+    comment = serializers.CharField(required=False, max_length=2000)
+    signals = serializers.DictField(
+        child=serializers.IntegerField(), required=False, help_text="Counts: pasted characters."
+    )
 
 
 class SaveRequest(Schema):
@@ -112,6 +117,19 @@ class StateReply(Schema):
 
     id = serializers.UUIDField()
     state = serializers.CharField()
+
+
+class RevisedReply(StateReply):
+    """Which positions changed."""
+
+    revised = serializers.ListField(child=serializers.IntegerField())
+
+
+class ExtendedReply(StateReply):
+    """The lease as it is now."""
+
+    expires_at = serializers.DateTimeField()
+    extensions_left = serializers.IntegerField()
 
 
 class SubmittedReply(StateReply):

@@ -83,6 +83,6 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
             *("id", "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text"),
             *("first_text", "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer"),
             *("control", "expected", "set_aside", "presented", "simulated", "accepted_at", "submitted_at"),
-            "seconds",
+            *("seconds", "wall_seconds", "comment", "signals", "replaces", "made_at"),
         ]
         read_only_fields = fields

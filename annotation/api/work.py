@@ -19,9 +19,11 @@ from annotation.answers import answer_key
 from annotation.api import schemas
 from annotation.models import Worker
 from annotation.pictures import picture_url
-from annotation.presentation import shown_unit
+from annotation.presentation import places_of, shown_unit
 from annotation.services.claims import Claim, claim_assignment, return_assignment
 from annotation.services.joining import join_study, resume_worker
+from annotation.services.leases import extend_lease, retake_assignment
+from annotation.services.revisions import revise_judgments
 from annotation.services.submissions import (
     own_assignment,
     report_problem,
@@ -154,6 +156,79 @@ class SubmitView(WorkView):
         else:
             submit_assignment(assignment=assignment, answers=answers)
         return _private(Response(reply))
+
+
+class ReviseView(WorkView):
+    """POST /api/assignments/{id}/revise/"""
+
+    @extend_schema(
+        request=schemas.SaveRequest,
+        responses={
+            200: schemas.RevisedReply,
+            400: schemas.Problem,
+            404: schemas.Problem,
+            409: OpenApiResponse(schemas.Problem, description="The time to change answers is over."),
+        },
+        operation_id="assignments_revise",
+        tags=["worker"],
+        summary="Change submitted answers",
+    )
+    def post(self, request: Request, id: str) -> Response:
+        """Each answer that differs is kept beside the one before; twice is harmless."""
+        answers = member(body_of(request), "answers", list)
+        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        revised = revise_judgments(assignment=assignment, answers=answers)
+        return Response({"id": str(assignment.pk), "state": assignment.state, "revised": revised})
+
+
+class ExtendView(WorkView):
+    """POST /api/assignments/{id}/extend/"""
+
+    @extend_schema(
+        request=None,
+        responses={
+            200: schemas.ExtendedReply,
+            404: schemas.Problem,
+            409: OpenApiResponse(schemas.Problem, description="Extended as often as allowed, or over."),
+        },
+        operation_id="assignments_extend",
+        tags=["worker"],
+        summary="Ask for more time",
+    )
+    def post(self, request: Request, id: str) -> Response:
+        """A whole lease from now on."""
+        assignment = own_assignment(worker=_worker(request), assignment_id=id)
+        lease = extend_lease(assignment=assignment)
+        return Response(
+            {
+                "id": str(assignment.pk),
+                "state": assignment.state,
+                "expires_at": lease.expires_at,
+                "extensions_left": lease.more,
+            }
+        )
+
+
+class RetakeView(WorkView):
+    """POST /api/assignments/{id}/retake/"""
+
+    @extend_schema(
+        request=None,
+        responses={
+            200: schemas.AssignmentReply,
+            404: schemas.Problem,
+            409: OpenApiResponse(schemas.Problem, description="Its seats are taken, or it never ran out."),
+        },
+        operation_id="assignments_retake",
+        tags=["worker"],
+        summary="Take up a HIT again whose lease ended",
+    )
+    def post(self, request: Request, id: str) -> Response:
+        """With the answers saved on it; the id may be a new one."""
+        lost = own_assignment(worker=_worker(request), assignment_id=id)
+        held = retake_assignment(assignment=lost)
+        claim = Claim(assignment=held, created=False, places=places_of(held))
+        return _private(Response(_shown(claim, design_of(held.study))))
 
 
 class ReturnView(WorkView):

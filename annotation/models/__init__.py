@@ -1,5 +1,6 @@
 """Who answers: workers, assignments, judgments; and how careless answers are kept out."""
 
+from annotation.models.alarms import StudyAlarm
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport
 from annotation.models.quality import Adjudication, Case, Exclusion, QualityRule
 from annotation.models.quizzes import QuizAttempt
@@ -18,6 +19,7 @@ __all__ = [
     "ProblemReport",
     "QualityRule",
     "QuizAttempt",
+    "StudyAlarm",
     "Worker",
     "WrittenCaption",
 ]

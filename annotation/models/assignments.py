@@ -86,8 +86,11 @@ class Assignment(models.Model):
     reason = models.CharField(max_length=500, blank=True, help_text="Why it was rejected.")
     exclusion = models.ForeignKey(
         "annotation.Exclusion", on_delete=models.PROTECT, related_name="assignments", null=True, blank=True,
-        help_text="What invalidated it.",
+        help_text="What invalidated it; it stays named when the exclusion is lifted.",
     )  # fmt: skip
+    before_exclusion = models.CharField(
+        max_length=11, choices=State, blank=True, help_text="Its state when it was invalidated."
+    )
     simulated = models.BooleanField(default=False)
 
     objects = AssignmentQuerySet.as_manager()
@@ -114,6 +117,10 @@ class Assignment(models.Model):
             models.CheckConstraint(
                 condition=~Q(state="invalidated") | Q(exclusion__isnull=False),
                 name="an_invalidated_assignment_names_its_exclusion",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="invalidated") | Q(before_exclusion=""),
+                name="only_invalidated_work_was_something_else",
             ),
             models.CheckConstraint(
                 condition=Q(submitted_at__isnull=True) | Q(submitted_at__gte=F("accepted_at")),

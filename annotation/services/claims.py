@@ -8,25 +8,38 @@ the same transaction. Expiry is looked at when work is asked for and when a stud
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
+from annotation.freshness import AHEAD, items_met, may_come_again, stale_units, used_up, with_new_items
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.services.admission import has_done_all, refuse_unqualified
+from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
+from annotation.services.stopping import in_work_by_hit, reopen_slots, units_left_out
+from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
+from judgments.control_pool import Mark
 from judgments.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
+HELD = ("accepted", "reserved")  # states that a lease ends
+RESERVED_MINUTES = 10  # what is fetched ahead is wanted soon
 WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
+WIDE_WINDOW = (
+    40  # the same where votes are spared, and people had better not work on one HIT at the same time
+)
 ATTEMPTS = 20
 
 
@@ -40,22 +53,35 @@ class Claim:
 
 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
-    """Give the worker the HIT they hold, or the next one; None when nothing is left for them.
+    """Give the worker the HIT they hold, the one fetched ahead for them, or the next one; None when nothing is left.
 
     Raises:
         NotJoined: the worker did not join the study.
         NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
+        WorkPaused, WorkerExcluded: the worker gets no work.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
-        if not isinstance(found, Offer):
-            return found
         try:
             with transaction.atomic():
-                return take(found)
+                return settle(found)
         except (Beaten, IntegrityError):
             continue  # nothing of the attempt was kept; look again
     return None
+
+
+def settle(found: Claim | Offer | None) -> Claim | None:
+    """What ``look_for_hit`` found becomes what the worker holds, within the caller's transaction: an offer is taken, a
+    reservation accepted.
+
+    Raises:
+        Beaten, IntegrityError: undo the transaction and look again.
+    """
+    if isinstance(found, Offer):
+        return take(found)
+    if found is not None and found.assignment.state == Assignment.State.RESERVED:
+        return _accept_reserved(found)
+    return found
 
 
 class Beaten(Exception):
@@ -72,12 +98,14 @@ class Offer:
     hit: HIT
     cursor: int
     units: list[Unit]
+    left_out: frozenset[int]  # control items that the worker has met in another HIT
 
 
 def look_for_hit(
     study: Study, worker: Worker, *, attempt: int = 0, besides: Assignment | None = None
 ) -> Claim | Offer | None:
-    """What the worker holds (``besides`` apart), or a HIT they could take, or None when nothing is left.
+    """What the worker holds (``besides`` apart) or has reserved, or a HIT they could take, or None where nothing
+    is left.
 
     It reads outside of a transaction, so that on SQLite nobody waits for it; it writes only to free seats whose
     lease ended, when nothing else is left.
@@ -85,18 +113,27 @@ def look_for_hit(
     Raises:
         NotJoined: the worker did not join the study.
         NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
+        WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
-    participation = part.annotate(wrote=Exists(own_captions(study, worker))).first()
+    participation = part.annotate(
+        wrote=Exists(own_captions(study, worker)), used_up=Exists(used_up(study, worker))
+    ).first()
     if participation is None:
         raise NotJoined("You have not joined this study.")
-    accepted = Assignment.objects.filter(study=study, state=Assignment.State.ACCEPTED)
-    found = list(accepted.filter(Q(worker=worker) | Q(expires_at__lte=now)))
-    overdue = [one for one in found if one.expires_at is not None and one.expires_at <= now]
-    for held in found:
-        if held not in overdue and (besides is None or held.pk != besides.pk):
-            return Claim(assignment=held, created=False, places=places_of(held))
+    held = Assignment.objects.filter(study=study, state__in=HELD)
+    # "accepted" comes before "reserved"
+    found = list(held.filter(Q(worker=worker) | Q(expires_at__lte=now)).order_by("state", "accepted_at"))
+    # a reservation of one's own is good until somebody else needs its seat
+    own = [one for one in found if one.worker_id == worker.pk and one.state == Assignment.State.RESERVED]
+    overdue = [
+        one for one in found if one.expires_at is not None and one.expires_at <= now and one not in own
+    ]
+    for one in found:
+        if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
+            return Claim(assignment=one, created=False, places=places_of(one))
+    refuse_stopped(participation.standing)
     design = design_of(study)
     refuse_unqualified(study=study, design=design, worker=worker)
     if has_done_all(study=study, design=design, worker=worker):
@@ -111,15 +148,25 @@ def look_for_hit(
         window = _next_hits(study, worker, participation)
     if not window:
         return None
-    rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
-    hit = window[int(rng.integers(len(window)))]
+    met = items_met(study, worker) if may_come_again(study) else {}
+    if met and not getattr(participation, "used_up", False):
+        window = _prefer_new_items(study, worker, window, {item for items in met.values() for item in items})
+    if stops_early(study):
+        hit = _least_in_work(window, attempt)
+    else:
+        rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
+        hit = window[int(rng.integers(len(window)))]
+    units = units_of_hit(hit.pk)
+    # in a HIT that is taken again, the worker finds what they found before
+    elsewhere = {item for taken, items in met.items() if taken != hit.pk for item in items}
     return Offer(
         study=study,
         worker=worker,
         participation=participation,
         hit=hit,
         cursor=window[0].position,
-        units=units_of_hit(hit.pk),
+        units=units,
+        left_out=stale_units(study, units, elsewhere),
     )
 
 
@@ -133,45 +180,104 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
     if getattr(participation, "wrote", True):  # hardly anybody: the others are not made to pay for it
         open_hits = without_own_captions(open_hits, study=study, worker=worker)
     fresh = open_hits.filter(~Exists(mine))
-    window = list(fresh.filter(position__gte=participation.cursor)[:WINDOW])
+    size = WIDE_WINDOW if stops_early(study) else WINDOW
+    window = list(fresh.filter(position__gte=participation.cursor)[:size])
     if not window and participation.cursor:
-        window = list(fresh[:WINDOW])  # seats that were given back behind the cursor
-    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:WINDOW])
+        window = list(fresh[:size])  # seats that were given back behind the cursor
+    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE)))[:size])
 
 
-def take(offer: Offer) -> Claim | None:
+def _least_in_work(window: list[HIT], attempt: int) -> HIT:
+    """Where votes are spared, one follows another: the HIT that fewest people work on at the moment, of these the
+    first."""
+    in_work = in_work_by_hit([hit.pk for hit in window])
+    ordered = sorted(window, key=lambda hit: (in_work[hit.pk], hit.position))
+    return ordered[attempt % len(ordered)]
+
+
+def _takes_work(study: Study, worker: Worker) -> bool:
+    """Whether the study is open to this worker, who was not stopped: one that is rehearsed is so to simulated workers
+    alone."""
+    simulated = worker.source == Worker.Source.REHEARSAL
+    welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
+    return Study.objects.filter(welcome, pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
+
+
+def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
+    """HITs with control items that the worker has not met, of ``window`` or a little further on; else ``window``."""
+    fresh = with_new_items(study, window, met)
+    if fresh:
+        return fresh
+    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    further = HIT.objects.filter(study=study, open_slots__gt=0, position__gt=window[-1].position)
+    ahead = list(further.filter(~Exists(mine)).order_by("position")[:AHEAD])
+    return with_new_items(study, ahead, met)[:WINDOW] or window
+
+
+def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
     """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
-    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated).
+    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated),
+    or the worker was paused or excluded meanwhile.
+
+    Args:
+        ahead: reserve it, for the time after the HIT that the worker holds now.
 
     Raises:
         Beaten: another worker was faster; undo the transaction and look again.
         IntegrityError: this worker took a HIT in another window; likewise.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
-    simulated = worker.source == Worker.Source.REHEARSAL
-    if not Study.objects.filter(pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists():
+    if not _takes_work(study, worker):
         return None
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise Beaten
     if offer.participation.cursor != offer.cursor:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
+    left_out = units_left_out(hit.pk) if stops_early(study) else set()
+    if all(unit.control or unit.pk in left_out for unit in offer.units):
+        raise Beaten  # it was settled since it was looked for
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
-    layout = draw_layout(design=design, hit=hit, worker=worker, units=offer.units)
+    layout = draw_layout(
+        design=design, hit=hit, worker=worker, units=offer.units, left_out=left_out | set(offer.left_out)
+    )
+    minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
+    if offer.left_out:
+        raise_used_up(study=study, worker=worker, missing=offer.left_out, units=offer.units)
     assignment = Assignment.objects.create(
         study=study,
         hit=hit,
         worker=worker,
-        seat=min(set(range(hit.required)) - taken),
+        state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
+        seat=next(seat for seat in count() if seat not in taken),
         accepted_at=now,
-        expires_at=now + timedelta(minutes=design.crowd.lease_minutes),
+        expires_at=now + timedelta(minutes=minutes),
         order=layout.order,
         flips=layout.sides,
         consent_version=offer.participation.consent_version,
         instructions_version=instructions_version(design),
-        simulated=simulated,
+        simulated=worker.source == Worker.Source.REHEARSAL,
     )
     return Claim(assignment=assignment, created=True, places=placed(offer.units, layout.order, layout.sides))
+
+
+def _accept_reserved(found: Claim) -> Claim | None:
+    """A reservation becomes the HIT that the worker holds, with a whole lease; within the caller's transaction.
+
+    Raises:
+        Beaten: its time was over and its seat was given away.
+        IntegrityError: the worker took another HIT meanwhile.
+    """
+    reserved = found.assignment
+    if not _takes_work(reserved.study, reserved.worker):
+        return None
+    now = timezone.now()
+    expires_at = now + timedelta(minutes=design_of(reserved.study).crowd.lease_minutes)
+    waiting = Assignment.objects.filter(pk=reserved.pk, state=Assignment.State.RESERVED)
+    if not waiting.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
+        raise Beaten
+    reserved.state, reserved.accepted_at, reserved.expires_at = Assignment.State.ACCEPTED, now, expires_at
+    return Claim(assignment=reserved, created=True, places=found.places)
 
 
 def return_assignment(*, assignment: Assignment) -> None:
@@ -196,18 +302,23 @@ def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
     return _free(overdue, Assignment.State.EXPIRED)
 
 
+def free_reserved(*, study: Study) -> int:
+    """Free the seats of what was fetched ahead and not begun; how many there were."""
+    reserved = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
+    return _free(reserved, Assignment.State.EXPIRED)
+
+
 @transaction.atomic
 def _free(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
-    """Accepted -> ``state``, and the slots back, in one transaction and few queries for any number; how many of
-    ``wanted`` were accepted still.
+    """Reserved or accepted -> ``state``, and the slots back, in one transaction and few queries for any number; how
+    many of ``wanted`` were so still.
 
     Everybody locks assignments, in the order of their ids, before HITs: nobody waits in a circle.
     """
-    accepted = wanted.filter(state=Assignment.State.ACCEPTED).select_for_update().order_by("pk")
-    hits = dict(accepted.values_list("pk", "hit_id"))
-    Assignment.objects.filter(pk__in=hits).update(state=state)
-    freed = Counter(hit for hit in hits.values() if hit is not None)
-    for slots in set(freed.values()):
-        same = [hit for hit, count in freed.items() if count == slots]
-        HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
-    return len(hits)
+    ended = wanted.filter(state__in=HELD).select_for_update().order_by("pk")
+    held = list(ended.values_list("pk", "hit_id", "study_id"))
+    Assignment.objects.filter(pk__in=[pk for pk, _, _ in held]).update(state=state)
+    for study in Study.objects.filter(pk__in={study for _, _, study in held}):
+        freed = Counter(hit for _, hit, of in held if of == study.pk and hit is not None)
+        reopen_slots(study=study, freed=freed)
+    return len(held)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from django.db import transaction
 
 from annotation.backends import BACKENDS, CrowdBackend
-from annotation.services.claims import expire_overdue
+from annotation.services.claims import expire_overdue, free_reserved
+from annotation.services.rules import copy_rules
 from judgments.errors import WrongState
 from judgments.models import Study
 from judgments.requirements import not_stated
@@ -33,13 +34,14 @@ def open_study(*, study: Study) -> str:
             f"Study {study.slug!r} holds the rehearsal crowd's answers; duplicate it and open the copy to people."
         )
     mark_open(study=study)
+    copy_rules(study=study)
     return backend.publish(study)
 
 
 @transaction.atomic
 def close_study(*, study: Study) -> None:
-    """Offer no more work; who holds a HIT may still submit it within the lease. Leases that ended are closed too:
-    nobody comes to take what they held.
+    """Offer no more work; who holds a HIT may still submit it within the lease. Leases that ended are closed too, and
+    what was only fetched ahead: nobody comes to take what they held.
 
     Raises:
         WrongState: the study was never opened.
@@ -48,6 +50,7 @@ def close_study(*, study: Study) -> None:
     mark_closed(study=study)
     backend.expire(study)
     expire_overdue(study=study)
+    free_reserved(study=study)
 
 
 def _backend_of(study: Study) -> CrowdBackend:

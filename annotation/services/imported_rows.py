@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
-from annotation.models import Assignment, Judgment, Worker
+from annotation.models import Assignment, Exclusion, Judgment, Worker
 from judgments.bulk import insert_rows
 from judgments.draws import candidate_key
 from judgments.errors import DataConflict
 from judgments.importers.records import JudgmentRow, WinnerRow
+from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, PublishedPair, Study, Unit
 from judgments.services.importing import store_candidates
 from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
 UNKNOWN_SEAT = 0
+IMPORTED_REVISION = "revision"  # signal: how many answers came before one whose own were not in the file
+BY_A_PERSON = "person"  # in files, what invalidated an answer where no rule did
 
 
 class JudgmentWriter:
@@ -29,6 +33,7 @@ class JudgmentWriter:
 
     def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
         self.study = study
+        self.kind = KINDS[study.protocol]
         self.dataset = dataset
         self.items = items
         self.references = references
@@ -38,6 +43,7 @@ class JudgmentWriter:
         self.pairs: dict[str, int] = {}
         self.hits: dict[str, int] = {}
         self.workers: dict[str, int] = {}
+        self.exclusions: dict[str, Exclusion] = {}
         self.assignments: dict[tuple[str, str], UUID] = {}
         self.assignment_of: dict[tuple[str, str], str | None] = {}
         self.seats: defaultdict[str, int] = defaultdict(int)
@@ -59,22 +65,59 @@ class JudgmentWriter:
         self._make_assignments(rows)
         insert_rows(
             Judgment,
-            ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "set_aside"),
+            ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
+             "set_aside"),
             (
                 (
                     self.assignments[self._assignment_key(row)],
                     self.units[row.unit],
-                    None if row.value is None else int(row.value),
-                    row.answer,
+                    *self._given(row),
                     row.presented or "",
                     row.seconds,
+                    row.wall_seconds,
+                    row.comment,
                     not row.used,
                 )
                 for row in rows
+                if not row.revision
             ),
-        )
+        )  # fmt: skip
+        for row in rows:
+            if row.revision:
+                self._add_revision(row)
         self.judgments += len(rows)
         self.simulated = self.simulated or any(row.simulated for row in rows)
+
+    def _add_revision(self, row: JudgmentRow) -> None:
+        """An answer that revised another: it replaces that one where the file has it, and is counted where not."""
+        assignment, unit = self.assignments[self._assignment_key(row)], self.units[row.unit]
+        before = Judgment.objects.filter(assignment=assignment, unit=unit, replaced_by__isnull=True).first()
+        value, answer = self._given(row)
+        Judgment.objects.create(
+            assignment_id=assignment,
+            unit_id=unit,
+            value=value,
+            answer=answer,
+            presented=row.presented or "",
+            seconds=row.seconds,
+            wall_seconds=row.wall_seconds,
+            comment=row.comment,
+            signals={} if before else {IMPORTED_REVISION: row.revision},
+            replaces=before,
+            set_aside=not row.used,
+        )
+
+    def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
+        """Value and answer as they are stored: an open answer has no value."""
+        if self.kind.is_open:
+            return None, self._canonical(row, row.answer)
+        return (None if row.value is None else int(row.value)), row.answer
+
+    def _canonical(self, row: JudgmentRow, answer: object) -> Any:
+        try:
+            return self.kind.imported(answer, content=row.content or {})
+        except ValueError as error:
+            raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
 
     def finish(self) -> None:
         """What is known only at the end: how many seats a HIT had, and a pair's references."""
@@ -226,7 +269,7 @@ class JudgmentWriter:
         insert_rows(
             Unit,
             ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-             "control", "expected", "filtered", "struck"),
+             "control", "expected", "filtered", "struck", "content"),
             (
                 (
                     self.study.pk,
@@ -239,9 +282,10 @@ class JudgmentWriter:
                     self.pairs[row.pair] if row.pair is not None else None,
                     row.kind or "",
                     row.control,
-                    row.expected,
+                    None if row.expected is None else self._canonical(row, row.expected),
                     False,
                     False,
+                    dict(row.content or {}),
                 )
                 for index, row in enumerate(fresh.values())
             ),
@@ -266,6 +310,19 @@ class JudgmentWriter:
         )
         self.workers.update({worker.name: worker.pk for worker in made})
 
+    def _exclusion(self, row: JudgmentRow) -> Exclusion | None:
+        """What invalidated the row's assignment, made where it is new; one for each worker."""
+        if row.invalidated is None:
+            return None
+        if row.worker not in self.exclusions:
+            self.exclusions[row.worker] = Exclusion.objects.create(
+                study=self.study,
+                worker_id=self.workers[row.worker],
+                rule="" if row.invalidated == BY_A_PERSON else row.invalidated,
+                why="Invalidated in the study that it comes from.",
+            )
+        return self.exclusions[row.worker]
+
     def _assignment_key(self, row: JudgmentRow) -> tuple[str, str]:
         return row.worker, row.assignment or row.hit or ""
 
@@ -278,7 +335,8 @@ class JudgmentWriter:
         for row in fresh.values():
             submitted = row.submitted_at or self.now
             seat = UNKNOWN_SEAT
-            if row.hit is not None:
+            excluded = self._exclusion(row)
+            if row.hit is not None and excluded is None:
                 if self.assignment_of.setdefault((row.hit, row.worker), row.assignment) != row.assignment:
                     raise DataConflict(
                         f"Worker {row.worker!r} has two assignments of HIT {row.hit!r}, "
@@ -291,7 +349,8 @@ class JudgmentWriter:
                     study=self.study,
                     hit_id=self.hits[row.hit] if row.hit is not None else None,
                     worker_id=self.workers[row.worker],
-                    state=Assignment.State.SUBMITTED,
+                    state=Assignment.State.SUBMITTED if excluded is None else Assignment.State.INVALIDATED,
+                    exclusion=excluded,
                     seat=seat,
                     external_id=row.assignment or "",
                     accepted_at=min(row.accepted_at or submitted, submitted),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -18,16 +18,21 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.answers import answer_key
-from annotation.errors import AlreadyEnded
+from annotation.controls import control_answers
+from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Judgment, Participation, Worker
 from annotation.models.assignments import LIVE
 from annotation.presentation import places_of
 from annotation.quality import control_records
 from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
+from annotation.services.rehearsed_rules import SortReport, reports_by_sort
+from annotation.services.rules import copy_rules, recommend_rules
 from annotation.services.submissions import submit_assignment
+from annotation.spamming import SORTS
+from judgments.controls import REPEATED, REPEATS
 from judgments.draws import rng_for
 from judgments.errors import WrongState
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, Caption, Output, Study, System, Unit
 from judgments.owners import let_go, new_owner, owner_lives
 from judgments.services.generation import Progress, no_progress
@@ -37,7 +42,7 @@ APART = 0.1  # careful workers' chances to be right lie within so much of the cr
 SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 # how good a caption is on the scale of grades: a person's for the image, a machine's for it, one of another image
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-SPAMMER_SPEED = 0.2  # a spammer's seconds as a share of a careful worker's
+NEWCOMERS = 5  # at most so many times as many people come in place of those who were stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +51,14 @@ class Crowd:
 
     Attributes:
         workers: how many; more are brought in where a HIT needs more different people.
-        spammers: share of them who answer at random, without looking.
+        spammers: share of them who answer without looking.
         accuracy: mean chance of the others to be right.
         drop_outs: chance that a HIT is returned instead of answered.
         speed: how many times as fast as the design's seconds per unit.
         seed: of every draw.
+        sorts: of spammers, in equal shares: names of ``SORTS`` with commas between them.
+        rules: whether the recommended rules watch, where the study has none of its own. Whoever is stopped is
+            replaced by a newcomer, who is as likely to be a spammer.
     """
 
     workers: int = 20
@@ -59,6 +67,13 @@ class Crowd:
     drop_outs: float = 0.05
     speed: float = 1.0
     seed: int = 0
+    sorts: str = "fast"
+    rules: bool = False
+
+    @property
+    def sort_names(self) -> list[str]:
+        """The sorts of spammers."""
+        return [name.strip() for name in self.sorts.split(",")]
 
     def __post_init__(self) -> None:
         """Refuse what is no crowd."""
@@ -74,6 +89,9 @@ class Crowd:
             )
             if not right
         ]
+        unknown = [name for name in self.sort_names if name not in SORTS]
+        if unknown:
+            wrong.append(f"sorts names {unknown[0]!r}; expected some of {', '.join(SORTS)}")
         if wrong:
             raise WrongState(f"The rehearsal was not begun: {'; '.join(wrong)}.")
 
@@ -94,6 +112,8 @@ class RehearsalReport:
         undecided: share of them that ended in a tie.
         controls_careful, controls_spammers: share of control items got right; None where none was seen.
         seed: of the crowd.
+        invalidated: judgments of people whom a rule excluded; what the rules cost.
+        by_sort: what the rules found of each sort of people.
     """
 
     workers: int
@@ -108,15 +128,23 @@ class RehearsalReport:
     controls_careful: float | None
     controls_spammers: float | None
     seed: int
+    invalidated: int = 0
+    by_sort: tuple[SortReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """A simulated worker. ``accuracy`` is None for a spammer, who answers without looking."""
+    """A simulated worker. ``accuracy`` is None for a spammer, who answers without looking, as their ``sort`` does."""
 
     worker: Worker
     accuracy: float | None
     seconds: float
+    sort: str = ""
+    number: int = 0
+
+    def ticks(self, kind: Kind, position: int, drawn: Any) -> Any:
+        """What they answer at ``position``, as they see it; ``drawn`` is what was drawn for them."""
+        return SORTS[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
 
 
 def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
@@ -131,7 +159,7 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
     try:
         people = _people(study, crowd)
         truth = _truths(study, crowd.seed)
-        _answer_all(study, people, truth, crowd, progress)
+        people = _answer_all(study, people, truth, crowd, progress)
         reached = Study.State.CLOSED
     finally:
         let_go(owner)
@@ -152,11 +180,14 @@ def _begin(study: Study, crowd: Crowd) -> str:
         raise WrongState(
             f"Study {study.slug!r} holds judgments of people or waits for some; duplicate it and rehearse the copy."
         )
+    copy_rules(study=locked)
+    if crowd.rules:
+        recommend_rules(study=locked)
     before = locked.notes.get("rehearsal", {})
     if before.get("owner") and owner_lives(before["owner"]):
         raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.")
-    if before and {name: before.get(name) for name in asdict(crowd)} != asdict(crowd):
-        said = ", ".join(f"{name} {before[name]:g}" for name in asdict(crowd) if name in before)
+    if before and {one.name: before.get(one.name, one.default) for one in fields(crowd)} != asdict(crowd):
+        said = ", ".join(f"{name} {_said(before[name])}" for name in asdict(crowd) if name in before)
         raise WrongState(
             f"Study {study.slug!r} was rehearsed with {said}; say the same to go on, "
             "or duplicate it and rehearse the copy."
@@ -181,38 +212,59 @@ def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
     study.refresh_from_db()
 
 
+def _said(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
 def _people(study: Study, crowd: Crowd) -> list[Person]:
     """The workers, enough of them that each HIT finds as many different ones as it needs (and a drop-out's
-    replacement)."""
+    replacement), and the newcomers of a rehearsal that is gone on with."""
     most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
     total = max(crowd.workers, most + 2)
     rng = rng_for(crowd.seed, "rehearsal crowd")
     careless = set(rng.permutation(total)[: round(crowd.spammers * total)].tolist())
-    base = design_of(study).seconds_per_unit / crowd.speed
     people = []
+    spammer = 0
     for number in range(total):
         accuracy = crowd.accuracy + float(rng.uniform(-APART, APART))
         pace = _pace(rng)
-        spams = number in careless
-        worker, _ = Worker.objects.get_or_create(
-            study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
-        )
-        Participation.objects.get_or_create(
-            study=study, worker=worker, defaults={"completion_code": "REHEARSE"}
-        )
-        people.append(
-            Person(
-                worker=worker,
-                accuracy=None if spams else min(max(accuracy, 0.0), 1.0),
-                seconds=base * (SPAMMER_SPEED if spams else pace),
-            )
-        )
+        sort = crowd.sort_names[spammer % len(crowd.sort_names)] if number in careless else ""
+        spammer += bool(sort)
+        people.append(_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
+    there = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
+    people += [_newcomer(study, crowd, number) for number in range(total, there)]
     return people
 
 
+def _newcomer(study: Study, crowd: Crowd, number: int) -> Person:
+    """Somebody who comes in place of one who was stopped."""
+    rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
+    spams = bool(rng.random() < crowd.spammers)
+    sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""
+    accuracy = crowd.accuracy + float(rng.uniform(-APART, APART))
+    return _person(study, crowd, number, accuracy=accuracy, pace=_pace(rng), sort=sort)
+
+
+def _person(study: Study, crowd: Crowd, number: int, *, accuracy: float, pace: float, sort: str) -> Person:
+    base = design_of(study).seconds_per_unit / crowd.speed
+    worker, _ = Worker.objects.get_or_create(
+        study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
+    )
+    Participation.objects.get_or_create(study=study, worker=worker, defaults={"completion_code": "REHEARSE"})
+    if sort:
+        pace = SORTS[sort].pace * (1.0 if SORTS[sort].steady else pace)
+    return Person(
+        worker=worker,
+        accuracy=None if sort else min(max(accuracy, 0.0), 1.0),
+        seconds=base * pace,
+        sort=sort,
+        number=number,
+    )
+
+
 def _truths(study: Study, seed: int) -> dict[int, Any]:
-    """Unit id -> the right answer: for a control item what is expected, else drawn with the seed, leaning the way
-    people's answers do (QUALITY). Triplets of one pair share their truth."""
+    """Unit id -> the right answer: of a control item what is expected, else drawn with the seed, leaning the way
+    people's answers do (QUALITY). Triplets of one pair share their truth, and so does a unit that is shown again."""
     kind = KINDS[study.protocol]
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     outputs = Output.objects.filter(system__dataset=study.dataset).values_list(
@@ -220,15 +272,20 @@ def _truths(study: Study, seed: int) -> dict[int, Any]:
     )
     by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
     truths: dict[int, Any] = {}
+    of_key: dict[str, Any] = {}
+    again: dict[int, str] = {}
     rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
     for unit in rows.iterator(2000):
+        if unit.control_kind == REPEATED:
+            again[unit.pk] = unit.content[REPEATS]
+            continue
         if unit.control:
             truths[unit.pk] = unit.expected
             continue
         qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
-        truths[unit.pk] = kind.draw_truth(unit, qualities, rng)
-    return truths
+        truths[unit.pk] = of_key[unit.key] = kind.draw_truth(unit, qualities, rng)
+    return truths | {pk: of_key[key] for pk, key in again.items()}
 
 
 def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
@@ -239,15 +296,23 @@ def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> 
 
 def _answer_all(
     study: Study, people: list[Person], truth: dict[int, Any], crowd: Crowd, progress: Progress
-) -> None:
-    """Workers take turns until nobody finds work any more."""
+) -> list[Person]:
+    """Workers take turns until nobody finds work any more; everybody who took part, newcomers too."""
     total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
     rng = rng_for(crowd.seed, "rehearsal turns")
-    waiting = list(people)
+    people, waiting = list(people), list(people)
+    most = NEWCOMERS * len(people)
     done = Assignment.objects.filter(study=study).finished().count()
     while waiting:
         person = waiting[int(rng.integers(len(waiting)))]
-        claim = claim_assignment(study=study, worker=person.worker)
+        try:
+            claim = claim_assignment(study=study, worker=person.worker)
+        except (WorkPaused, WorkerExcluded):
+            waiting.remove(person)
+            if len(people) < most:
+                people.append(_newcomer(study, crowd, len(people)))
+                waiting.append(people[-1])
+            continue
         if claim is None:
             waiting.remove(person)
             continue
@@ -261,7 +326,8 @@ def _answer_all(
                 f"Study {study.slug!r} is rehearsed by another process at the same time; rehearse a copy instead."
             ) from None
         done += 1
-        progress(done / total, f"{done:,} of {total:,} pages of work")
+        progress(min(1.0, done / total), f"{done:,} of {total:,} pages of work")
+    return people
 
 
 def _pace(rng: np.random.Generator) -> float:
@@ -270,19 +336,24 @@ def _pace(rng: np.random.Generator) -> float:
 
 
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
-    """Submit one HIT, with the time it would have taken."""
+    """Submit one HIT, with the time it would have taken.
+
+    A careful worker says of a unit that is shown again what they said before, as often as they are right otherwise.
+    """
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind = KINDS[assignment.study.protocol]
     answers = []
-    for place in places_of(assignment):
+    said: dict[str, Any] = {}
+    for place in sorted(places_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):
         right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
-        given = kind.draw_answer(place.unit, truth[place.unit.pk], right=right, rng=rng)
+        wanted = said.get(place.unit.content.get(REPEATS, ""), truth[place.unit.pk])
+        given = said[place.unit.key] = kind.draw_answer(place.unit, wanted, right=right, rng=rng)
         seconds = max(0.3, person.seconds * _pace(rng))
         answers.append(
             {
                 "position": place.position,
-                answer_key(kind): kind.seen(given, side=place.side),
+                answer_key(kind): person.ticks(kind, place.position, kind.seen(given, side=place.side)),
                 "seconds": round(seconds, 1),
             }
         )
@@ -294,7 +365,6 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
     people = list(people)
     careless = {person.worker.pk for person in people if person.accuracy is None}
     answers: list[tuple[int, int, Any]] = []
-    checks: list[tuple[int, Any, Any]] = []
     seen: Counter[bool] = Counter()
     right: Counter[bool] = Counter()
     seconds = 0.0
@@ -307,12 +377,12 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
     for unit, control, value, took, worker in rows.iterator(2000):
         count += 1
         seconds += took or 0.0
-        if control:
-            seen[worker in careless] += 1
-            right[worker in careless] += kind.is_right(value, truth[unit])
-            checks.append((worker, value, truth[unit]))
-        else:
+        if not control:
             answers.append((unit, worker, value))
+    checks = control_answers(study)
+    for check in checks:
+        seen[check.worker in careless] += 1
+        right[check.worker in careless] += kind.is_right(check.given, check.expected)
     threshold = design_of(study).controls.threshold
     records = control_records(checks, threshold=threshold, is_right=kind.is_right)
     used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
@@ -332,4 +402,6 @@ def _report(study: Study, people: Iterable[Person], truth: dict[int, Any], seed:
         controls_careful=right[False] / seen[False] if seen[False] else None,
         controls_spammers=right[True] / seen[True] if seen[True] else None,
         seed=seed,
+        invalidated=Judgment.objects.of_study(study).filter(assignment__state="invalidated").count(),
+        by_sort=reports_by_sort(study, {person.worker.pk: person.sort for person in people}),
     )

@@ -9,17 +9,23 @@ from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists
 from django.utils import timezone
 
 from annotation.answers import answer_key, checked_answers
-from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, NotAdmitted, TooLate
-from annotation.models import Assignment, Judgment, ProblemReport, Worker
+from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
+from annotation.models import Assignment, Judgment, Participation, ProblemReport, Worker
 from annotation.presentation import Place, places_of
 from annotation.services.caption_signals import note_copies
-from annotation.services.claims import Beaten, Claim, Offer, claim_assignment, look_for_hit, take
-from judgments.errors import NotThere
+from annotation.services.claims import Beaten, Claim, claim_assignment, look_for_hit, settle
+from annotation.services.stopping import settle_submission
+from annotation.services.watching import is_stopped, watch_worker
+from annotation.standing import refuse_stopped
+from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS, Kind
+from judgments.models import Study
 from judgments.services.studies import design_of
+from judgments.stopping import stops_early
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +68,9 @@ def save_answers(
         AnswerProblem: an answer is not valid; nothing of the call is saved.
         TooLate, AlreadyEnded: the assignment takes no answers any more.
     """
-    sheet = _read(assignment, answers)
+    sheet = read_answers(assignment, answers)
     with transaction.atomic():
-        locked = _lock(assignment)
+        locked = lock_assignment(assignment)
         _refuse_ended(locked)
         held = {str(position): {"unfinished": given} for position, given in (unfinished or {}).items()}
         _store_draft(locked, {**sheet.given, **held})
@@ -82,10 +88,12 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
         TooLate: the lease ended; nothing changes.
         AlreadyEnded: it was submitted with other answers, or returned; nothing changes.
     """
-    sheet = _read(assignment, answers)
+    sheet = read_answers(assignment, answers)
     with transaction.atomic():
         submission = _submit(sheet)
-    return _complete(submission)
+    _complete(submission)
+    _watch(submission, sheet)
+    return submission
 
 
 def submit_and_claim(
@@ -98,23 +106,36 @@ def submit_and_claim(
         as ``submit_assignment``; no HIT is taken then.
     """
     study, worker = assignment.study, assignment.worker
-    sheet = _read(assignment, answers)
+    if stops_early(
+        study
+    ):  # HITs are locked by the one, and another HIT by the other: never in one transaction
+        submission = submit_assignment(assignment=assignment, answers=answers)
+        return submission, _claim_next(study, worker)
+    sheet = read_answers(assignment, answers)
     try:
         found = look_for_hit(study, worker, besides=assignment)
-    except NotAdmitted:  # no more work for them; what they did is theirs to submit
+    except QuorumError:  # no more work for this worker is no reason to refuse what they did
         found = None
     try:
         with transaction.atomic():
             submission = _submit(sheet)
-            claim = take(found) if isinstance(found, Offer) and not submission.missing else None
+            claim = settle(found) if not submission.missing else None
     except (Beaten, IntegrityError):
         submission = submit_assignment(assignment=assignment, answers=answers)
-        return submission, claim_assignment(study=study, worker=worker)
-    return _complete(submission), found if isinstance(found, Claim) else claim
+        return submission, _claim_next(study, worker)
+    _complete(submission)
+    return submission, None if _watch(submission, sheet) else claim
+
+
+def _claim_next(study: Study, worker: Worker) -> Claim | None:
+    try:
+        return claim_assignment(study=study, worker=worker)
+    except QuorumError:  # stopped by this submission, say; asking for work says so
+        return None
 
 
 @dataclass(frozen=True, slots=True)
-class _Sheet:
+class Sheet:
     """Answers that were checked, and the places they are for: all that need not be read while others wait."""
 
     assignment: Assignment
@@ -123,17 +144,22 @@ class _Sheet:
     given: dict[str, dict[str, Any]]
 
 
-def _read(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> _Sheet:
+def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Sheet:
+    """Check ``answers`` against the assignment's places.
+
+    Raises:
+        AnswerProblem: an answer is not valid.
+    """
     study = assignment.study
     places = places_of(assignment)
     given = checked_answers(answers, design=design_of(study), places=places)
-    return _Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
+    return Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
 
 
-def _submit(sheet: _Sheet) -> Submission:
+def _submit(sheet: Sheet) -> Submission:
     """Within the caller's transaction; what is missing is saved as a draft, and named in the result."""
-    locked = _lock(sheet.assignment)
-    if locked.state in (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED):
+    locked = lock_assignment(sheet.assignment)
+    if locked.submitted_at is not None:  # whatever was decided about it since
         _refuse_other_answers(locked, sheet.given)
         return Submission(assignment=locked, repeated=True)
     _refuse_ended(locked)
@@ -149,14 +175,20 @@ def _submit(sheet: _Sheet) -> Submission:
     return Submission(assignment=locked, repeated=False, missing=missing)
 
 
-def _complete(submission: Submission) -> Submission:
+def _complete(submission: Submission) -> None:
     """After the commit, so that what an incomplete submission held stays saved."""
     if submission.missing:
         raise AnswersMissing(submission.missing)
-    return submission
 
 
-def _lock(assignment: Assignment) -> Assignment:
+def _watch(submission: Submission, sheet: Sheet) -> bool:
+    """After the commit too: nobody waits for the rules. Whether they stopped the worker."""
+    if submission.repeated:
+        return False
+    return is_stopped(watch_worker(assignment=submission.assignment, fresh=len(sheet.places)))
+
+
+def lock_assignment(assignment: Assignment) -> Assignment:
     """The row as it is now, held against others until the transaction ends (SQLite holds the whole file)."""
     locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
     locked.study = assignment.study
@@ -166,6 +198,8 @@ def _lock(assignment: Assignment) -> Assignment:
 def _refuse_ended(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.RETURNED:
         raise AlreadyEnded("Nothing was changed: you returned this page of work.")
+    if assignment.state == Assignment.State.INVALIDATED:
+        refuse_stopped(Participation.Standing.EXCLUDED)
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded("Your answers were submitted and stay as they are.")
     ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
@@ -203,13 +237,19 @@ def _laid_over(
     return {**saved, **{position: {**kept[position], **answer} for position, answer in given.items()}}
 
 
-def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
     now = timezone.now()
+    # work that was taken at the moment of an exclusion, which did not see it
+    excluded = Participation.objects.filter(
+        study=assignment.study_id, worker=assignment.worker_id, standing=Participation.Standing.EXCLUDED
+    )
     moved = (
         Assignment.objects.holding(now)
-        .filter(pk=assignment.pk)
+        .filter(~Exists(excluded), pk=assignment.pk)
         .update(state=Assignment.State.SUBMITTED, submitted_at=now, answers=dict(answers))
     )
+    if not moved and excluded.exists():
+        refuse_stopped(Participation.Standing.EXCLUDED)
     if not moved:
         raise TooLate(
             "The time for this page of work ended while it was submitted; what you had saved is kept."
@@ -222,6 +262,7 @@ def _store_judgments(assignment: Assignment, sheet: _Sheet, answers: Mapping[str
     ]
     note_copies(judgments, assignment=assignment)
     Judgment.objects.bulk_create(judgments)
+    settle_submission(assignment=assignment)
 
 
 def judgment_of(

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import template
 
-from judgments.kinds.caption_rules import Rule, rules_for
+from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 
 register = template.Library()
 
@@ -18,6 +18,12 @@ def caption_rules(language: str) -> list[dict[str, Any]]:
 
 
 @register.simple_tag
-def refusals(language: str) -> list[Rule]:
-    """The rules that refuse a caption, as far as a short example shows what they mean."""
-    return [rule for rule in rules_for(language) if rule.hard and not rule.counts]
+def refusals(language: str) -> list[dict[str, Any]]:
+    """What refuses a caption, each sentence once, with its example where that is written in ``language``."""
+    found: dict[str, dict[str, Any]] = {}
+    for rule in rules_for(language):
+        # "at most 50 words" needs no example; of rules for every language the examples are English
+        written = rule.languages or ENGLISH
+        if rule.hard and not rule.counts and str(rule.says) not in found:
+            found[str(rule.says)] = {"rule": rule, "shown": first_part(language) in written}
+    return list(found.values())

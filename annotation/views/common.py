@@ -10,12 +10,17 @@ from uuid import UUID
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
 
+from annotation.answers import without_unfinished
 from annotation.cookies import WORKER_COOKIE, worker_of
 from annotation.errors import NotAdmitted, NotJoined
 from annotation.models import Assignment, Worker
+from annotation.presentation import places_of
 from annotation.services.joining import worker_for_token
-from annotation.services.submissions import own_assignment
+from annotation.services.submissions import own_assignment, save_answers
+from annotation.worksheet import answers_of_form
 from judgments.errors import NotThere, QuorumError
+from judgments.kinds import KINDS
+from judgments.services.studies import design_of
 
 View = Callable[..., HttpResponse]
 
@@ -82,3 +87,17 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     if assignment.study.slug != slug:
         raise NotThere("There is no such assignment.")
     return assignment
+
+
+def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
+    """Whatever button of the work page is pressed, what was answered there is not lost."""
+    places, design = places_of(assignment), design_of(assignment.study)
+    answers, unfinished = without_unfinished(
+        answers_of_form(
+            request.POST, places, kind=KINDS[design.protocol], final=False, saved=assignment.answers
+        ),
+        design=design,
+        places=places,
+    )
+    if answers or unfinished:
+        save_answers(assignment=assignment, answers=answers, unfinished=unfinished)

@@ -14,13 +14,13 @@ from django.views.decorators.http import require_safe
 from annotation.examples import Worked, worked_examples
 from annotation.pictures import preview_picture_url
 from annotation.presentation import Place, placed
+from annotation.views.sheet import sheet_context
 from annotation.words import spell_left
 from annotation.worksheet import sheet_of
 from judgments.design import StudyDesign
 from judgments.draws import rng_for
 from judgments.errors import NotThere, QuorumError, WrongState
 from judgments.kinds import KINDS
-from judgments.markup import render_markdown
 from judgments.material import UnitSpec
 from judgments.models import Dataset, HITUnit, Item, Study, Unit
 from judgments.services.generation import build_batch
@@ -73,16 +73,9 @@ def render_preview(
     sides = KINDS[design.protocol].sides(units, rng_for(design.seed, "sides preview"))
     places = placed(units, [], sides)
     steps = sheet_of(places, design=design, picture_url=_pictures(units, dataset), answers={})
-    context = {
+    context = sheet_context(design, steps) | {
         "study": {"name": design.name, "slug": design.slug},
-        "design": design,
-        "kind": KINDS[design.protocol],
-        "steps": steps,
-        "missing_steps": [],
-        "now": 1,
-        "left": 0,
         "left_words": spell_left(design.crowd.lease_minutes * 60),
-        "instructions": render_markdown(design.instructions) if design.instructions else "",
         "examples": examples,
         "preview": True,
     }

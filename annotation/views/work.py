@@ -1,51 +1,57 @@
-"""The page of work: taking it, saving, submitting, giving it back, reporting a problem; and the last page."""
+"""The page of work: taking it, saving, submitting, correcting, giving it back, reporting a problem; the last page."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.answers import without_unfinished
 from annotation.cookies import worker_of
-from annotation.errors import AnswersMissing, NotJoined, QuizNotPassed
-from annotation.examples import worked_examples
+from annotation.errors import AnswersMissing, NotJoined, QuizNotPassed, TooLateToChange
 from annotation.forms import ReportForm
 from annotation.models import Assignment, Judgment, Participation
-from annotation.pictures import picture_url
-from annotation.presentation import Place, places_of
+from annotation.presentation import places_of
 from annotation.services.claims import claim_assignment, return_assignment
 from annotation.services.own_captions import without_own_captions
+from annotation.services.revisions import changeable_until, last_changeable, revise_judgments
 from annotation.services.submissions import report_problem, save_answers, submit_assignment
-from annotation.views.common import errors_as_pages, own_assignment_of, see_other
-from annotation.words import spell_left
-from annotation.worksheet import answers_of_form, open_positions, sheet_of, undecided
-from judgments.errors import NotThere, QuorumError
+from annotation.views.calls import change_json, is_json, said_of_change, save_json, submit_json
+from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other
+from annotation.views.sheet import render_sheet
+from annotation.worksheet import answers_of_form, open_positions, undecided
+from judgments.errors import NotThere
 from judgments.kinds import KINDS
-from judgments.markup import render_markdown
 from judgments.models import HIT, Study
 from judgments.services.studies import design_of, find_study
 
-MOST_BYTES = 1_000_000
+RECENT = 5  # of a worker's newest assignments, one is the last that was submitted or ran out of time
 
 
 @never_cache
 @require_safe
 @errors_as_pages
 def work(request: HttpRequest, slug: str) -> HttpResponse:
-    """The HIT this worker holds, or the next one; asking again gives the same one."""
+    """The HIT this worker holds, or the next one; asking again gives the same one. Whose last one ran out of time is
+    asked first whether to take it up again."""
     study = find_study(slug)
     worker = worker_of(request)
     if worker is None:
         return redirect("annotation:study", slug)
+    recent = list(Assignment.objects.filter(study=study, worker=worker).order_by("-accepted_at")[:RECENT])
+    for one in recent:
+        one.study = study
+    lost = lost_work(recent)
+    if lost is not None and "another" not in request.GET:
+        context = {"study": study, "assignment": lost, "answers": len(lost.answers)}
+        return render(request, "annotation/expired.html", context)
     try:
         claim = claim_assignment(study=study, worker=worker)
     except NotJoined:  # known here, but not in this study yet
@@ -55,94 +61,45 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
-    return _work_page(request, claim.assignment, claim.places)
+    return render_sheet(request, claim.assignment, claim.places, last=last_changeable(recent))
 
 
-def _work_page(
-    request: HttpRequest,
-    assignment: Assignment,
-    places: list[Place],
-    *,
-    missing: Collection[int] = (),
-    status: int = 200,
-) -> HttpResponse:
-    study = assignment.study
-    design = design_of(study)
-    steps = sheet_of(
-        places,
-        design=design,
-        picture_url=lambda place: picture_url(place=place, assignment=assignment),
-        answers=assignment.answers,
-        missing=missing,
-    )
-    left = (assignment.expires_at - timezone.now()).total_seconds() if assignment.expires_at else 0.0
-    context: dict[str, Any] = {
-        "study": study,
-        "design": design,
-        "kind": KINDS[design.protocol],
-        "assignment": assignment,
-        "steps": steps,
-        "missing_steps": [step for step in steps if step.missing],
-        "now": next((step.number for step in steps if not step.answered), len(steps)),
-        "left": max(0, int(left)),
-        "left_words": spell_left(left),
-        "instructions": render_markdown(design.instructions) if design.instructions else "",
-        "examples": worked_examples(study, design),
-    }
-    return render(request, "annotation/work.html", context, status=status)
+def lost_work(recent: Sequence[Assignment]) -> Assignment | None:
+    """A worker's newest assignment, where its time was over before its answers were submitted."""
+    last = next((one for one in recent if one.state != Assignment.State.RESERVED), None)
+    if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
+        return None
+    ended = last.state == Assignment.State.ACCEPTED and last.expires_at <= timezone.now()
+    return last if ended or last.state == Assignment.State.EXPIRED else None
 
 
 @never_cache
 @require_POST
 def save(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     """Keep a draft. The page's script sends ``{"answers": [...]}`` and reads JSON; its form comes back to itself."""
-    if request.content_type != "application/json":
-        return _save_form(request, slug=slug, assignment_id=assignment_id)
-    try:
-        assignment = own_assignment_of(request, slug, assignment_id)
-        save_answers(assignment=assignment, answers=_json_answers(request))
-    except QuorumError as error:
-        return JsonResponse({"title": error.title, "detail": str(error)}, status=error.status)
-    return JsonResponse({"saved": True})
-
-
-def _json_answers(request: HttpRequest) -> Any:
-    if len(request.body) > MOST_BYTES:
-        raise QuorumError("Nothing was saved: the answers are larger than a page of work can be.")
-    try:
-        return json.loads(request.body)["answers"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise QuorumError('Nothing was saved: expected JSON of the form {"answers": [...]}.') from None
+    return (save_json if is_json(request) else _save_form)(request, slug=slug, assignment_id=assignment_id)
 
 
 @errors_as_pages
 def _save_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    _keep_draft(request, own_assignment_of(request, slug, assignment_id))
-    messages.success(request, "Saved. You can go on now or later.")
+    keep_draft(request, own_assignment_of(request, slug, assignment_id))
+    messages.success(request, _("Saved. You can go on now or later."))
     return see_other("annotation:work", slug)
-
-
-def _keep_draft(request: HttpRequest, assignment: Assignment) -> None:
-    """Whatever button of the work page is pressed, what was answered there is not lost."""
-    places, design = places_of(assignment), design_of(assignment.study)
-    answers, unfinished = without_unfinished(
-        answers_of_form(
-            request.POST, places, kind=KINDS[design.protocol], final=False, saved=assignment.answers
-        ),
-        design=design,
-        places=places,
-    )
-    if answers or unfinished:
-        save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
 
 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
-@errors_as_pages
 def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     """Submit the page; the reply leads to the next one. What is missing is named on the same page."""
     if request.method != "POST":
         return redirect("annotation:work", slug)
+    return (submit_json if is_json(request) else _submit_form)(
+        request, slug=slug, assignment_id=assignment_id
+    )
+
+
+@errors_as_pages
+def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     places = places_of(assignment)
     kind = KINDS[assignment.study.protocol]
@@ -161,9 +118,41 @@ def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse
         submission = submit_assignment(assignment=assignment, answers=answers)
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
-        return _work_page(request, assignment, places, missing=error.missing, status=422)
+        return render_sheet(request, assignment, places, missing=error.missing, status=422)
     if not submission.repeated:
-        messages.success(request, "Your page of work is submitted.")
+        messages.success(request, _("Your page of work is submitted."))
+    return see_other("annotation:work", slug)
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    """A submitted page of work, to correct it while that is possible."""
+    is_call = request.method == "POST" and is_json(request)
+    return (change_json if is_call else _change_form)(request, slug=slug, assignment_id=assignment_id)
+
+
+@errors_as_pages
+def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
+    assignment = own_assignment_of(request, slug, assignment_id)
+    until = changeable_until(assignment)
+    if until is None or until <= timezone.now():
+        raise TooLateToChange(_("Your answers stay as you submitted them: the time to change them is over."))
+    places = places_of(assignment)
+    if request.method != "POST":
+        return render_sheet(request, assignment, places, revising=True)
+    kind = KINDS[assignment.study.protocol]
+    answers, unfinished = without_unfinished(
+        answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers),
+        design=design_of(assignment.study),
+        places=places,
+    )
+    if missing := [*unfinished, *undecided(request.POST, places, kind)]:
+        return render_sheet(
+            request, assignment, places, revising=True, missing=missing, unfinished=unfinished, status=422
+        )
+    changed = revise_judgments(assignment=assignment, answers=answers)
+    messages.success(request, said_of_change(changed))
     return see_other("annotation:work", slug)
 
 
@@ -177,7 +166,7 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
         return_assignment(assignment=assignment)
         return render(request, "annotation/returned.html", {"study": assignment.study})
     if request.method == "POST":
-        _keep_draft(request, assignment)
+        keep_draft(request, assignment)
         return see_other("annotation:return", slug, assignment_id)
     if assignment.state != Assignment.State.ACCEPTED:
         return redirect("annotation:work", slug)
@@ -194,12 +183,12 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
     if place is None:
         raise NotThere(f"There is no position {position}.")
     if request.method == "POST" and "what" not in request.POST:
-        _keep_draft(request, assignment)
+        keep_draft(request, assignment)
         return see_other("annotation:report", slug, assignment_id, position)
     form = ReportForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         report_problem(assignment=assignment, position=position, **form.cleaned_data)
-        messages.success(request, "Thank you. The problem is reported; your answers are as they were.")
+        messages.success(request, _("Thank you. The problem is reported; your answers are as they were."))
         return see_other("annotation:work", slug, fragment=f"u{position}")
     context = {
         "study": assignment.study,

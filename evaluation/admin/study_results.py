@@ -21,6 +21,7 @@ from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import accuracy_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
 from evaluation.models import Analysis
+from evaluation.services.adoption import adopt_captions
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
 from judgments.admin.base import signed_in
@@ -182,6 +183,22 @@ def _export(request: HttpRequest, study: Study) -> None:
     messages.success(request, f"The {name} file is being written; it appears under “Take the data home”.")
 
 
+def _adopt(request: HttpRequest, study: Study) -> None:
+    """The captions that were written become references of the dataset."""
+    made = adopt_captions(study=study)
+    writers = "1 writer" if made.writers == 1 else f"{made.writers:,} writers"
+    messages.success(
+        request,
+        f"{made.added:,} captions by {writers} became references of dataset {made.dataset}; {made.there:,} had been "
+        "adopted before.",
+    )
+
+
+def _can_be_adopted(study: Study) -> bool:
+    written = KINDS[study.protocol].writes_captions and not study.simulated
+    return written and study.state == Study.State.CLOSED
+
+
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results))
 add_page(StudyPage(name="download", label="", order=51, view=download))
 add_step(
@@ -193,5 +210,8 @@ add_step(
         offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
         permission="view",
     )
+)
+add_step(
+    StudyStep(name="adopt", label="Adopt captions", run=_adopt, offered=_can_be_adopted, permission="change")
 )
 add_step(StudyStep(name="export", label="Export", run=_export, permission="view"))

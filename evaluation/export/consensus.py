@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -38,7 +37,8 @@ def unit_answers(study: Study) -> Iterator[UnitAnswers]:
     """The image-caption units in their order with their used answers; control items are left out."""
     unused = loaders.unused_workers(study)
     answers = (
-        Judgment.objects.filter(assignment__study=study, unit__control=False, set_aside=False)
+        Judgment.objects.current()
+        .filter(assignment__study=study, unit__control=False, set_aside=False)
         .order_by("unit__position", "unit_id", "pk")
         .values_list("unit_id", "assignment__worker_id", "value")
     )
@@ -64,11 +64,9 @@ def write_qrels(study: Study, file: HashedFile, *, task: str) -> dict[str, int]:
     """TREC relevance judgments: ``query 0 document relevance``.
 
     ``task`` annotation asks with an image for captions, search with a caption for images. Relevance is the
-    consensus, 0 or 1; a mean grade g becomes the whole number nearest to g - 1 (a half goes down), so that 0 is
-    unrelated and 3 without errors. Units without used judgments are left out.
+    consensus as a whole number, as the kind has it (``Kind.relevance``). Units without used judgments are left out.
     """
     kind = KINDS[study.protocol]
-    graded = max(kind.values) > 1
     counts = {"lines": 0, "left_out": 0}
     for batch in batched(unit_answers(study), ROWS_AT_ONCE):
         places = [place for place, unit in enumerate(batch) for _ in unit.values]
@@ -79,8 +77,8 @@ def write_qrels(study: Study, file: HashedFile, *, task: str) -> dict[str, int]:
                 counts["left_out"] += 1
                 continue
             value = found[place].value
-            assert value is not None  # neither kind has ties
-            relevance = math.ceil(value - 1.5) if graded else int(value)
+            assert value is not None  # these kinds have no ties
+            relevance = kind.relevance(value)
             image, caption = _name(unit.image, what="image"), _name(unit.caption, what="caption id")
             query, document = (image, caption) if task == "annotation" else (caption, image)
             file.write_text(f"{query} 0 {document} {relevance}\n")

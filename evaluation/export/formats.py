@@ -5,16 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 
 from evaluation.errors import ExportError
-from evaluation.export import consensus, tables
+from evaluation.export import consensus, gold, tables
 from evaluation.export.rows import JudgmentRows
+from evaluation.export.written import write_captions
 from judgments.files import HashedFile
 from judgments.kinds import KINDS
 from judgments.models import Study
 
 TASKS = ("annotation", "search")
-Write = Callable[[Study, HashedFile, str], tuple[dict[str, int], str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What an export is asked for besides its format.
+
+    Attributes:
+        task: qrels: ``annotation`` asks with images, ``search`` with captions.
+        revisions: every judgment: whether answers that were revised are written as well.
+    """
+
+    task: str = TASKS[0]
+    revisions: bool = False
+
+
+Write = Callable[[Study, HashedFile, Options], tuple[dict[str, int], str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +44,7 @@ class Format:
         content_type: for downloads.
         what: one line for people.
         fits: the sentence why it cannot hold a study, or "".
-        write: (study, file, task) -> counts, and the hash of the judgments where all of them passed by.
+        write: (study, file, options) -> counts, and the hash of the judgments where all of them passed by.
     """
 
     name: str
@@ -44,19 +61,21 @@ def _write_parquet(rows: JudgmentRows, file: HashedFile) -> None:
     write_parquet(rows, file)
 
 
+# which of its two files holds answers on a scale
+FLICKR8K = {(0, 1): consensus.write_flickr8k_crowd, (1, 2, 3, 4): consensus.write_flickr8k_expert}
+
+
 def _rows(write: Callable[[JudgmentRows, HashedFile], None]) -> Write:
-    def run(study: Study, file: HashedFile, task: str) -> tuple[dict[str, int], str]:
-        rows = JudgmentRows(study)
+    def run(study: Study, file: HashedFile, options: Options) -> tuple[dict[str, int], str]:
+        rows = JudgmentRows(study, revisions=options.revisions)
         write(rows, file)
         return rows.counts, rows.data_hash.hexdigest()
 
     return run
 
 
-def _flickr8k(study: Study, file: HashedFile, task: str) -> tuple[dict[str, int], str]:
-    binary = KINDS[study.protocol].values == (0, 1)
-    write = consensus.write_flickr8k_crowd if binary else consensus.write_flickr8k_expert
-    return write(study, file), ""
+def _flickr8k(study: Study, file: HashedFile, options: Options) -> tuple[dict[str, int], str]:
+    return FLICKR8K[KINDS[study.protocol].values](study, file), ""
 
 
 def _any(study: Study) -> str:
@@ -66,12 +85,26 @@ def _any(study: Study) -> str:
 def _captions_of_images(study: Study) -> str:
     kind = KINDS[study.protocol]
     if kind.compares_pairs or not kind.values:
-        return "it holds judgments of one caption of one image (relevance, graded)"
+        return "it holds judgments of one caption of one image (relevance, graded, slider)"
     return ""
+
+
+def _as_flickr8k(study: Study) -> str:
+    if KINDS[study.protocol].values not in FLICKR8K:
+        return "its files hold yes and no, or grades from 1 to 4 (relevance, graded)"
+    return _captions_of_images(study)
+
+
+def _written(study: Study) -> str:
+    return "" if KINDS[study.protocol].writes_captions else "it holds captions that workers wrote (caption)"
 
 
 def _closed(study: Study) -> str:
     return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
+
+
+def _own(name: str, why: str, study: Study) -> str:
+    return "" if name in KINDS[study.protocol].own_formats else why
 
 
 FORMATS = {
@@ -84,12 +117,22 @@ FORMATS = {
         Format("parquet", "parquet", "application/vnd.apache.parquet", "every judgment, typed columns", _any,
                _rows(_write_parquet)),
         Format("qrels", "qrels.txt", "text/plain; charset=utf-8", "consensus as TREC relevance judgments",
-               _captions_of_images, lambda study, file, task: (consensus.write_qrels(study, file, task=task), "")),
+               _captions_of_images,
+               lambda study, file, options: (consensus.write_qrels(study, file, task=options.task), "")),
         Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
-               "Flickr8k's crowd file (relevance) or expert file (graded)", _captions_of_images, _flickr8k),
+               "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k, _flickr8k),
+        Format("captions", "captions.jsonl", "application/jsonl", "the captions that were written, as a dataset file",
+               _written, lambda study, file, options: (write_captions(study, file), "")),
         Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
                "workers x units, as agreement is computed from", _closed,
-               lambda study, file, task: (consensus.write_reliability(study, file), "")),
+               lambda study, file, options: (consensus.write_reliability(study, file), "")),
+        Format("keywords", "keywords.jsonl", "application/jsonl", "how many people gave each keyword, an image a line",
+               partial(_own, "keywords", "it holds keywords"),
+               lambda study, file, options: (gold.write_keywords(study, file), "")),
+        Format("grounding", "grounding.jsonl", "application/jsonl",
+               "links of words to boxes by majority, a description a line",
+               partial(_own, "grounding", "it holds links from words to boxes"),
+               lambda study, file, options: (gold.write_grounding(study, file), "")),
     )
 }  # fmt: skip
 

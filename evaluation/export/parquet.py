@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from evaluation.export.rows import JudgmentRows, columns_of
+from evaluation.export.tables import JSON_COLUMNS, expected_cell
 from evaluation.provenance import quorum_version
 from judgments.files import HashedFile
 from judgments.importers.judgment_tables import answer_cell
@@ -25,11 +26,13 @@ _TYPES = {
     "accepted_at": pa.timestamp("us", tz="UTC"),
     "submitted_at": pa.timestamp("us", tz="UTC"),
     "seconds": pa.float64(),
+    "wall_seconds": pa.float64(),
+    "revision": pa.int32(),
 }
 
 
 def parquet_schema(study: Study) -> pa.Schema:
-    """The columns of the study's judgments with their types; ``expected`` and ``answer`` are texts."""
+    """The columns of the study's judgments with their types; ``expected``, ``answer`` and ``content`` are texts."""
     return pa.schema(
         [pa.field(name, _TYPES.get(name, pa.string())) for name in columns_of(study)],
         metadata={"quorum.study": study.slug, "quorum.version": quorum_version()},
@@ -49,7 +52,7 @@ def _typed(row: dict[str, Any]) -> dict[str, Any]:
         if row[name] is not None:
             row[name] = datetime.fromisoformat(row[name])
     if row["expected"] is not None:
-        row["expected"] = str(row["expected"])
-    if "answer" in row:
-        row["answer"] = answer_cell(row["answer"]) or None
+        row["expected"] = str(expected_cell(row["expected"]))
+    for name in JSON_COLUMNS & row.keys():
+        row[name] = answer_cell(row[name]) or None
     return row

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from annotation.models import Judgment
+from annotation.models import Assignment, Judgment
+from annotation.services.imported_rows import BY_A_PERSON, IMPORTED_REVISION
 from evaluation.loaders import in_order, unused_workers
 from evaluation.provenance import DataHash
 from judgments.importers.records import JUDGMENT_COLUMNS
@@ -39,18 +40,26 @@ _LOOKUPS = (
     "answer",
     "unit__control",
     "unit__expected",
+    "unit__struck",
     "presented",
     "assignment__simulated",
     "assignment__accepted_at",
     "assignment__submitted_at",
     "seconds",
+    "wall_seconds",
+    "comment",
+    "pk",
+    "signals",
+    "assignment__state",
+    "assignment__exclusion__rule",
 )
+OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 
 
 def columns_of(study: Study) -> tuple[str, ...]:
-    """The columns of the study's judgments; ``answer`` is one only where answers are open."""
-    is_open = not KINDS[study.protocol].values
-    return tuple(name for name in JUDGMENT_COLUMNS if name != "answer" or is_open)
+    """The columns of the study's judgments."""
+    is_open = KINDS[study.protocol].is_open
+    return tuple(name for name in JUDGMENT_COLUMNS if name not in OPEN_COLUMNS or is_open)
 
 
 @lru_cache(maxsize=4_096)  # the rows of an assignment stand close together and share their times
@@ -63,38 +72,52 @@ def timestamp(moment: datetime | None) -> str | None:
 class JudgmentRows:
     """A study's judgments, one dict a row, by unit and then by worker's name; iterate once.
 
-    ``counts`` and ``data_hash`` are complete when the rows have run out.
+    Answers that an exclusion invalidated are among them, marked and unused; those that a revision replaced only
+    with ``revisions``, and then before it. ``counts`` and ``data_hash`` are complete when the rows have run out; the
+    hash is over the current judgments, as ``loaders.hash_of_judgments`` has it.
     """
 
     study: Study
+    revisions: bool = False
     counts: dict[str, int] = field(
-        default_factory=lambda: {"judgments": 0, "used": 0, "unused": 0, "control": 0, "simulated": 0}
-    )
+        default_factory=lambda: {
+            "judgments": 0, "used": 0, "unused": 0, "control": 0, "simulated": 0, "revised": 0, "invalidated": 0,
+        }
+    )  # fmt: skip
     data_hash: DataHash = field(default_factory=DataHash)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        study, counts = self.study, self.counts
+        study, counts, kind = self.study, self.counts, KINDS[self.study.protocol]
         unused = unused_workers(study)
         imported = study.source == Study.Source.IMPORTED
-        is_open = not KINDS[study.protocol].values
-        rows = (
-            Judgment.objects.filter(assignment__study=study)
-            .order_by("unit__position", "unit_id", "pk")
-            .values_list(*_LOOKUPS)
-        )
+        columns = columns_of(study)
+        replaces = self._replaced()
+        numbers, replaced = _revision_numbers(replaces), set(replaces.values())
+        judgments = Judgment.objects.filter(assignment__study=study)
+        if not self.revisions:
+            judgments = judgments.filter(replaced_by__isnull=True)
+        lookups = (*_LOOKUPS, "unit__content") if kind.is_open else _LOOKUPS
+        rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(*lookups)
         for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
             (
                 _, worker, worker_id, assignment, external_id, set_aside, unit, image, reference, first, second,
-                reference_text, first_text, second_text, kind, pair, hit, value, answer, control, expected,
-                presented, simulated, accepted_at, submitted_at, seconds,
+                reference_text, first_text, second_text, unit_kind, pair, hit, value, answer, control, expected, struck,
+                presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, pk, signals, state,
+                rule, *content,
             ) = row  # fmt: skip
-            used = not set_aside and worker_id not in unused
-            self.data_hash.add(unit, worker, value if answer is None else answer, used)
+            invalidated = state == Assignment.State.INVALIDATED
+            current = pk not in replaced and not invalidated
+            used = current and not set_aside and not struck and worker_id not in unused
+            if current:
+                self.data_hash.add(unit, worker, value if answer is None else answer, used)
             counts["judgments"] += 1
             counts["used" if used else "unused"] += 1
             counts["control"] += control
             counts["simulated"] += simulated
-            yield {
+            counts["revised"] += pk in replaced
+            counts["invalidated"] += invalidated
+            held = content[0] if content else {}
+            cells = {
                 "study": study.slug,
                 "unit": unit,
                 "protocol": study.protocol,
@@ -105,20 +128,39 @@ class JudgmentRows:
                 "reference_text": reference_text,
                 "first_text": first_text,
                 "second_text": second_text,
-                "kind": kind or None,
+                "kind": unit_kind or None,
                 "pair": pair,
                 "worker": worker,
                 # what came from elsewhere keeps the name it had there
                 "assignment": external_id if imported and external_id else str(assignment),
                 "hit": hit,
                 "value": value,
-                **({"answer": answer} if is_open else {}),
+                "answer": None if answer is None else kind.exported(answer, content=held),
                 "control": control,
-                "expected": expected,
+                "expected": None if expected is None else kind.exported(expected, content=held),
                 "used": used,
                 "presented": presented or None,
                 "simulated": simulated,
                 "accepted_at": timestamp(accepted_at),
                 "submitted_at": timestamp(submitted_at),
                 "seconds": seconds,
+                "wall_seconds": wall_seconds,
+                "comment": comment or None,
+                "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
+                "invalidated": (rule or BY_A_PERSON) if invalidated else None,
+                "content": held or None,
             }
+            yield {name: cells[name] for name in columns}
+
+    def _replaced(self) -> dict[int, int]:
+        """Judgments that revise another -> that one."""
+        revisions = Judgment.objects.filter(assignment__study=self.study, replaces__isnull=False)
+        return dict(revisions.values_list("pk", "replaces_id"))
+
+
+def _revision_numbers(replaced: Mapping[int, int]) -> dict[int, int]:
+    """How many answers came before each judgment that revises another."""
+    numbers: dict[int, int] = {}
+    for pk in sorted(replaced):  # what is replaced was stored before
+        numbers[pk] = numbers.get(replaced[pk], 0) + 1
+    return numbers

@@ -13,6 +13,7 @@ from judgments.importers.judgment_tables import answer_cell
 from judgments.streams import batched
 
 LINES_AT_ONCE = 500
+JSON_COLUMNS = {"answer", "content"}
 
 
 def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
@@ -46,9 +47,15 @@ def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
     writer = csv_writer(file)
     writer.writerow(columns)
     for row in rows:
-        if "answer" in row:
-            row["answer"] = answer_cell(row["answer"])
+        for name in JSON_COLUMNS & row.keys():
+            row[name] = answer_cell(row[name])
+        row["expected"] = expected_cell(row["expected"])
         writer.writerow([_cell(row[name]) for name in columns])
+
+
+def expected_cell(expected: Any) -> Any:
+    """The right answer of a control item in one cell: open ones as JSON."""
+    return json.dumps(expected, ensure_ascii=False) if isinstance(expected, (list, dict)) else expected
 
 
 def _cell(value: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from evaluation.services.written import pseudonyms, written_captions
+from evaluation.export.captions import pseudonyms, written_captions
 from judgments.files import HashedFile
 from judgments.models import Study
 

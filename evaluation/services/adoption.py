@@ -11,7 +11,7 @@ from django.db.models import Max
 from django.utils import timezone
 
 from annotation.models import WrittenCaption
-from evaluation.services.written import Written, check_writes, written_captions
+from evaluation.export.captions import Written, check_writes, written_captions
 from judgments.bulk import refresh_statistics
 from judgments.draws import content_key
 from judgments.errors import DataConflict, WrongState

@@ -23,11 +23,12 @@ from evaluation.aggregation import (
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import signature
 from evaluation.records import JudgmentTable, PairRow, UnitRow
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Figures
 from judgments.kinds import Consensus as UnitConsensus
 from judgments.models import Study
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
+from judgments.stopping import stopping_in_words, stops_early
 
 ROWS_AT_ONCE = 2_000
 
@@ -51,10 +52,17 @@ class StudyConsensus:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Everything ``aggregate`` computes. ``settings`` and ``signature`` say how."""
+    """Everything ``aggregate`` computes. ``settings`` and ``signature`` say how.
+
+    Attributes:
+        contents: unit row id -> what an open kind shows of it.
+        figures: what the kind says beyond consensus and agreement.
+    """
 
     study: Study
     consensus: StudyConsensus
+    contents: Mapping[int, Mapping[str, Any]]
+    figures: Figures
     agreement: dict[str, Any]
     workers: list[dict[str, Any]]
     counts: dict[str, int]
@@ -67,22 +75,37 @@ class Aggregation:
         found = self.consensus
         keys = {pair.pk: pair.key for pair in found.pairs}
         return {
-            "units": [_unit_dict(self.study.protocol, unit, keys, found.of_unit) for unit in found.units],
+            "units": [self._unit_dict(unit, keys) for unit in found.units],
             "pairs": [_pair_dict(pair, found.of_pair[pair.pk]) for pair in found.pairs],
             "agreement": self.agreement,
             "workers": self.workers,
+            **({"figures": dict(self.figures.study)} if self.figures.study else {}),
+        }
+
+    def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
+        kind = KINDS[self.study.protocol]
+        one = self.consensus.of_unit.get(unit.pk, NO_ONE)
+        answer: dict[str, Any] = {}
+        if kind.is_open:
+            said = one.answer
+            answer["answer"] = None if said is None else kind.exported(said, content=self.contents[unit.pk])
+        return {
+            "unit": unit.key,
+            "protocol": self.study.protocol,
+            "kind": unit.kind or None,
+            "pair": pair_keys[unit.pair] if unit.pair is not None else None,
+            **_consensus_dict(one),
+            **answer,
+            **self.figures.units.get(unit.pk, {}),
         }
 
 
-def _unit_dict(
-    protocol: str, unit: UnitRow, pair_keys: Mapping[int, str], found: Mapping[int, UnitConsensus]
-) -> dict[str, Any]:
-    one = found.get(unit.pk, NO_ONE)
+def _decided(one: UnitConsensus) -> bool:
+    return one.value is not None or (one.answer is not None and not one.tie)
+
+
+def _consensus_dict(one: UnitConsensus) -> dict[str, Any]:
     return {
-        "unit": unit.key,
-        "protocol": protocol,
-        "kind": unit.kind or None,
-        "pair": pair_keys[unit.pair] if unit.pair is not None else None,
         "n": one.n,
         "value": one.value,
         "share": one.share,
@@ -119,9 +142,18 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     table = loaders.load_judgments(study)
     progress(0.35, "finding the consensus")
     consensus = consensus_of(study, table)
+    judged = loaders.judged_answers(study, table) if kind.has_figures else []
     progress(0.5, "measuring agreement")
     workers = loaders.worker_rows(study)
-    agreement = measure_agreement(kind, table, consensus.units, workers, seed=design.seed)
+    agreement = measure_agreement(
+        kind,
+        table,
+        consensus.units,
+        workers,
+        judged,
+        seed=design.seed,
+        full_depth=loaders.full_depth_units(study),
+    )
     settings = {
         "protocol": study.protocol,
         "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -129,10 +161,13 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         "alpha": kind.level,
         "resamples": RESAMPLES,
         "seed": design.seed,
+        **({"stopping": stopping_in_words(design)} if stops_early(study) else {}),
     }
     return Aggregation(
         study=study,
         consensus=consensus,
+        contents={one.unit.pk: one.unit.content for one in judged},
+        figures=kind.figures(judged, seed=design.seed) if judged else Figures(),
         agreement=agreement,
         workers=worker_table(table, workers, loaders.control_records_of(study), loaders.work_times(study)),
         counts={
@@ -141,7 +176,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             "unused_judgments": int((~table.used & ~table.control).sum()),
             "counted_judgments": int(table.counted.sum()),
             "units": len(consensus.units),
-            "units_with_consensus": sum(one.value is not None for one in consensus.of_unit.values()),
+            "units_with_consensus": sum(_decided(one) for one in consensus.of_unit.values()),
             "unit_ties": sum(one.tie for one in consensus.of_unit.values()),
             "pairs": len(consensus.pairs),
             "pairs_with_consensus": sum(one.value is not None for one in consensus.of_pair.values()),
@@ -167,7 +202,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     study, found = aggregation.study, aggregation.consensus
     Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
     Consensus.objects.filter(study=study).delete()
-    Consensus.objects.bulk_create(_consensus_rows(study, found), batch_size=ROWS_AT_ONCE)
+    Consensus.objects.bulk_create(_consensus_rows(study, found, aggregation.figures), batch_size=ROWS_AT_ONCE)
     analysis, _ = Analysis.objects.update_or_create(
         study=study,
         what=Analysis.What.AGGREGATION,
@@ -180,6 +215,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
                 "workers": aggregation.workers,
                 "counts": aggregation.counts,
                 "systems": aggregation.systems,
+                "figures": dict(aggregation.figures.study),
             },
             "created_at": timezone.now(),
         },
@@ -187,7 +223,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     return analysis
 
 
-def _consensus_rows(study: Study, found: StudyConsensus) -> Iterator[Consensus]:
+def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> Iterator[Consensus]:
     for unit in found.units:
         one = found.of_unit.get(unit.pk)
         if one is not None:
@@ -196,6 +232,7 @@ def _consensus_rows(study: Study, found: StudyConsensus) -> Iterator[Consensus]:
                 unit_id=unit.pk,
                 n=one.n,
                 value=one.value,
+                answer=figures.units.get(unit.pk) if one.answer is None else one.answer,
                 share=one.share,
                 margin=one.margin,
                 tie=one.tie,

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from evaluation.errors import ExportError
-from evaluation.export.formats import TASKS, check_fits, format_named
+from evaluation.export.formats import TASKS, Options, check_fits, format_named
 from evaluation.export.rows import timestamp
 from evaluation.loaders import hash_of_judgments
 from evaluation.provenance import signature, versions
@@ -39,13 +39,20 @@ def manifest_path(path: Path) -> Path:
 
 
 def export_judgments(
-    *, study: Study, format: str, output: Path, task: str = "annotation", progress: Progress = no_progress
+    *,
+    study: Study,
+    format: str,
+    output: Path,
+    task: str = "annotation",
+    revisions: bool = False,
+    progress: Progress = no_progress,
 ) -> Export:
     """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json beside it.
 
     Args:
         format: one of ``evaluation.export.formats.FORMATS``.
         task: qrels only: ``annotation`` asks with images, ``search`` with captions.
+        revisions: jsonl, csv and parquet: answers that their workers revised are written as well, as unused ones.
 
     Raises:
         ExportError: no such format or task, a study that the format cannot hold, a path that cannot be written.
@@ -58,10 +65,12 @@ def export_judgments(
     progress(0.05, f"writing {chosen.name}")
     design = design_of(study)
     with whole_file(output) as file:
-        counts, data_hash = chosen.write(study, file, task)
+        counts, data_hash = chosen.write(study, file, Options(task=task, revisions=revisions))
     how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
     if chosen.name == "qrels":
         how["task"] = task
+    if revisions:
+        how["revisions"] = "all"
     how["controls"] = "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold
     manifest = {
         "study": study.slug,

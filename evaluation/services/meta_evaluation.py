@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from evaluation import loaders
-from evaluation.aggregation import one_against_rest
+from evaluation.aggregation import agreement_rows, one_against_rest
 from evaluation.errors import EvaluationError
 from evaluation.meta_evaluation import (
     DEFAULT_METRICS,
@@ -59,6 +59,10 @@ def compute_evaluation(
         EvaluationError: an unknown metric or tokenizer, a study without a consensus or without references.
     """
     kind, design = KINDS[study.protocol], design_of(study)
+    if kind.instead_of_evaluate:
+        raise EvaluationError(
+            f"Study {study.slug!r} is not evaluated against metrics: {kind.instead_of_evaluate}"
+        )
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)
@@ -71,18 +75,25 @@ def compute_evaluation(
         judged = judge_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
         settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
-        people = one_against_rest(table, consensus.units)
+        people = one_against_rest(
+            table, consensus.units, agreement_rows(table, loaders.full_depth_units(study))
+        )
         result["people"] = people if people["all"]["n"] else {}
         result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     else:
-        captions, counts = _caption_texts(study, consensus, references)
+        scores = kind.caption_scores(loaders.judged_answers(study, table)) if kind.has_figures else None
+        said = (
+            _of_units(study, consensus) if scores is None else [_Said(None, *astuple(one)) for one in scores]
+        )
+        captions, counts = _caption_texts(study, said, references)
         documents = [[text for _, text in rows] for rows in references.of_item.values()]
         judged = judge_captions(
             captions,
             documents,
             metrics=metrics,
             tokenizer=tokenizer,
-            graded=kind.level == "interval",
+            cuts=kind.people_cuts,
+            per_image=kind.per_image,
             seed=design.seed,
         )
         settings |= {"df": f"{len(documents)}-images", "own": "dropped", "seed": design.seed}
@@ -134,28 +145,48 @@ def _pair_texts(
     return pairs, documents, used
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What people say of a caption of an image: row ids of unit (where it is one) and image; id and text of the
+    caption; None where they do not say."""
+
+    unit: int | None
+    item: int
+    key: str
+    text: str
+    score: float | None
+
+
+def _of_units(study: Study, consensus: StudyConsensus) -> list[_Said]:
+    """The consensus of each image-caption unit: the share of the answer where it has one, else the mean."""
+    rows = []
+    for pk, item, key, text in loaders.caption_units(study):
+        found = consensus.of_unit.get(pk)
+        known = found is not None and found.value is not None
+        score = (found.value if found.share is None else found.share) if found and known else None
+        rows.append(_Said(pk, item, key, text, score))
+    return rows
+
+
 def _caption_texts(
-    study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
+    study: Study, said: Sequence[_Said], references: loaders.ReferenceSet
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
     """The captions that have a consensus and a reference, and how many have not."""
     texts = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
-    counts = {"units": 0, "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
+    counts = {"units": len(said), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
     captions = []
-    for pk, item, text in loaders.caption_units(study):
-        counts["units"] += 1
-        found = consensus.of_unit.get(pk)
-        if found is None or found.value is None:
+    for one in said:
+        if one.score is None:
             counts["no_consensus"] += 1
             continue
-        own = texts.get(item, ())
-        if text in own:
+        own = texts.get(one.item, ())
+        if one.text in own:
             counts["own_reference_dropped"] += 1
-            own = tuple(one for one in own if one != text)
+            own = tuple(text for text in own if text != one.text)
         if not own:
             counts["no_reference"] += 1
             continue
-        people = found.value if found.share is None else found.share
-        captions.append(CaptionTexts(pk, text, own, float(people)))
+        captions.append(CaptionTexts(one.unit, one.item, one.key, one.text, own, float(one.score)))
     if not captions:
         raise EvaluationError(
             f"Study {study.slug!r} has no judged caption with references to hold a metric against."
@@ -188,6 +219,8 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
 
 
 def _score_rows(analysis: Analysis, judged: Judged) -> Iterator[MetricScore]:
+    if judged.pks is None:
+        return
     for metric, scores in judged.scores.items():
         for pk, row in zip(judged.pks.tolist(), scores.tolist(), strict=True):
             if len(row) == 2:

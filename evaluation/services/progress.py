@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count, F, Q, Sum
+from django.db.models import Count, F, IntegerField, Q, Sum, Value
+from django.db.models.functions import Greatest
 
 from annotation.models import Assignment
 from evaluation.export.rows import timestamp
-from judgments.models import HIT, Study
+from judgments.models import HIT, CandidatePair, HITUnit, Outlook, Study
+from judgments.services.studies import design_of
+from judgments.stopping import expected_share, stops_early
 
 MOST_POINTS = 200
 
@@ -18,7 +21,8 @@ def study_progress(study: Study) -> dict[str, Any]:
 
     Returns:
         ``judgments`` that are in, ``wanted`` in all (0 for imports), ``hits``, ``hits_done`` (every seat submitted),
-        ``assignments`` by state, and ``timeline``: up to 200 ``[time, judgments by then]`` at submissions.
+        ``assignments`` by state, ``timeline``: up to 200 ``[time, judgments by then]`` at submissions, and
+        ``stopping``: what early stopping saves, None where the design has none.
     """
     finished = Assignment.objects.filter(study=study).finished()
     imported = study.source == Study.Source.IMPORTED
@@ -26,7 +30,9 @@ def study_progress(study: Study) -> dict[str, Any]:
     hits = HIT.objects.filter(study=study).aggregate(
         n=Count("pk", distinct=True), wanted=Sum("required", filter=Q(places__isnull=False), default=0)
     )
-    done = finished.values("hit").annotate(done=Count("pk")).filter(done__gte=F("hit__required")).count()
+    complete = F("hit__required") - F("hit__spared")
+    done = finished.values("hit").annotate(done=Count("pk")).filter(done__gte=complete).count()
+    done += HIT.objects.filter(study=study, spared__gte=F("required")).count()  # nobody was needed
     states = (
         Assignment.objects.filter(study=study)
         .values_list("state")
@@ -34,13 +40,43 @@ def study_progress(study: Study) -> dict[str, Any]:
         .order_by("state")
     )
     timeline = _timeline(study)
+    stopping = _stopping(study) if stops_early(study) else None
     return {
         "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
-        "wanted": 0 if imported else hits["wanted"],
+        "wanted": stopping["wanted"] if stopping else 0 if imported else hits["wanted"],
         "hits": hits["n"],
         "hits_done": done,
         "assignments": dict(states),
         "timeline": timeline,
+        "stopping": stopping,
+    }
+
+
+def _stopping(study: Study) -> dict[str, Any]:
+    """What early stopping saves: of the votes that full depth asks for on the units, how many are not wanted any more,
+    and how many copies of HITs; beside them what the design was expected to use."""
+    design = design_of(study)
+    units = Outlook.objects.filter(unit__study=study)
+    left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
+    found = units.aggregate(
+        n=Count("pk"), done=Count("pk", filter=Q(done=True)), spared=Sum(left, filter=Q(done=True), default=0)
+    )
+    copies = HIT.objects.filter(study=study).aggregate(required=Sum("required"), spared=Sum("spared"))
+    controls = HITUnit.objects.filter(hit__study=study, unit__control=True).aggregate(
+        wanted=Sum(F("hit__required") - F("hit__spared"), default=0)
+    )
+    full = found["n"] * design.judgments_per_unit
+    pairs = CandidatePair.objects.filter(study=study).count()
+    return {
+        "full": full,
+        "spared": found["spared"],
+        "share": found["spared"] / full if full else None,
+        "units": found["n"],
+        "done": found["done"],
+        "copies": copies["required"] or 0,
+        "copies_spared": copies["spared"] or 0,
+        "wanted": full - found["spared"] + controls["wanted"],
+        "expected": 1 - expected_share(design, references=round(found["n"] / pairs) if pairs else 1),
     }
 
 

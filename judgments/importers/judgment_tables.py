@@ -17,15 +17,15 @@ from judgments.importers.tables import RecordReader, parse_json
 
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
+RULE_LIMIT = 40
 _ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
 class Scale(NamedTuple):
-    """The numbers that a protocol's `value` may be."""
+    """The whole numbers that a protocol's `value` may be."""
 
     low: int
     high: int
-    fractions: bool = False
 
     def __str__(self) -> str:
         return (
@@ -41,7 +41,7 @@ _VALUES = {
     "pairwise": Scale(1, 2),
     "relevance": Scale(0, 1),
     "graded": Scale(1, 4),
-    "slider": Scale(0, 100, fractions=True),
+    "slider": Scale(0, 100),
 }
 _OPEN = ("caption", "keywords", "grounding", "best-worst")
 _TWO_SIDED = ("triplet", "pairwise")
@@ -80,22 +80,24 @@ class TableJudgments:
     ) -> Iterator[JudgmentRow]:
         """The rows; with `images` and `captions`, unknown names are problems."""
         lines: dict[int, int | None] = {}
+        revisions: dict[int, int] = {}
         contents: dict[int, int] = {}
         for fields in self._records(self.path, _COLUMNS, self.notes, self._encoding):
             row = self._row(fields)
-            content = hash((row.protocol, row.image, row.reference, row.first, row.second, row.pair))
+            held = json.dumps(row.content, sort_keys=True)
+            content = hash((row.protocol, row.image, row.reference, row.first, row.second, row.pair, held))
             if contents.setdefault(hash(row.unit), content) != content:
                 expected = "the same protocol, image, captions and pair in all of its rows"
                 raise fields.problem("unit", f"{shown(row.unit)} with other content than before", expected)
             answered = hash((row.unit, row.worker))
-            if answered in lines:
+            if answered in lines and row.revision != revisions[answered] + 1:
                 found = f"a second answer of {shown(row.worker)} on unit {shown(row.unit)}"
                 raise fields.problem(
                     "worker",
                     f"{found} (the first is on line {lines[answered]})",
                     "one answer a worker and unit",
                 )
-            lines[answered] = fields.line
+            lines[answered], revisions[answered] = fields.line, row.revision
             if images is not None and row.image is not None and row.image not in images:
                 raise fields.problem("image", shown(row.image), "an image of the dataset")
             if captions is not None:
@@ -117,6 +119,12 @@ class TableJudgments:
         seconds = fields.number("seconds", "a number of seconds")
         if seconds is not None and seconds < 0:
             raise fields.problem("seconds", shown(seconds), "a number of seconds from 0")
+        wall = fields.number("wall_seconds", "a number of seconds")
+        if wall is not None and wall < 0:
+            raise fields.problem("wall_seconds", shown(wall), "a number of seconds from 0")
+        revision = fields.number("revision", "a whole number from 0") or 0
+        if not isinstance(revision, int) or revision < 0:
+            raise fields.problem("revision", shown(revision), "a whole number from 0")
         value, answer = _answered(fields, protocol)
         return JudgmentRow(
             unit=fields.name("unit", limit=SHORT_NAME_LIMIT),
@@ -144,6 +152,11 @@ class TableJudgments:
             accepted_at=accepted,
             submitted_at=submitted,
             seconds=seconds,
+            wall_seconds=wall,
+            comment=fields.optional_text("comment") or "",
+            revision=revision,
+            invalidated=fields.optional_name("invalidated", RULE_LIMIT),
+            content=_content(fields),
             anonymous=_ANONYMOUS.fullmatch(worker) is not None,
         )
 
@@ -193,8 +206,7 @@ def _answered(fields: Fields, protocol: str | None) -> tuple[int | float | None,
     scale = _VALUES[protocol]
     expected = f"{scale} ({protocol})"
     value = fields.number("value", expected)
-    allowed = scale.fractions or isinstance(value, int)
-    if value is None or not allowed or not scale.low <= value <= scale.high:
+    if value is None or not isinstance(value, int) or not scale.low <= value <= scale.high:
         raise fields.problem("value", shown(value), expected)
     return value, answer
 
@@ -206,17 +218,31 @@ def _kind(fields: Fields) -> str | None:
     return kind
 
 
-def _expected(fields: Fields) -> int | str | None:
-    """The right answer of a control item: 0, 1 or 2, or a range of grades such as "3-4"."""
+def _expected(fields: Fields) -> object | None:
+    """The right answer of a control item: a whole number, a range such as "3-4", or an open answer as JSON."""
     value = fields.raw("expected")
     if value is None:
         return None
+    if fields.textual and isinstance(value, str) and value[0] in '[{"':
+        value = parse_json(value, fields.file, fields.line)
+    if isinstance(value, (list, dict)):
+        return value
     text = str(value).strip() if type(value) in (int, str) else ""
-    if re.fullmatch(r"\d", text):
+    if re.fullmatch(r"\d{1,3}", text):
         return int(text)
-    if re.fullmatch(r"\d-\d", text):
+    if re.fullmatch(r"\d{1,3}-\d{1,3}", text):
         return text
     raise fields.problem("expected", shown(value), 'a value, or a range of grades such as "3-4"')
+
+
+def _content(fields: Fields) -> dict[str, object] | None:
+    """What else the unit showed: an object, in CSV as JSON."""
+    value = fields.raw("content")
+    if fields.textual and isinstance(value, str):
+        value = parse_json(value, fields.file, fields.line)
+    if value is not None and not isinstance(value, dict):
+        raise fields.problem("content", shown(value), "an object")
+    return value
 
 
 def _presented(fields: Fields, protocol: str | None) -> Literal["first-left", "second-left"] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -55,6 +56,11 @@ JUDGMENT_COLUMNS = (
     "accepted_at",
     "submitted_at",
     "seconds",
+    "wall_seconds",
+    "comment",
+    "revision",
+    "invalidated",
+    "content",
 )
 
 
@@ -133,6 +139,8 @@ class JudgmentRow:
     `unit` groups the rows of one unit within the file. `anonymous` marks a rater who is not a person
     but a place in published totals (`anon-1`, ...): nothing may be said about such a worker.
     `aggregated` marks a value that is itself a majority of answers which were not published.
+    `revision` counts the worker's answers on the unit from 0; `invalidated` names the rule that took the
+    answer out; `content` is what else an open kind showed.
     """
 
     unit: str
@@ -153,13 +161,18 @@ class JudgmentRow:
     assignment: str | None = None
     hit: str | None = None
     control: bool = False
-    expected: int | str | None = None
+    expected: object | None = None
     used: bool = True
     presented: Literal["first-left", "second-left"] | None = None
     simulated: bool = False
     accepted_at: datetime | None = None
     submitted_at: datetime | None = None
     seconds: float | None = None
+    wall_seconds: float | None = None
+    comment: str = ""
+    revision: int = 0
+    invalidated: str | None = None
+    content: Mapping[str, object] | None = None
     anonymous: bool = False
     aggregated: bool = False
 

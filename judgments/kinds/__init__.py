@@ -1,6 +1,6 @@
 """The kinds of HIT. A new kind is a module here, a template, and a line in ``KINDS``."""
 
-from judgments.kinds.base import Choice, ChoiceKind, Consensus, Kind, OpenKind
+from judgments.kinds.base import CaptionScore, Choice, ChoiceKind, Consensus, Figures, Judged, Kind, OpenKind
 from judgments.kinds.best_worst import BestWorst
 from judgments.kinds.caption import CaptionWriting
 from judgments.kinds.graded import Graded
@@ -26,4 +26,14 @@ KINDS: dict[str, Kind] = {
     )
 }
 
-__all__ = ["KINDS", "Choice", "ChoiceKind", "Consensus", "Kind", "OpenKind"]
+__all__ = [
+    "KINDS",
+    "CaptionScore",
+    "Choice",
+    "ChoiceKind",
+    "Consensus",
+    "Figures",
+    "Judged",
+    "Kind",
+    "OpenKind",
+]

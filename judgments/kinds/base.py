@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from evaluation.statistics.stopping import OPEN
 from judgments.material import Batch, Group, Image, Material
 
 if TYPE_CHECKING:
@@ -108,16 +109,19 @@ class Kind(ABC):
         level: level of measurement for agreement.
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether HITs hold images with several captions each.
+        shows_picture: whether workers see the image, which then stands on a page once.
         compares_pairs: whether units belong to candidate pairs.
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
         asks: keys of the study file that this kind alone uses -> how the form asks for them.
+        settles: whether its consensus can be settled before all votes are in, and ``outcome_range`` tells when.
         writes_captions: whether an answer is a caption of the unit's image.
+        own_formats: export formats that hold this kind alone.
         guide: a template with more for the instructions, below templates/; "" where there is none.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
-        people_cuts: where people's scores of captions are cut to compare them with a metric (kappa), from high to low.
+        people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
         per_image: whether scores are compared within each image as well as over all.
         instead_of_evaluate: what to do instead, in one sentence, where metrics of captions cannot be held against the
             answers; "" where they can.
@@ -130,13 +134,16 @@ class Kind(ABC):
     choices: ClassVar[tuple[Choice, ...]] = ()
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
+    shows_picture: ClassVar[bool] = True
     compares_pairs: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
     letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
+    settles: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
+    own_formats: ClassVar[tuple[str, ...]] = ()
     guide: ClassVar[str] = ""
     has_figures: ClassVar[bool] = False
     no_alpha: ClassVar[str] = ""
@@ -221,6 +228,14 @@ class Kind(ABC):
             unit -> consensus, for the units that occur.
         """
 
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """The lowest and highest outcome that up to ``remaining`` more answers can still make of a unit: 1 for the
+        first answer, -1 for the second, 0 for a tie (evaluation.statistics.stopping).
+
+        Where a kind ``settles`` nothing, as a mean moves with each answer, anything may come of it.
+        """
+        return OPEN
+
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
         """A canonical answer as numbers on smaller things, by name: what agreement is measured on.
 
@@ -255,6 +270,10 @@ class Kind(ABC):
     @abstractmethod
     def is_right(self, given: Any, expected: Any) -> bool:
         """Whether a canonical answer is the right one of a control item."""
+
+    def again(self, given: Any) -> Any:
+        """What is expected of a unit that is shown again, for a canonical answer on it: ``is_right`` takes it."""
+        return given
 
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
@@ -327,6 +346,7 @@ class OpenKind(Kind):
     """Answers of the worker's own: a text, keywords, links."""
 
     has_figures = True
+    instead_of_evaluate = "its answers are open; docs/evaluation.md says what to use instead."
 
     def is_right(self, given: Any, expected: Any) -> bool:
         """Equal to what is expected, where the kind has control items at all."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from judgments.controls import foreign_captions
+from judgments.controls import DEGRADED, REFERENCE, Makers, foreign_captions, needs_split
+from judgments.degrading import degraded_text
 from judgments.draws import content_key, rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import CaptionScore, Consensus, Entry, Figures, Judged, OpenKind
@@ -46,6 +47,7 @@ class BestWorst(OpenKind):
     template = "annotation/kinds/best_worst.html"
     script = "js/kinds/best_worst.js"
     per_image = True
+    instead_of_evaluate = ""
     asks = {
         "sampling.options": Entry("Captions shown together"),
         "sampling.appearances": Entry(
@@ -59,7 +61,7 @@ class BestWorst(OpenKind):
             judged=design.sampling.split,
             controls=design.controls.split,
             seed=design.seed,
-            control_needed=design.controls.per_hit > 0,
+            control_needed=needs_split(design.controls),
         )
         size = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged}
@@ -83,7 +85,10 @@ class BestWorst(OpenKind):
             size=design.units_per_hit,
             repeat_images=False,
             control_images=division.controls,
-            make_control=partial(self._control, design),
+            make_control=Makers(
+                reference=partial(self._reference_control, design),
+                degraded=partial(self._degraded_control, design),
+            ),
         )
         left_out = len(division.judged) - len(usable)
         return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
@@ -108,7 +113,7 @@ class BestWorst(OpenKind):
             content=_content(options),
         )
 
-    def _control(
+    def _reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
         """One own caption among other images' (it is the best), or one of another image among own ones (it is the
@@ -121,14 +126,45 @@ class BestWorst(OpenKind):
         count = 1 if end == BEST else size - 1
         options = own[:count] + foreign_captions(image, images, size - count, rng)
         odd = options[0] if end == BEST else options[-1]
-        options = shuffled(options, rng)
+        return self._control(design, place, image, shuffled(options, rng), (end, odd), REFERENCE)
+
+    def _degraded_control(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group | None:
+        """A damaged caption among own ones (it is the worst); where those are too few, one own caption among
+        damaged ones (it is the best)."""
+        size = design.sampling.options
+        own = shuffled(list({text.text: text for text in image.references}.values()), rng)
+        end = WORST if len(own) >= size - 1 else BEST
+        wanted = 1 if end == WORST else size - 1
+        damaged: dict[str, Text] = {}
+        for base in own * size:
+            text = degraded_text(base, image, images, rng, whole=True)
+            if text is not None and len(damaged) < wanted:
+                damaged.setdefault(text.text, text)
+        if len(damaged) < wanted:
+            return None
+        options = [*own[: size - wanted], *damaged.values()]
+        odd = options[-1] if end == WORST else options[0]
+        return self._control(design, place, image, shuffled(options, rng), (end, odd), DEGRADED)
+
+    def _control(
+        self,
+        design: StudyDesign,
+        place: str,
+        image: Image,
+        options: Sequence[Text],
+        answer: tuple[str, Text],
+        control_kind: str,
+    ) -> Group:
+        end, odd = answer
         unit = UnitSpec(
             key=content_key(
                 "control", self.name, design.seed, place, image.name, [text.key for text in options]
             ),
             image=image.name,
             control=True,
-            control_kind="reference",
+            control_kind=control_kind,
             expected={end: options.index(odd) + 1},
             content=_content(options),
         )
@@ -138,7 +174,7 @@ class BestWorst(OpenKind):
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
         """As a control item."""
-        return self._control(design, place, image, images, rng)
+        return self._reference_control(design, place, image, images, rng)
 
     def in_words(self, given: Any) -> str:
         """The ends that are said, by the places of their captions."""
@@ -187,18 +223,19 @@ class BestWorst(OpenKind):
         return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
 
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
-        """Ids of captions in place of places."""
+        """Ids of captions in place of places; an end that is open (a tie) stays null."""
         options = content["options"]
-        return {end: options[given[end] - 1]["key"] if given[end] else None for end in ENDS}
+        return {end: options[place - 1]["key"] if place else None for end, place in given.items()}
 
     def imported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
         """Places in place of ids."""
         keys = [option.get("key") for option in content.get("options", ())]
-        if not isinstance(given, Mapping) or any(given.get(end) not in keys for end in ENDS):
+        ends = isinstance(given, Mapping) and set(given) <= set(ENDS)
+        if not ends or any(key not in keys for key in given.values()):
             raise ValueError(
-                'expected {"best": ..., "worst": ...}, ids of captions that content.options lists'
+                'expected {"best": ..., "worst": ...}, ids of two captions that content.options lists'
             )
-        return {end: keys.index(given[end]) + 1 for end in ENDS}
+        return {end: keys.index(key) + 1 for end, key in given.items()}
 
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
         """The caption that was the best most often, and the one that was the worst most often; null on a tie."""

@@ -63,7 +63,7 @@ class Rule:
 
     def is_for(self, language: str) -> bool:
         """Whether it speaks of captions in ``language`` (BCP 47: "en", "pt-BR")."""
-        first = language.replace("_", "-").split("-")[0].lower()
+        first = first_part(language)
         return first in self.languages if self.languages else first not in self.besides
 
     def finds(self, text: str) -> bool:
@@ -147,7 +147,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "dialogue", True,
         _("Describe what can be seen; do not write what somebody says."),
-        "\"Come here, boy!\" the man shouts to his dog.", "A man calls his dog.", "V15 §5: not dialogs",
+        "“Come here, boy!” the man shouts to his dog.", "A man calls his dog.", "V15 §5: not dialogs",
         pattern=f"^{_QUOTE}|^[A-Za-z]+: |^[-–—] *[A-Za-z]|"
         f"{_START}(?:asks?|asked|asking|shouts?|shouted|shouting|yells?|yelled|yelling|whispers?|exclaims?"
         f"|screams?|replies|thinks?|thinking),? ?{_QUOTE}",
@@ -303,6 +303,11 @@ RULES: tuple[Rule, ...] = (
         ignore_case=False, languages=ENGLISH,
     ),
 )  # fmt: skip
+
+
+def first_part(language: str) -> str:
+    """The language of a BCP 47 tag without its region: "pt" of "pt-BR"."""
+    return language.split("-")[0].lower()
 
 
 def rules_for(language: str) -> tuple[Rule, ...]:

@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from judgments.draws import content_key, rng_for
+from judgments.controls import (
+    DEGRADED,
+    KNOWN_GOOD,
+    REFERENCE,
+    Known,
+    Makers,
+    foreign_captions,
+    known_problem,
+    needs_split,
+)
+from judgments.degrading import degraded_text
+from judgments.draws import content_key, rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import ChoiceKind
-from judgments.material import Division, Image, Material, Text, UnitSpec, drawn_images
+from judgments.material import Division, Group, Image, Material, Text, UnitSpec, drawn_images
 from judgments.prefilter import passes_filter
 
 if TYPE_CHECKING:
@@ -42,7 +54,15 @@ class Crossing:
 
 
 class CrossedKind(ChoiceKind):
-    """An image and a caption are judged together."""
+    """An image and a caption are judged together.
+
+    Attributes:
+        good, bad: what a control item expects, in the form ``is_right`` takes: of a caption of the image, and of one
+            that describes another.
+    """
+
+    good: ClassVar[Any]
+    bad: ClassVar[Any]
 
     def cross(self, design: StudyDesign, material: Material) -> Crossing:
         """Every distinct text a system gave for an image of the split, with every image of the split."""
@@ -50,7 +70,7 @@ class CrossedKind(ChoiceKind):
             judged=design.sampling.split,
             controls=design.controls.split,
             seed=design.seed,
-            control_needed=design.controls.per_hit > 0,
+            control_needed=needs_split(design.controls),
         )
         texts: dict[str, Text] = {}
         for image in division.judged:
@@ -84,14 +104,86 @@ class CrossedKind(ChoiceKind):
             filtered=filtered,
         )
 
-    def control(self, design: StudyDesign, place: str, image: Image, text: Text, expected: Any) -> UnitSpec:
+    def makers(self, design: StudyDesign) -> Makers:
+        """Its control items: one image and caption each."""
+        return Makers(
+            reference=partial(self.reference_control, design),
+            degraded=partial(self.degraded_control, design),
+            known=partial(self.known_control, design),
+            known_together=self.grouped,
+        )
+
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self.reference_control(design, place, image, images, rng)
+
+    def reference_control(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """An own caption, expected to be good, or another image's, expected to be bad; drawn."""
+        if rng.integers(2):
+            text, expected = image.references[int(rng.integers(len(image.references)))], self.good
+        else:
+            text, expected = foreign_captions(image, images, 1, rng)[0], self.bad
+        return Group(image.name, (self.control(design, place, image, text, expected, REFERENCE),))
+
+    def degraded_control(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group | None:
+        """An own caption with other words in place of all that matter, expected to be bad."""
+        for own in shuffled(image.references, rng):
+            damaged = degraded_text(own, image, images, rng, whole=True)
+            if damaged is not None:
+                return Group(image.name, (self.control(design, place, image, damaged, self.bad, DEGRADED),))
+        return None
+
+    def known_control(
+        self,
+        design: StudyDesign,
+        place: str,
+        items: Sequence[Known],
+        images: Sequence[Image],
+        rng: np.random.Generator,
+    ) -> Group:
+        """The designer's item."""
+        return Group(items[0].image.name, tuple(self.known_unit(design, place, item) for item in items))
+
+    def known_unit(self, design: StudyDesign, place: str, item: Known) -> UnitSpec:
+        """One of the designer's items.
+
+        Raises:
+            DesignError: it has no caption, or no answer is right, or every answer is.
+        """
+        if item.first is None:
+            raise known_problem(item, "needs the caption under first")
+        try:
+            right = sum(self.is_right(value, item.expected) for value in self.values)
+        except ValueError:
+            right = 0
+        if not 0 < right < len(self.values):
+            raise known_problem(
+                item, f"expects {item.expected!r}, by which no answer, or every one, would be right"
+            )
+        return self.control(design, place, item.image, item.first, item.expected, KNOWN_GOOD)
+
+    def control(
+        self,
+        design: StudyDesign,
+        place: str,
+        image: Image,
+        text: Text,
+        expected: Any,
+        control_kind: str = REFERENCE,
+    ) -> UnitSpec:
         """A control item; ``place`` tells it from the same caption in another HIT."""
         return UnitSpec(
             key=content_key("control", self.name, design.seed, place, image.name, text.key),
             image=image.name,
             first=text,
             control=True,
-            control_kind="reference",
+            control_kind=control_kind,
             expected=expected,
         )
 

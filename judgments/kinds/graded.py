@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
-from judgments.controls import foreign_captions
+from judgments.controls import known_items
 from judgments.draws import rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import Choice, Consensus
 from judgments.kinds.crossing import CrossedKind
 from judgments.kinds.hits import hits_of
-from judgments.material import Batch, Group, Image, Material
+from judgments.material import Batch, Group, Material
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
@@ -64,25 +63,14 @@ class Graded(CrossedKind):
             size=design.units_per_hit,
             repeat_images=False,
             control_images=crossing.division.controls,
-            make_control=partial(self._control, design),
+            make_control=self.makers(design),
+            known=known_items(design.controls.known, material),
         )
         return Batch(hits=hits, notes=crossing.notes)
 
-    def quiz_group(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group:
-        """As a control item."""
-        return self._control(design, place, image, images, rng)
-
-    def _control(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group:
-        """An own caption, expected 3-4, or another image's, expected 1-2; drawn."""
-        if rng.integers(2):
-            text, expected = image.references[int(rng.integers(len(image.references)))], self.good
-        else:
-            text, expected = foreign_captions(image, images, 1, rng)[0], self.bad
-        return Group(image.name, (self.control(design, place, image, text, expected),))
+    def again(self, given: int) -> str:
+        """Within one grade of the other answer: H13's mean grades differ by as much between judges."""
+        return f"{max(given - 1, self.values[0])}-{min(given + 1, self.values[-1])}"
 
     def is_right(self, given: int, expected: Any) -> bool:
         """A control item expects a range: 3-4 for an own caption, 1-2 for another image's; a truth is one grade."""

@@ -10,7 +10,7 @@ digit cannot be linked.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ import numpy as np
 from judgments.boxes import label_words, tags_of
 from judgments.draws import content_key, rng_for, shuffled
 from judgments.errors import DesignError
-from judgments.kinds.base import Consensus, Entry, OpenKind
+from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
 from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
 from judgments.phrases import plain, trimmed, words_of
@@ -38,6 +38,12 @@ class Grounding(OpenKind):
     name = "grounding"
     title = "Grounding: which words stand for which boxes?"
     level = "nominal"
+    has_figures = True
+    own_formats = ("grounding",)
+    instead_of_evaluate = (
+        "links say which objects a caption names, not how good it is; export_judgments --format grounding writes what "
+        "the content selection measures of docs/content-and-keywords.md take."
+    )
     defaults = {
         "question": "Which words of the caption stand for which boxes?",
         "units_per_hit": 5,
@@ -203,6 +209,21 @@ class Grounding(OpenKind):
             if trimmed(token)
         }
 
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """``content_selection``: how well people select content (WG15 §5); for each unit the ``boxes`` it names."""
+        # here and not above: the metrics' machine code would cost every web process its memory
+        from judgments.kinds.links_figures import content_figures
+
+        units = {one.unit.pk: one.unit for one in judged}
+        found = self.consensus([one.unit.pk for one in judged], [one.given for one in judged])
+        named: defaultdict[str, list[set[int]]] = defaultdict(list)
+        for pk, unit in units.items():
+            named[unit.item.name].append(set(box_numbers(found[pk].answer, unit.content["boxes"])))
+        return Figures(
+            units={pk: {"boxes": boxes_named(found[pk].answer)} for pk in units},
+            study={"content_selection": content_figures(named)},
+        )
+
     def is_right(self, given: Any, expected: Any) -> bool:
         """Whether the links that are expected are there; others say nothing."""
         links, wanted = as_links(given), as_links(expected)
@@ -253,6 +274,17 @@ def as_links(answer: Any) -> Links:
 def links_of(links: Links) -> list[dict[str, Any]]:
     """word -> box as an answer, in the order of the words."""
     return [{"word": word, "box": links[word]} for word in sorted(links)]
+
+
+def boxes_named(answer: Any) -> list[str]:
+    """The boxes that a description names (the set G_m of WG15 eq. 1-3), in the order in which it does."""
+    return list(dict.fromkeys(one["box"] for one in answer))
+
+
+def box_numbers(answer: Any, boxes: Sequence[Mapping[str, Any]]) -> list[int]:
+    """The same as numbers from 0 in the order of the picture's boxes, as ``evaluation.metrics.content`` takes them."""
+    number = {box["id"]: place for place, box in enumerate(boxes)}
+    return [number[box] for box in boxes_named(answer)]
 
 
 def said_labels(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from judgments.controls import control_dealer
+from judgments.controls import Known, Make, Makers, control_dealer
 from judgments.draws import rng_for
 from judgments.material import Group, HITSpec, Image
 from judgments.packing import make_hits, pack_groups
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
-
-MakeControl = Callable[[str, Image, Sequence[Image], np.random.Generator], Group]
 
 
 def hits_of(
@@ -25,28 +21,37 @@ def hits_of(
     size: int,
     repeat_images: bool,
     control_images: Sequence[Image],
-    make_control: MakeControl,
+    make_control: Make | Makers,
     least_references: int = 1,
+    known: Sequence[Known] = (),
 ) -> tuple[HITSpec, ...]:
     """HITs of ``size`` groups, the design's control groups among them.
 
     Args:
-        repeat_images: whether an image may come again on a page where too few different ones are left.
+        repeat_images: whether an image may come again on a page where too few different ones are left: only where
+            workers do not see it.
         control_images: the images of the control split.
-        make_control: (place, image, all control images, generator) -> a control group.
-        least_references: how many references an image needs to give a control item.
+        make_control: how the kind makes its control items; a function makes reference items alone.
+        least_references: how many references an image needs to give a control item, where a function makes them.
+        known: the designer's items.
 
     Raises:
-        DesignError: the control split cannot give what the design asks for.
+        DesignError: the kind or the control split cannot give what the design asks for.
     """
-    rng = rng_for(design.seed, "controls")
+    makers = (
+        make_control
+        if isinstance(make_control, Makers)
+        else Makers(make_control, least_references=least_references)
+    )
     deal = control_dealer(
         control_images,
         split=design.controls.split,
         per_hit=design.controls.per_hit,
-        least_references=least_references,
-        rng=rng,
-        make=lambda place, image, images: make_control(place, image, images, rng),
+        kinds=design.controls.kinds,
+        makers=makers,
+        known=known,
+        shows_picture=not repeat_images,
+        seed=design.seed,
     )
     pages = pack_groups(
         groups,

@@ -8,7 +8,7 @@ people gave each; raw answers stay, and the merging of keywords of one stem is a
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ import numpy as np
 
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
-from judgments.kinds.base import Consensus, Entry, OpenKind
+from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
 from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, UnitSpec, drawn_images
 from judgments.phrases import as_written, frequent, phrase, spread_of, titled, vocabulary, words_of
@@ -38,6 +38,12 @@ class Keywords(OpenKind):
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
     level = "nominal"
+    has_figures = True
+    own_formats = ("keywords",)
+    instead_of_evaluate = (
+        "keywords are no captions; export_judgments --format keywords writes the gold standard that the keyword "
+        "measures of docs/content-and-keywords.md take."
+    )
     defaults = {
         "question": "Which words of the text describe the picture?",
         "judgments_per_unit": 5,
@@ -104,7 +110,7 @@ class Keywords(OpenKind):
             grams = {image.name: titled(image.text, titles, longest) for image in images}
         else:
             stop_words = _stop_words()
-            spread = spread_of((image.text for image in there), stop_words, longest)
+            spread = spread_of(dict.fromkeys(image.text for image in there), stop_words, longest)
             grams = {image.name: frequent(image.text, spread, stop_words, longest) for image in images}
         return {image.name: as_written(image.text, grams[image.name]) for image in images}
 
@@ -173,6 +179,27 @@ class Keywords(OpenKind):
         chosen = {phrase(one) for one in given}
         names = dict.fromkeys((*words_of(unit.content["text"]), *map(phrase, unit.content["collocations"])))
         return {name: float(name in chosen) for name in names}
+
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """``pairwise_f1``, as words and with one stem merged; for each unit its ``stems``."""
+        # here and not above: the statistics' machine code would cost every web process its memory
+        from evaluation.metrics.keyword_forms import keyword_forms
+        from judgments.kinds.links_figures import pairwise_f1
+
+        words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
+        for one in judged:
+            words[one.unit.pk].append(frozenset(phrase(keyword) for keyword in one.given))
+        stems = {
+            unit: [frozenset(keyword_forms(sorted(one))) for one in given] for unit, given in words.items()
+        }
+        counts = {unit: Counter(word for one in given for word in one) for unit, given in words.items()}
+        return Figures(
+            units={unit: {"stems": stemmed(found)} for unit, found in counts.items()},
+            study={
+                "pairwise_f1": pairwise_f1(words, seed=seed),
+                "pairwise_f1_of_stems": pairwise_f1(stems, seed=seed),
+            },
+        )
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> list[str]:
         """Three to six words that are no stop words, and at times a collocation."""

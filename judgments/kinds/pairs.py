@@ -11,15 +11,35 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from evaluation.statistics.aggregation import majority_vote
-from judgments.controls import foreign_captions
-from judgments.draws import balanced_sides, content_key
+from evaluation.statistics.stopping import majority_range
+from judgments.controls import (
+    DEGRADED,
+    KNOWN_GOOD,
+    REFERENCE,
+    Known,
+    Makers,
+    foreign_captions,
+    known_items,
+    known_problem,
+    needs_split,
+)
+from judgments.degrading import degraded_text
+from judgments.draws import balanced_sides, content_key, shuffled
 from judgments.kinds.base import Choice, ChoiceKind, Consensus
 from judgments.kinds.hits import hits_of
 from judgments.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
-from judgments.pairing import draw_pairs
+from judgments.packing import hits_with_an_image_twice
+from judgments.pairing import draw_pairs, pairs_left_out
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
+
+
+NOTES = {
+    "pairs_of_equal_texts_left_out": "Published pairs of two equal texts, left out: {}.",
+    "repeated_pairs_left_out": "Published pairs that compare the texts of another one again, left out: {}.",
+    "hits_with_an_image_twice": "HITs that ask about an image more than once, as too few other images are left: {}.",
+}
 
 
 class PairKind(ChoiceKind):
@@ -29,6 +49,7 @@ class PairKind(ChoiceKind):
     level = "nominal"
     two_sided = True
     compares_pairs = True
+    settles = True
     choices = (Choice(1, "B", "1"), Choice(2, "C", "2"))
     control_references: ClassVar[int] = 1
 
@@ -58,12 +79,13 @@ class PairKind(ChoiceKind):
             judged=design.sampling.split,
             controls=design.controls.split,
             seed=design.seed,
-            control_needed=design.controls.per_hit > 0,
+            control_needed=needs_split(design.controls),
         )
+        wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         pairs = draw_pairs(
             material,
             division.judged,
-            wanted={str(kind): count for kind, count in design.sampling.pairs.items()},
+            wanted=wanted,
             references=design.sampling.references,
             source=design.sampling.source,
             seed=design.seed,
@@ -76,30 +98,88 @@ class PairKind(ChoiceKind):
             groups,
             design=design,
             size=design.units_per_hit,
-            repeat_images=True,
+            repeat_images=not self.shows_picture,
             control_images=division.controls,
-            make_control=partial(self._control, design.seed),
-            least_references=self.control_references,
+            make_control=Makers(
+                reference=partial(self._reference_control, design.seed),
+                degraded=partial(self._degraded_control, design.seed),
+                known=partial(self._known_control, design.seed),
+                least_references=self.control_references,
+            ),
+            known=known_items(design.controls.known, material),
         )
-        left_out = max(0, sum(design.sampling.pairs.values()) - len(pairs))
-        notes = {"pairs_of_equal_texts_left_out": left_out} if left_out else {}
-        return Batch(hits=hits, pairs=tuple(pairs), notes=notes)
+        notes: dict[str, Any] = dict(pairs_left_out(material, division.judged, wanted=wanted, drawn=pairs))
+        repeating = hits_with_an_image_twice(hits)
+        if repeating:
+            notes["hits_with_an_image_twice"] = repeating
+        sentences = [words.format(notes[name]) for name, words in NOTES.items() if name in notes]
+        return Batch(
+            hits=hits,
+            pairs=tuple(pairs),
+            notes=notes | ({"sentences": sentences} if sentences else {}),
+        )
 
     def quiz_group(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """A right and a wrong option."""
-        return self._control(design.seed, place, image, images, rng)
+        """As a control item."""
+        return self._reference_control(design.seed, place, image, images, rng)
 
-    def _control(
+    def _reference_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
-        """A right and a wrong option; which is first is drawn."""
+        """A caption of the image and one of another; which is first is drawn."""
         own = image.references[int(rng.integers(len(image.references)))]
         reference = self.control_reference(image, own, rng)
         foreign = foreign_captions(image, images, 1, rng)[0]
         expected = int(rng.integers(1, 3))
         first, second = (own, foreign) if expected == 1 else (foreign, own)
+        return self._control(seed, place, image, (reference, first, second), expected, REFERENCE)
+
+    def _degraded_control(
+        self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group | None:
+        """A caption of the image and a damaged copy of it; which is first is drawn."""
+        for own in shuffled(image.references, rng):
+            damaged = degraded_text(own, image, images, rng, whole=False)
+            if damaged is not None:
+                reference = self.control_reference(image, own, rng)
+                expected = int(rng.integers(1, 3))
+                first, second = (own, damaged) if expected == 1 else (damaged, own)
+                return self._control(seed, place, image, (reference, first, second), expected, DEGRADED)
+        return None
+
+    def _known_control(
+        self,
+        seed: int,
+        place: str,
+        items: Sequence[Known],
+        images: Sequence[Image],
+        rng: np.random.Generator,
+    ) -> Group:
+        """The designer's item; which of its texts is first is drawn."""
+        (item,) = items
+        if item.first is None or item.second is None or item.first.text == item.second.text:
+            raise known_problem(item, "needs two different texts, first and second")
+        if self.control_references > 1 and item.reference is None:
+            raise known_problem(item, "needs sentence A under reference")
+        if item.expected not in self.values:
+            raise known_problem(item, f"expects {item.expected!r}; 1 is first and 2 is second")
+        expected = int(rng.integers(1, 3))
+        first, second = (item.first, item.second) if expected == item.expected else (item.second, item.first)
+        reference = item.reference if self.control_references > 1 else None
+        return self._control(seed, place, item.image, (reference, first, second), expected, KNOWN_GOOD)
+
+    def _control(
+        self,
+        seed: int,
+        place: str,
+        image: Image,
+        texts: tuple[Text | None, Text, Text],
+        expected: int,
+        control_kind: str,
+    ) -> Group:
+        reference, first, second = texts
         shown = reference.key if reference else None
         unit = UnitSpec(
             key=content_key("control", self.name, seed, place, image.name, shown, first.key, second.key),
@@ -108,7 +188,7 @@ class PairKind(ChoiceKind):
             first=first,
             second=second,
             control=True,
-            control_kind="reference",
+            control_kind=control_kind,
             expected=expected,
         )
         return Group(image.name, (unit,))
@@ -136,6 +216,10 @@ class PairKind(ChoiceKind):
             )
             for unit, value, counts, share, margin, tie in rows
         }
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """Of the majority."""
+        return majority_range(values.count(1), values.count(2), remaining)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
         """A logistic curve over the difference: 0.95 for a person's caption against one of another image."""

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evaluation.statistics.aggregation import relevance_vote
-from judgments.controls import foreign_captions, right_caption_count
+from evaluation.statistics.stopping import relevance_range
+from judgments.controls import (
+    DEGRADED,
+    REFERENCE,
+    Known,
+    foreign_captions,
+    known_items,
+    right_caption_count,
+)
+from judgments.degrading import degraded_text
 from judgments.draws import rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import Choice, Consensus
 from judgments.kinds.crossing import CrossedKind, Crossing, chunked
 from judgments.kinds.hits import hits_of
-from judgments.material import Batch, Group, Image, Material, UnitSpec
+from judgments.material import Batch, Group, Image, Material, Text, UnitSpec
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
@@ -30,13 +38,15 @@ class Relevance(CrossedKind):
     values = (0, 1)
     level = "nominal"
     grouped = True
+    settles = True
     choices = (Choice(0, "Does not describe it"), Choice(1, "Describes it"))
     defaults = {
         "question": "Which of these captions describe the image?",
         "seconds_per_unit": 3.0,
     }
     template = "annotation/kinds/relevance.html"
-    people_cuts = (1.0, 0.66, 0.33)
+    people_cuts = (0.33, 0.66, 1.0)
+    good, bad = 1, 0
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Filter -> groups of ten, the last filled up -> HITs of images with one control image."""
@@ -57,7 +67,8 @@ class Relevance(CrossedKind):
             size=design.images_per_hit,
             repeat_images=False,
             control_images=crossing.division.controls,
-            make_control=partial(self._control_group, design),
+            make_control=self.makers(design),
+            known=known_items(design.controls.known, material),
         )
         return Batch(hits=hits, notes=crossing.notes)
 
@@ -80,13 +91,7 @@ class Relevance(CrossedKind):
             units[-tail:] = shuffled(units[-tail:], rng)
         return chunked(units, size)
 
-    def quiz_group(
-        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
-    ) -> Group:
-        """As a control item."""
-        return self._control_group(design, place, image, images, rng)
-
-    def _control_group(
+    def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
         """One to three own captions as right answers, the rest captions of other images."""
@@ -94,9 +99,60 @@ class Relevance(CrossedKind):
         right = right_caption_count(image, size, rng)
         own = shuffled(list({text.text: text for text in image.references}.values()), rng)[:right]
         wrong = foreign_captions(image, images, size - right, rng)
-        units = [self.control(design, place, image, text, 1) for text in own]
-        units += [self.control(design, place, image, text, 0) for text in wrong]
+        units = [self.control(design, place, image, text, self.good) for text in own]
+        units += [self.control(design, place, image, text, self.bad) for text in wrong]
         return Group(image.name, tuple(shuffled(units, rng)))
+
+    def degraded_control(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group | None:
+        """One to three own captions as right answers; the rest are own captions with other words in place of all that
+        matter, and captions of other images where there are too few."""
+        size = design.captions_per_image
+        right = right_caption_count(image, size, rng)
+        own = shuffled(list({text.text: text for text in image.references}.values()), rng)
+        damaged: dict[str, Text] = {}
+        for base in own * size:  # each caption again, with other words
+            if len(damaged) == size - right:
+                break
+            text = degraded_text(base, image, images, rng, whole=True)
+            if text is not None:
+                damaged.setdefault(text.text, text)
+        if not damaged:
+            return None
+        units = [self.control(design, place, image, text, self.good, DEGRADED) for text in own[:right]]
+        units += [self.control(design, place, image, text, self.bad, DEGRADED) for text in damaged.values()]
+        units += self._filled(design, place, image, images, units, rng)
+        return Group(image.name, tuple(shuffled(units, rng)))
+
+    def known_control(
+        self,
+        design: StudyDesign,
+        place: str,
+        items: Sequence[Known],
+        images: Sequence[Image],
+        rng: np.random.Generator,
+    ) -> Group:
+        """The designer's captions of an image, filled up with captions of other images as wrong answers."""
+        units = [self.known_unit(design, place, item) for item in items[: design.captions_per_image]]
+        units += self._filled(design, place, items[0].image, images, units, rng)
+        return Group(items[0].image.name, tuple(shuffled(units, rng)))
+
+    def _filled(
+        self,
+        design: StudyDesign,
+        place: str,
+        image: Image,
+        images: Sequence[Image],
+        units: Sequence[UnitSpec],
+        rng: np.random.Generator,
+    ) -> list[UnitSpec]:
+        """Captions of other images, as many as the group lacks: a short one would show what it is."""
+        taken = {unit.first.text for unit in units if unit.first is not None}
+        lacking = design.captions_per_image - len(units)
+        spare = foreign_captions(image, images, lacking + len(taken), rng)
+        wrong = [text for text in spare if text.text not in taken][:lacking]
+        return [self.control(design, place, image, text, self.bad, REFERENCE) for text in wrong]
 
     def consensus(self, units: Sequence[int], values: Sequence[int]) -> dict[int, Consensus]:
         """Relevant if at least two thirds say yes, compared exactly (H13); there are no ties."""
@@ -116,6 +172,10 @@ class Relevance(CrossedKind):
             )
             for unit, yes, n, share, relevant in rows
         }
+
+    def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
+        """1 is relevant: two thirds say yes."""
+        return relevance_range(values.count(1), values.count(0), remaining)
 
     def leaning(self, qualities: Sequence[float]) -> list[float]:
         """Even odds at the middle of the scale; 0.05 for a caption of another image."""

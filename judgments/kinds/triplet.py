@@ -24,6 +24,7 @@ class Triplet(PairKind):
     }
     template = "annotation/kinds/triplet.html"
     letters = ("A", "B", "C")
+    shows_picture = False
     control_references = 2
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:

@@ -2,6 +2,7 @@
 
 from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.models.jobs import Job
+from judgments.models.outlooks import Outlook
 from judgments.models.studies import HIT, CandidatePair, HITUnit, Study, Unit
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "HITUnit",
     "Item",
     "Job",
+    "Outlook",
     "Output",
     "PublishedPair",
     "Study",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
 from judgments.bulk import insert_rows, refresh_statistics
+from judgments.control_pool import ControlPool, pool_of
 from judgments.design import StudyDesign
 from judgments.errors import DesignError, WrongState
 from judgments.kinds import KINDS
@@ -22,6 +23,7 @@ from judgments.models import (
     Dataset,
     HITUnit,
     Item,
+    Outlook,
     Output,
     PublishedPair,
     Study,
@@ -31,6 +33,7 @@ from judgments.models import (
 from judgments.quiz_items import quiz_groups, set_aside
 from judgments.requirements import not_stated, requirements_of
 from judgments.services.studies import design_of
+from judgments.stopping import full_depth_hits
 
 ROWS_AT_ONCE = 2_000
 Progress = Callable[[float, str], None]
@@ -46,6 +49,7 @@ class Plan:
         hits: pages of work.
         judgments: answers that will be asked for, controls included.
         hours: expected hours of workers' time, from the design's seconds per unit.
+        pool: the different control items, and how many HITs a worker can do before one comes again.
         notes: what the kind says about the draw (relevance: what the filter did).
         asks: what the study asks of its workers, in words.
         unsaid: those of them that its crowd can neither state nor check; it cannot be opened with them.
@@ -56,6 +60,7 @@ class Plan:
     hits: int
     judgments: int
     hours: float
+    pool: ControlPool
     notes: dict[str, Any]
     asks: list[str]
     unsaid: list[str]
@@ -159,6 +164,7 @@ def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
         hits=len(batch.hits),
         judgments=judgments,
         hours=judgments * design.seconds_per_unit / 3600,
+        pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,
         asks=list(requirements_of(design.workers).values()),
         unsaid=not_stated(design.workers, design.crowd.backend),
@@ -195,8 +201,12 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
         WrongState: another generation was faster, or the design was changed since the draw.
     """
     drawn_from = study.design
+    notes = batch.notes
+    if batch.control_count:
+        pool = pool_of(batch.hits, grouped=KINDS[study.protocol].grouped)
+        notes = notes | {"control_pool": asdict(pool)}
     moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
-        state=Study.State.GENERATED, generated_at=timezone.now(), notes=batch.notes
+        state=Study.State.GENERATED, generated_at=timezone.now(), notes=notes
     )
     study.refresh_from_db()
     if not moved:
@@ -210,7 +220,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
 
 def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
     images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
-    captions = dict(Caption.objects.filter(dataset=study.dataset).values_list("key", "pk"))
+    captions = _captions(study.dataset, batch)
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
 
     def caption_or_none(text: Text | None) -> int | None:
@@ -284,26 +294,66 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
             for number, unit in enumerate(hit.units, start=1)
         ),
     )
+    if design.stopping.rule != "none":
+        full = full_depth_hits(design, len(batch.hits))
+        insert_rows(
+            Outlook,
+            ("unit_id", "full_depth"),
+            (
+                (units[unit.key], number in full)
+                for number, hit in enumerate(batch.hits)
+                for unit in hit.units
+                if not unit.control
+            ),
+        )
     refresh_statistics(CandidatePair, Unit, HIT, HITUnit)
     progress(1.0, f"{len(batch.hits)} HITs")
 
 
+def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
+    """Key -> row id of the dataset's captions; what control items say beyond them (damaged captions, the designer's
+    own texts) is added as candidates of no system."""
+    captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
+    texts = (
+        text
+        for hit in batch.hits
+        for unit in hit.units
+        if unit.control
+        for text in (unit.reference, unit.first, unit.second)
+        if text is not None
+    )
+    lacking = {text.key: text.text for text in texts if text.key not in captions}
+    if lacking:
+        Caption.objects.bulk_create(
+            (
+                Caption(dataset=dataset, key=key, text=text, role=Caption.Role.CANDIDATE)
+                for key, text in lacking.items()
+            ),
+            batch_size=ROWS_AT_ONCE,
+            ignore_conflicts=True,  # another study of the dataset may store the same ones at this moment
+        )
+        captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
+    return captions
+
+
 @transaction.atomic
 def strike_control(*, study: Study, unit_key: str) -> Unit:
-    """Take a control item out before opening: no worker sees it and it counts for nobody.
+    """Take a control item out: it counts for nobody, and nobody new sees it.
+
+    Once the study was opened, it keeps its place in its HIT, as workers have answered it or may hold it: their answers
+    stay, and say nothing about them any more.
 
     Raises:
-        WrongState: the study was opened, or the unit is no control item of it.
+        WrongState: the study has no HITs of its own, or the unit is no control item of it.
     """
     study = Study.objects.select_for_update().get(pk=study.pk)
-    if study.state != Study.State.GENERATED:
-        raise WrongState(
-            f"Study {study.slug!r} is {study.state}; control items are struck before it is opened."
-        )
+    if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
+        raise WrongState(f"Study {study.slug!r} has no control items to strike.")
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
     if unit is None:
         raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
-    HITUnit.objects.filter(unit=unit).delete()
+    if study.state == Study.State.GENERATED:
+        HITUnit.objects.filter(unit=unit).delete()
     unit.struck = True
     unit.save(update_fields=["struck"])
     return unit

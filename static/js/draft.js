@@ -1,203 +1,425 @@
-// Keeps the answers of a page of work as they are given: sent to the server, and until it has them in this
-// browser. Says in words how things stand, and how much time is left.
+// Nothing gets lost: answers are kept in this browser until the server has them, sent as they are given, shared with
+// other tabs of the same page of work, and submitted without loading a page. Says in the page's words how things
+// stand and how much time is left. What it hears from kinds is in docs/adding-a-kind.md.
 
-const form = document.querySelector("[data-work][data-save]");
 const RETRY = [1000, 3000, 10000, 30000];
-const APART = 4000;  // quick answers travel together: a worker costs the server a request in so many milliseconds
+const APART = 4000;         // quick answers travel together: a worker costs the server a request in so many milliseconds
+const SOON = 5 * 60;        // seconds before the end from which on the page warns
+const FORGET = 60 * 86400;  // seconds after which answers that never reached the server are let go
+const AHEAD = 2;            // so many steps before the end the next page of work is fetched
 
-function start() {
-  const state = form.querySelector("[data-state]");
+let leave = null;  // ends what belongs to the page of work before
+
+function fill(words, values) {
+  return words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
+function forgetOld() {
+  try {
+    for (const key of Object.keys(localStorage).filter((one) => /^quorum:[0-9a-f]{16}/.test(one))) {
+      const { at = 0 } = JSON.parse(localStorage.getItem(key)) || {};
+      if (Date.now() / 1000 - at > FORGET) localStorage.removeItem(key);
+    }
+  } catch { /* storage is switched off, or holds what we did not write */ }
+}
+
+function start(form) {
+  if (leave) leave.abort();
+  leave = new AbortController();
+  const listening = { signal: leave.signal };
+  const words = JSON.parse(document.querySelector("[data-words]").textContent);
+  const state = document.querySelector("[data-state]");
   const token = form.querySelector("[name=csrfmiddlewaretoken]").value;
-  const shelf = `quorum:${form.dataset.assignment}`;
-  let waiting = new Map();  // position -> answer that the server does not have yet
-  let unfinished = new Map();  // position -> what a kind wants kept of an answer that is not one yet
-  let known = new Map();    // ticks that the server may hold: taking one back has to be told
+  const revising = "revising" in form.dataset;
+  const shelf = `quorum:${form.dataset.shelf}${revising ? ":change" : ""}`;
+  const waiting = new Map();   // position -> answer that the server does not have yet
+  const drafts = new Map();    // position -> what a kind wants kept of an answer that is not one yet
+  const known = new Map();     // position -> the answer as last told, by anybody
   let timer = 0;
   let failures = 0;
   let sending = false;
   let sent = -APART;
-  let over = false;
+  let over = revising;         // nothing is sent before the page is submitted, or any more
+  let submitting = false;
+  let ahead = null;            // the next page of work, or the promise of it
 
-  function say(words, tone) {
-    if (form.dataset.sent) return;
-    state.textContent = words;
+  function say(text, tone = "") {
     if (tone) state.dataset.tone = tone; else delete state.dataset.tone;
+    state.textContent = text;
   }
+
+  function tell(name, shown = true) {
+    const note = document.querySelector(`[data-note="${name}"]`);
+    if (note && note.hidden === shown) note.hidden = !shown;
+  }
+
+  // --- what there is to keep ---------------------------------------------------------------------
 
   function keep() {
     try {
-      const kept = [...waiting.values(), ...[...unfinished].map(([position, draft]) => ({ position, draft }))];
-      if (kept.length) localStorage.setItem(shelf, JSON.stringify(kept));
-      else localStorage.removeItem(shelf);
+      const remarks = [...form.querySelectorAll("[data-remark]")]
+        .filter((one) => one.value !== one.defaultValue && !known.has(positionOf(one)))
+        .map((one) => [positionOf(one), one.value]);
+      if (waiting.size || drafts.size || remarks.length) {
+        const kept = { at: Date.now() / 1000, answers: [...waiting.values()], drafts: [...drafts], remarks };
+        localStorage.setItem(shelf, JSON.stringify(kept));
+      } else {
+        localStorage.removeItem(shelf);
+      }
       return true;
     } catch {
       return false;  // storage is switched off or full
     }
   }
 
-  function positionOf(input) { return Number(input.name.slice(1)); }
+  const stepOf = (position) => form.querySelector(`[data-places~="${position}"]`);
+  const placesOf = (step) => step.dataset.places.split(" ").map(Number);
+  const own = (step) => "answered" in step.dataset;
+  const positionOf = (input) => Number(input.name.slice(1));
 
-  function secondsOf(position) {
-    const clock = form.elements[`t${position}`];
-    return clock && clock.value !== "" ? { seconds: Number(clock.value) } : {};
+  function besides(position) {
+    const step = stepOf(position);
+    const places = placesOf(step);
+    const share = (seconds) => Number((Number(seconds || 0) / places.length).toFixed(2));
+    const remark = position === places[0] ? step.querySelector("[data-remark]") : null;
+    return {
+      seconds: share(step.dataset.seconds),
+      wall_seconds: share(step.dataset.wall),
+      ...(remark && (remark.value.trim() || remark.defaultValue) ? { comment: remark.value.trim() } : {}),
+    };
   }
 
-  function note(position, value) {
-    waiting.set(position, { position, value, ...secondsOf(position) });
-    known.set(position, value);
+  function note(position, given) {
+    known.set(position, given);
+    drafts.delete(position);
+    waiting.set(position, { position, ...given, ...besides(position) });
   }
 
-  // what a kind with controls of its own says
-  function hear({ position, answer = null, value = null, draft = null, signals = null }) {
-    if (draft === null) unfinished.delete(position); else unfinished.set(position, draft);
-    if (answer === null && value === null) waiting.delete(position);
-    else {
-      const given = value === null ? { answer } : { value };
-      waiting.set(position, { position, ...given, ...secondsOf(position), ...(signals ? { signals } : {}) });
-    }
-  }
-
+  // what the step says now; ``settled``: the worker goes on from it
   function notice(step, settled) {
-    if ("answered" in step.dataset) {
-      const last = waiting.get(Number(step.id.slice(1)));
-      if (last) Object.assign(last, secondsOf(last.position));
+    if (own(step)) {
+      for (const position of placesOf(step)) {
+        if (settled && step.dataset.answered === "yes" && known.has(position)) note(position, known.get(position));
+      }
       return;
     }
     const group = step.querySelector("[data-group]");
     if (!group) {
       const chosen = step.querySelector("input[type=radio]:checked");
-      if (chosen) note(positionOf(chosen), Number(chosen.value));
+      if (chosen) note(positionOf(chosen), { value: Number(chosen.value) });
       return;
     }
     const boxes = [...group.querySelectorAll("input:not([data-none])")];
     const decided = group.querySelector("[data-none]").checked || (settled && boxes.some((box) => box.checked));
-    boxes.forEach((box) => {
+    for (const box of boxes) {
       // an unticked box says nothing before its picture is done with, unless a tick is taken back
       const value = Number(box.checked);
-      if ((box.checked || decided || known.get(positionOf(box)) === 1) && (known.get(positionOf(box)) !== value || settled)) {
-        note(positionOf(box), value);
-      }
-    });
+      const before = known.get(positionOf(box))?.value;
+      if ((box.checked || decided || before === 1) && (before !== value || settled)) note(positionOf(box), { value });
+    }
   }
+
+  // sets the controls to an answer from elsewhere: kept in this browser, or given in another tab
+  function put({ position, draft, ...answer }) {
+    const step = stepOf(position);
+    if (!step) return false;
+    const given = "answer" in answer ? { answer: answer.answer } : { value: answer.value };
+    if (draft === undefined) known.set(position, given);
+    if (own(step)) {
+      step.dispatchEvent(new CustomEvent("quorum:restore", { detail: draft === undefined ? { position, ...given } : { position, draft } }));
+      if (draft === undefined) step.dataset.answered = "yes";
+    } else {
+      const inputs = form.elements[`u${position}`];
+      if (inputs instanceof RadioNodeList) inputs.value = String(answer.value);
+      else inputs.checked = answer.value === 1;
+      const none = step.querySelector("[data-none]");
+      if (none) none.checked = placesOf(step).every((place) => known.get(place)?.value === 0);
+    }
+    const remark = step.querySelector("[data-remark]");
+    if (remark && answer.comment !== undefined) remark.value = answer.comment;
+    return true;
+  }
+
+  function changed(positions) {
+    keep();
+    const answers = positions.map((position) => waiting.get(position)).filter(Boolean);
+    if (answers.length) tabs.tell({ answers });
+    if (!waiting.size || over) return;
+    say(words.saving);
+    soon();
+  }
+
+  function recall() {
+    let kept = {};
+    try {
+      kept = JSON.parse(localStorage.getItem(shelf) || "{}");
+    } catch { /* storage is switched off, or holds what we did not write */ }
+    for (const answer of kept.answers || []) {
+      if (put(answer)) waiting.set(answer.position, answer);
+    }
+    for (const [position, draft] of kept.drafts || []) {
+      if (put({ position, draft })) drafts.set(position, draft);
+    }
+    for (const [position, remark] of kept.remarks || []) {
+      const field = form.elements[`c${position}`];
+      if (field) field.value = remark;
+    }
+    form.dispatchEvent(new CustomEvent("quorum:refresh"));
+    if (waiting.size) soon(0);
+  }
+
+  // --- sending it --------------------------------------------------------------------------------
 
   function soon(delay = Math.max(300, sent + APART - performance.now())) {
     clearTimeout(timer);
     if (!over) timer = setTimeout(send, delay);
   }
 
-  function changed() {
-    keep();
-    if (!waiting.size || over) return;
-    say("Saving", "");
-    soon();
-  }
-
-  async function send() {
-    if (sending || over || !waiting.size) return;
-    sending = true;
-    sent = performance.now();
-    const batch = [...waiting.values()];
-    let reply = null;
+  // the reply to a call, or null: no connection, or too slow
+  async function post(address, body, patience = 15000) {
     try {
-      reply = await fetch(form.dataset.save, {
+      return await fetch(address, {
         method: "POST",
         headers: { "Content-Type": "application/json", "X-CSRFToken": token },
-        body: JSON.stringify({ answers: batch }),
-        signal: AbortSignal.timeout(15000),
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(patience),
         keepalive: true,
       });
     } catch {
-      reply = null;  // no connection, or too slow: told below, and tried again
+      return null;
     }
+  }
+
+  const passing = (reply) => !reply || reply.status >= 500 || reply.status === 429;
+
+  async function send() {
+    if (sending || over || submitting || !waiting.size) return;
+    sending = true;
+    sent = performance.now();
+    const batch = [...waiting.values()];
+    const reply = await post(form.dataset.save, { answers: batch });
     sending = false;
-    if (reply && reply.ok) {
+    if (leave.signal !== listening.signal || submitting) return;
+    if (reply?.ok) {
       failures = 0;
-      batch.forEach((answer) => { if (waiting.get(answer.position) === answer) waiting.delete(answer.position); });
+      for (const answer of batch) if (waiting.get(answer.position) === answer) waiting.delete(answer.position);
       keep();
-      if (waiting.size) soon(); else say("Saved", "good");
-    } else if (reply && reply.status < 500 && reply.status !== 429) {
-      over = true;
-      const problem = await reply.json().catch(() => ({}));
-      say(`Not saved: ${problem.detail || "this browser is not known here any more; load the page again."}`, "bad");
-    } else {
-      const kept = keep();
-      const cause = reply ? "the server does not answer as it should" : "no connection";
-      say(`Not saved: ${cause}; your answers are kept ${kept ? "in this browser" : "on this page: leave it open"}`, "bad");
+      if (waiting.size) soon(); else say(words.saved, "good");
+    } else if (passing(reply)) {
+      say(trouble(reply), "bad");
       soon(RETRY[Math.min(failures, RETRY.length - 1)]);
       failures += 1;
+    } else {
+      await refused(reply);
     }
   }
 
-  function recall() {
-    let stored = [];
-    try {
-      for (const key of Object.keys(localStorage)) {
-        if (key.startsWith("quorum:") && key !== shelf) localStorage.removeItem(key);
-      }
-      stored = JSON.parse(localStorage.getItem(shelf) || "[]");
-    } catch {
-      stored = [];  // storage is switched off, or holds what we did not write
-    }
-    stored.forEach((answer) => {
-      const step = document.getElementById(`u${answer.position}`);
-      if (step && "answered" in step.dataset) {
-        if ("draft" in answer) unfinished.set(answer.position, answer.draft);
-        else waiting.set(answer.position, answer);
-        step.dispatchEvent(new CustomEvent("quorum:restore", { detail: answer }));
-        if (!("draft" in answer)) step.dataset.answered = "yes";
-        return;
-      }
-      const inputs = form.elements[`u${answer.position}`];
-      if (!inputs) return;
-      if (inputs instanceof RadioNodeList) inputs.value = String(answer.value);
-      else inputs.checked = answer.value === 1;
-      waiting.set(answer.position, answer);
-    });
-    form.querySelectorAll("[data-group]").forEach((group) => {
-      const boxes = [...group.querySelectorAll("input:not([data-none])")];
-      if (boxes.every((box) => waiting.get(positionOf(box))?.value === 0)) group.querySelector("[data-none]").checked = true;
-    });
-    if (waiting.size) soon(0);
+  function trouble(reply) {
+    const kept = keep();
+    return reply ? (kept ? words.troubleKept : words.troubleOpen) : (kept ? words.offlineKept : words.offlineOpen);
   }
 
-  form.querySelectorAll("[data-group] input:checked:not([data-none])").forEach((box) => known.set(positionOf(box), 1));
+  // the server said no, and will say it again: what happened, and what can be done
+  async function refused(reply) {
+    const problem = await reply.json().catch(() => ({ why: "unknown" }));
+    keep();
+    if (problem.why) {
+      over = true;
+      tell("soon", false);
+      tell(problem.why);
+      say(words.notSaved, "bad");
+    } else if (problem.missing) {
+      const step = stepOf(problem.missing[0]);
+      location.hash = step.id;
+      say(problem.detail, "bad");
+    } else {
+      say(problem.detail, "bad");
+    }
+  }
+
+  // --- the next page of work -----------------------------------------------------------------------
+
+  async function fetchNext() {
+    const reply = await post(form.dataset.ahead, {});
+    if (reply?.status !== 200) return null;
+    const next = new DOMParser().parseFromString(await reply.text(), "text/html");
+    const picture = next.querySelector("[data-work] img");
+    if (picture) new Image().src = picture.getAttribute("src");
+    return next;
+  }
+
+  async function submit(steps) {
+    if (submitting) return;
+    submitting = true;
+    clearTimeout(timer);
+    steps.forEach((step) => notice(step, true));
+    keep();
+    say(words.submitting);
+    const next = await Promise.race([ahead, new Promise((late) => { setTimeout(late, 300); })]);
+    const reply = await post(form.action, { answers: [...waiting.values()], ahead: idOf(next) }, 30000);
+    submitting = false;
+    if (reply?.ok) {
+      const result = await reply.json();
+      waiting.clear();
+      drafts.clear();
+      keep();
+      tabs.tell({ submitted: true });
+      goOn(result, next);
+    } else if (passing(reply)) {
+      say(reply ? words.troubleSubmit : words.offlineSubmit, "bad");
+    } else {
+      await refused(reply);
+    }
+  }
+
+  const idOf = (next) => next?.querySelector("[data-work]")?.dataset.assignment || null;
+
+  function goOn(result, next) {
+    if (!next || idOf(next) !== result.next) {
+      location.assign(result.where);  // it is said there that the page was submitted
+      return;
+    }
+    Object.assign(next.querySelector("[data-work]").dataset, { left: result.left });
+    document.body.replaceChildren(...next.body.childNodes);
+    const change = document.querySelector("[data-change]");
+    if (change && result.change) { change.href = result.change; change.hidden = false; }
+    document.dispatchEvent(new CustomEvent("quorum:swapped"));
+    document.querySelector("[data-state]").textContent = result.said;
+    document.querySelector("[data-state]").dataset.tone = "good";
+  }
+
+  // --- other tabs with the same page of work --------------------------------------------------------
+
+  const tabs = joinTabs();
+
+  function joinTabs() {
+    if (!("BroadcastChannel" in window)) return { tell() {} };
+    const channel = new BroadcastChannel(shelf);
+    channel.addEventListener("message", ({ data }) => {
+      if (data.hello) channel.postMessage({ here: true });
+      if (data.hello || data.here) tell("twin");
+      if (data.bye) { tell("twin", false); channel.postMessage({ hello: true }); }
+      if (data.submitted) { over = true; clearTimeout(timer); waiting.clear(); tell("twin", false); tell("elsewhere"); }
+      if (data.answers) {
+        for (const answer of data.answers) if (put(answer)) waiting.set(answer.position, answer);
+        form.dispatchEvent(new CustomEvent("quorum:refresh"));
+        say(words.otherTab);
+        soon();
+      }
+    }, listening);
+    channel.postMessage({ hello: true });
+    leave.signal.addEventListener("abort", () => { channel.postMessage({ bye: true }); channel.close(); });
+    window.addEventListener("pagehide", () => channel.postMessage({ bye: true }), listening);
+    return { tell(message) { channel.postMessage(message); } };
+  }
+
+  // --- the time that is left --------------------------------------------------------------------------
+
+  const left = document.querySelector("[data-left-words]");
+  let end = performance.now() + Number(form.dataset.left) * 1000;
+  let warned = false;
+
+  function count() {
+    const seconds = Math.floor((end - performance.now()) / 1000);
+    const minutes = Math.floor(seconds / 60);
+    const [days, hours] = [Math.floor(minutes / 1440), Math.floor(minutes / 60)];
+    left.toggleAttribute("data-soon", seconds < SOON);  // small screens show the time only then
+    const sign = seconds <= 0 ? "over" : minutes < 1 ? "leftMoment" : days >= 2 ? "leftDays"
+      : !hours ? "leftMinutes" : minutes % 60 ? "leftBoth" : "leftHours";
+    const text = fill(words[sign], { days, hours, minutes: hours && days < 2 ? minutes % 60 : minutes });
+    if (left.textContent !== text) left.textContent = text;
+    if (revising) return;
+    if (seconds < SOON && seconds > 0 && !warned) { warned = true; tell("soon"); }
+    if (seconds <= 0 && !over) { tell("soon", false); send(); if (!waiting.size) { over = true; tell("late"); } }
+  }
+
+  async function extend() {
+    const reply = await post(form.dataset.extend, {});
+    if (reply?.ok) {
+      const result = await reply.json();
+      end = performance.now() + result.left * 1000;
+      warned = false;
+      tell("soon", false);
+      say(words.extended, "good");
+      document.querySelectorAll("button[data-extend]").forEach((button) => { button.hidden = !result.more; });
+      count();
+      form.querySelector("[data-step].now h2").focus({ preventScroll: true });
+    } else if (passing(reply)) {
+      say(trouble(reply), "bad");
+    } else {
+      await refused(reply);
+    }
+  }
+
+  // with what this browser has and the server has not: it may be late for these, too
+  async function retake() {
+    const reply = await post(form.dataset.retake, {});
+    if (reply?.ok) location.assign((await reply.json()).where);
+    else if (passing(reply)) say(trouble(reply), "bad");
+    else { tell("late", false); await refused(reply); }
+  }
+
+  // --- listening ----------------------------------------------------------------------------------------
+
+  for (const step of form.querySelectorAll("[data-step]")) {
+    for (const saved of step.querySelectorAll("[data-saved]")) {
+      known.set(Number(saved.dataset.saved), { [form.dataset.key]: JSON.parse(saved.textContent) });
+    }
+    step.querySelectorAll("[data-group] input:checked:not([data-none])").forEach((box) => known.set(positionOf(box), { value: 1 }));
+  }
   // answered before this script ran, or put back by the browser
-  const early = [...form.querySelectorAll("[data-step]")].filter((step) =>
+  const early = [...form.querySelectorAll("[data-step]")].filter((step) => !own(step) &&
     [...step.querySelectorAll("input[type=radio], input[type=checkbox]")].some((one) => one.checked !== one.defaultChecked));
-  document.addEventListener("quorum:page", recall);
-  form.addEventListener("quorum:answer", (event) => {
-    hear(event.detail);
-    changed();
-  });
+  recall();
   form.addEventListener("change", (event) => {
     const step = event.target.closest("[data-step]");
     if (!step) return;
+    if (event.target.matches("[data-remark]")) {  // it travels with an answer
+      const [first] = placesOf(step);
+      if (known.has(first)) note(first, known.get(first));
+      changed([first]);
+      return;
+    }
     notice(step, false);
-    changed();
-  });
-  form.addEventListener("quorum:settled", (event) => {
-    notice(event.detail.step, true);
-    changed();
-  });
+    changed(placesOf(step));
+  }, listening);
+  form.addEventListener("quorum:answer", ({ detail }) => {
+    const { position, answer = null, value = null, draft = null, signals = null } = detail;
+    if (answer === null && value === null) {
+      waiting.delete(position);
+      known.delete(position);
+      if (draft === null) drafts.delete(position); else drafts.set(position, draft);
+    } else {
+      note(position, value === null ? { answer } : { value });
+      if (signals) waiting.get(position).signals = signals;
+    }
+    changed([position]);
+  }, listening);
+  form.addEventListener("quorum:settled", ({ detail }) => {
+    notice(detail.step, true);
+    changed(placesOf(detail.step));
+  }, listening);
+  form.addEventListener("quorum:submit", ({ detail }) => submit(detail.steps), listening);
+  form.addEventListener("quorum:left", ({ detail }) => {
+    if (form.dataset.ahead && !ahead && detail.open <= AHEAD && !over) ahead = fetchNext();
+  }, listening);
   early.forEach((step) => notice(step, false));
-  if (early.length) changed();
-  window.addEventListener("online", () => soon(0));
-  // on the way out nothing waits for its turn, and a timer would not go off any more
-  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden" && !form.dataset.sent) send(); });
-
-  const words = document.querySelector("[data-left-words]");
-  const end = performance.now() + Number(form.dataset.left) * 1000;
-  function tell() {
-    const minutes = Math.floor((end - performance.now()) / 60000);
-    const hours = Math.floor(minutes / 60);
-    words.toggleAttribute("data-soon", minutes < 5);  // small screens show the time only then
-    if (end <= performance.now()) words.textContent = "The time is over";
-    else if (minutes < 1) words.textContent = "less than a minute left";
-    else if (minutes >= 2880) words.textContent = `${Math.floor(minutes / 1440)} days left`;
-    else words.textContent = `${hours ? `${hours} h ` : ""}${hours && !(minutes % 60) ? "" : `${minutes % 60} min `}left`;
+  if (early.length) changed(early.flatMap(placesOf));
+  for (const [name, act] of [["extend", extend], ["retake", retake]]) {
+    document.querySelectorAll(`button[data-${name}]`).forEach((button) => {
+      button.addEventListener("click", (event) => { event.preventDefault(); act(); }, listening);
+    });
   }
-  tell();
-  setInterval(tell, 15000);
+  document.querySelectorAll("[data-note] [data-close]").forEach((button) => {
+    button.addEventListener("click", () => { button.closest("[data-note]").hidden = true; }, listening);
+  });
+  window.addEventListener("online", () => soon(0), listening);
+  // on the way out nothing waits for its turn, and a timer would not go off any more
+  document.addEventListener("visibilitychange", () => { if (document.visibilityState === "hidden") send(); }, listening);
+  count();
+  const ticking = setInterval(count, 1000);
+  leave.signal.addEventListener("abort", () => { clearInterval(ticking); clearTimeout(timer); });
 }
 
-if (form) start();
+forgetOld();
+document.addEventListener("quorum:page", ({ detail }) => start(detail.form));

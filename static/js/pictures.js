@@ -1,4 +1,7 @@
-// A picture that cannot be loaded says so; one that can be loaded can be enlarged.
+// A picture that cannot be loaded says so; one that can be loaded can be enlarged, by buttons, keys, wheel or two fingers.
+
+const STEP = 1.5;
+const MOST = 8;
 
 function broken(figure) {
   const link = figure.querySelector("[data-zoom]");
@@ -7,26 +10,76 @@ function broken(figure) {
 }
 
 function enlarge(image) {
-  const dialog = document.createElement("dialog");
-  dialog.className = "zoom";
-  dialog.setAttribute("aria-label", image.alt);
-  const copy = document.createElement("img");
-  copy.src = image.src;
+  const dialog = document.querySelector("[data-zoom-over]").content.firstElementChild.cloneNode(true);
+  const room = dialog.querySelector("[data-room]");
+  const copy = dialog.querySelector("img");
+  const fingers = new Map();
+  let factor = 1;
+  let apart = 0;
+  copy.src = image.currentSrc || image.src;
   copy.alt = image.alt;
-  dialog.append(copy);
   document.body.append(dialog);
-  dialog.addEventListener("click", () => dialog.close());
-  dialog.addEventListener("keydown", (event) => {
-    if (event.key.toLowerCase() === "z" || event.key === "Enter") dialog.close();
-    event.stopPropagation();
-  });
-  dialog.addEventListener("close", () => dialog.remove());
   dialog.showModal();
+
+  // the place under (x, y) stays where it is
+  function scale(wanted, x = room.clientWidth / 2, y = room.clientHeight / 2) {
+    const next = Math.min(MOST, Math.max(1, wanted));
+    const [across, down] = [(room.scrollLeft + x) / factor, (room.scrollTop + y) / factor];
+    factor = next;
+    copy.style.width = `${100 * factor}%`;
+    copy.style.height = `${100 * factor}%`;
+    room.scrollTo(across * factor - x, down * factor - y);
+    dialog.querySelector("[data-smaller]").disabled = factor === 1;
+    dialog.querySelector("[data-larger]").disabled = factor === MOST;
+  }
+
+  function spread() {
+    const [one, other] = [...fingers.values()];
+    return Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+  }
+
+  function release(event) { fingers.delete(event.pointerId); apart = 0; }
+
+  room.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, event); });
+  room.addEventListener("pointermove", (event) => {
+    const before = fingers.get(event.pointerId);
+    if (!before) return;
+    if (fingers.size === 1) {
+      room.scrollBy(before.clientX - event.clientX, before.clientY - event.clientY);
+    } else {
+      const edge = room.getBoundingClientRect();
+      const now = spread();
+      if (apart) scale(factor * now / apart, event.clientX - edge.left, event.clientY - edge.top);
+      apart = now;
+    }
+    fingers.set(event.pointerId, event);
+  });
+  for (const sign of ["pointerup", "pointercancel", "pointerleave"]) room.addEventListener(sign, release);
+  room.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    const edge = room.getBoundingClientRect();
+    scale(factor * (event.deltaY < 0 ? STEP : 1 / STEP), event.clientX - edge.left, event.clientY - edge.top);
+  }, { passive: false });
+  dialog.querySelector("[data-larger]").addEventListener("click", () => scale(factor * STEP));
+  dialog.querySelector("[data-smaller]").addEventListener("click", () => scale(factor / STEP));
+  dialog.querySelector("[data-close]").addEventListener("click", () => dialog.close());
+  dialog.addEventListener("keydown", (event) => {
+    event.stopPropagation();
+    const acts = {
+      z: () => dialog.close(), "+": () => scale(factor * STEP), "=": () => scale(factor * STEP), "-": () => scale(factor / STEP),
+      ArrowLeft: () => room.scrollBy(-80, 0), ArrowRight: () => room.scrollBy(80, 0),
+      ArrowUp: () => room.scrollBy(0, -80), ArrowDown: () => room.scrollBy(0, 80),
+    };
+    const act = acts[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+  dialog.addEventListener("close", () => dialog.remove());  // the focus goes back to where it was
+  scale(1);
 }
 
-for (const figure of document.querySelectorAll("[data-picture]")) {
+function watch(figure) {
   const image = figure.querySelector("img");
-  if (!image) continue;
+  if (!image) return;
   image.addEventListener("error", () => broken(figure));
   if (image.complete && image.currentSrc && image.naturalWidth === 0) broken(figure);
   figure.querySelector("[data-zoom]").addEventListener("click", (event) => {
@@ -34,3 +87,5 @@ for (const figure of document.querySelectorAll("[data-picture]")) {
     enlarge(image);
   });
 }
+
+document.addEventListener("quorum:page", ({ detail }) => detail.form.querySelectorAll("[data-picture]").forEach(watch));

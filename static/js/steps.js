@@ -1,67 +1,127 @@
-// One step of a page of work at a time: bar, Back and Next, number keys, Enter. The form holds the answers;
-// this script only shows, moves and measures, and dispatches "quorum:state" for words to the worker.
+// One step of a page of work at a time: keys, Next, Later, Undo, the clock. The form holds the answers; this script
+// shows, moves and measures. What it tells and asks others is in docs/adding-a-kind.md. All words come from the page.
 
-const form = document.querySelector("[data-work]");
+const PRESENT = 30000;  // milliseconds after which a person who touches nothing counts as away
+const BY_ITSELF = "quorum:go-on";
+const KEYS = "quorum:keys";
+const WRITING = "textarea, select, [contenteditable], input:is([type=text], [type=search], [type=number])";
+
+let page = null;     // the page of work in the document
+let leave = null;    // ends the listeners of the page before
+let pointed = null;  // the label that the pointer was lifted on: an answer by pointer goes on, one by arrow key does not
+
+function remembered(name) {
+  try { return localStorage.getItem(name) !== "no"; } catch { return true; }
+}
+
+function remember(name, wanted) {
+  try { localStorage.setItem(name, wanted ? "yes" : "no"); } catch { /* storage is switched off: it lasts for the page */ }
+}
 
 // a kind with controls of its own says on the step whether it is answered; elsewhere a checked box or button does
 function answered(step) {
   return "answered" in step.dataset ? step.dataset.answered === "yes" : Boolean(step.querySelector("input:checked"));
 }
 
-function start() {
+function fill(words, values) {
+  return words.replace(/\{(\w+)\}/g, (_, name) => values[name]);
+}
+
+// active time: the page is visible and the person did something within the last half minute; wall time runs on
+function makeClock() {
+  let step = null;
+  let mark = performance.now();
+  let touched = mark;
+  let seen = document.visibilityState === "visible";
+  function count() {
+    const now = performance.now();
+    if (step) {
+      const active = seen ? Math.max(0, Math.min(now, touched + PRESENT) - mark) : 0;
+      step.dataset.seconds = ((Number(step.dataset.seconds) || 0) + active / 1000).toFixed(2);
+      step.dataset.wall = ((Number(step.dataset.wall) || 0) + (now - mark) / 1000).toFixed(2);
+    }
+    mark = now;
+  }
+  return {
+    count,
+    turn(next) { count(); step = next; },
+    touch() {
+      const now = performance.now();
+      if (now - touched < 200) return;
+      count();
+      touched = now;
+    },
+    look() { count(); seen = document.visibilityState === "visible"; if (seen) touched = performance.now(); },
+  };
+}
+
+function open(form) {
+  if (leave) leave.abort();
+  leave = new AbortController();
+  const listening = { signal: leave.signal };
+  const words = JSON.parse(document.querySelector("[data-words]").textContent);
   const steps = [...form.querySelectorAll("[data-step]")];
   const bar = [...document.querySelectorAll("[data-bar] li")];
-  const count = document.querySelector("[data-count]");
-  const back = form.querySelector("[data-back]");
-  const next = form.querySelector("[data-next]");
-  const submit = form.querySelector("[data-submit]");
-  const state = form.querySelector("[data-state]");
+  const [count, back, later, next, submit, state] = ["count", "back", "later", "next", "submit", "state"]
+    .map((name) => document.querySelector(`[data-${name}]`));
   const preview = "preview" in form.dataset;
+  const clock = makeClock();
+  const given = [];       // the steps in the order they were answered: what Undo goes back through
+  const put = new Set();  // left for later
   let here = -1;
-  let ready = false;  // every script of the page ran
-  let since = performance.now();
-  let looking = document.visibilityState === "visible";  // time with the page in the background does not count
 
-  function measure() {
-    const now = performance.now();
-    if (here >= 0 && looking) {
-      const clocks = [...steps[here].querySelectorAll("[data-seconds]")];
-      const share = (now - since) / 1000 / clocks.length;
-      clocks.forEach((clock) => { clock.value = ((Number(clock.value) || 0) + share).toFixed(2); });
-    }
-    since = now;
-  }
+  const unanswered = () => steps.filter((step, place) => place !== here && !answered(step));
 
-  function show(index, { focus = true } = {}) {
-    measure();
-    here = Math.max(0, Math.min(index, steps.length - 1));
-    steps.forEach((step, place) => step.classList.toggle("now", place === here));
+  function refresh() {
     bar.forEach((mark, place) => {
       mark.classList.toggle("here", place === here);
       mark.classList.toggle("done", place !== here && answered(steps[place]));
+      mark.classList.toggle("later", put.has(steps[place]) && !answered(steps[place]));
     });
-    const last = here === steps.length - 1;
-    count.textContent = `${form.dataset.noun}${here + 1} of ${steps.length}`;
-    back.hidden = here === 0;
-    next.hidden = last;
+    const waiting = [...put].filter((step) => step !== steps[here] && !answered(step)).length;
+    count.textContent = fill(words.here, { here: here + 1, all: steps.length }) + (waiting ? ` · ${fill(words.later, { n: waiting })}` : "");
+    const last = !unanswered().length;
+    back.disabled = here === 0;
+    later.disabled = last || answered(steps[here]);
+    next.hidden = last && (here === steps.length - 1 || !answered(steps[here]));
+    next.classList.toggle("primary", !last);
+    next.classList.toggle("second", last);
     submit.hidden = !last;
-    if (document.readyState === "complete") fetchAhead();
+  }
+
+  function show(index, { focus = true } = {}) {
+    here = Math.max(0, Math.min(index, steps.length - 1));
+    clock.turn(steps[here]);
+    steps.forEach((step, place) => step.classList.toggle("now", place === here));
+    refresh();
+    if (page?.loaded) fetchAhead();
     if (focus) {
       (steps[here].querySelector("[data-focus]") || steps[here].querySelector("h2")).focus({ preventScroll: true });
       scrollTo(0, 0);
     }
-    if (ready) steps[here].dispatchEvent(new CustomEvent("quorum:show"));
+    if (page) tellShown();
+  }
+
+  function tellShown() {
+    steps[here].dispatchEvent(new CustomEvent("quorum:show"));
+    const open = unanswered().length + (answered(steps[here]) ? 0 : 1);
+    form.dispatchEvent(new CustomEvent("quorum:left", { detail: { open } }));
   }
 
   // the following picture is fetched while this one is looked at
   function fetchAhead() {
-    const ahead = steps[here + 1] && steps[here + 1].querySelector("img[loading]");
-    if (ahead) ahead.loading = "eager";
+    for (const step of [steps[here], steps[here + 1] || unanswered()[0]]) {
+      step?.querySelectorAll("img[loading=lazy]").forEach((image) => { image.loading = "eager"; });
+    }
   }
 
-  function say(words) {
-    state.dataset.tone = "bad";
-    state.textContent = words;
+  function say(text, tone = "bad") {
+    if (tone) state.dataset.tone = tone; else delete state.dataset.tone;
+    state.textContent = text;
+  }
+
+  function calm() {
+    if (state.dataset.tone === "bad") say("", "");
   }
 
   function settled() {
@@ -71,24 +131,72 @@ function start() {
     return false;
   }
 
-  function forward() {
-    if (!settled()) return;
-    form.dispatchEvent(new CustomEvent("quorum:settled", { detail: { step: steps[here] } }));
-    if (here < steps.length - 1) show(here + 1);
-    else if (!preview) form.requestSubmit(submit);
+  function leaveStep() {
+    clock.count();
+    if (answered(steps[here])) form.dispatchEvent(new CustomEvent("quorum:settled", { detail: { step: steps[here] } }));
   }
+
+  // to the next step without an answer, those that were left for later last; to the neighbour when there is none
+  function following() {
+    const open = steps.findIndex((step, place) => place > here && !answered(step) && !put.has(step));
+    if (open >= 0) return open;
+    const rest = unanswered();
+    const after = rest.find((step) => steps.indexOf(step) > here) || rest[0];
+    return after ? steps.indexOf(after) : -1;
+  }
+
+  function forward({ submitting = true } = {}) {
+    if (!settled()) return;
+    leaveStep();
+    const to = following();
+    if (to >= 0) show(to);
+    else if (preview) show(here + 1);
+    else if (submitting) form.requestSubmit(submit);
+    else { refresh(); say(words.complete, ""); tellShown(); }
+  }
+
+  function undo() {
+    while (given.length && given.at(-1) === steps[here]) given.pop();
+    leaveStep();
+    if (given.length) show(steps.indexOf(given.at(-1)));
+    else if (here > 0) show(here - 1);
+    else document.querySelector("[data-change]:not([hidden])")?.click();
+  }
+
+  function leaveForLater() {
+    if (later.disabled) return;
+    put.add(steps[here]);
+    calm();
+    leaveStep();
+    const to = following();
+    if (to >= 0) show(to);
+  }
+
+  function changed(step) {
+    if (given.at(-1) !== step) given.push(step);
+    calm();
+    clock.touch();
+    clock.count();
+    refresh();
+  }
+
+  const goesOn = () => "single" in form.dataset && document.querySelector("[data-by-itself]")?.checked;
 
   form.addEventListener("quorum:answer", (event) => {
     const step = event.target.closest("[data-step]");
     const { answer = null, value = null, problem = "", go = false } = event.detail;
     step.dataset.answered = answer === null && value === null ? "no" : "yes";
     if (problem) step.dataset.problem = problem; else delete step.dataset.problem;
-    if (state.dataset.tone === "bad") { state.textContent = ""; delete state.dataset.tone; }
-    measure();
+    changed(step);
     // after the others have heard of the answer
-    if (go && answered(step)) queueMicrotask(forward);
-  });
+    if (go && answered(step) && document.querySelector("[data-by-itself]")?.checked !== false) {
+      queueMicrotask(() => forward({ submitting: false }));
+    }
+  }, listening);
+  form.addEventListener("quorum:refresh", refresh, listening);
   form.addEventListener("change", (event) => {
+    const step = event.target.closest("[data-step]");
+    if (!step || event.target.closest("[data-remark]")) return;
     const group = event.target.closest("[data-group]");
     if (group && event.target.checked) {
       const none = group.querySelector("[data-none]");
@@ -98,81 +206,115 @@ function start() {
         none.checked = false;
       }
     }
-    if (state.dataset.tone === "bad") { state.textContent = ""; delete state.dataset.tone; }
-    measure();
-  });
+    changed(step);
+  }, listening);
+  form.addEventListener("click", (event) => {
+    const label = pointed;
+    pointed = null;
+    if (event.target.matches("[data-step] input[type=radio]") && label?.contains(event.target) && goesOn()) {
+      setTimeout(() => forward({ submitting: false }));  // the change is told after the click
+    }
+  }, listening);
   form.addEventListener("submit", (event) => {
-    measure();
-    const report = event.submitter && event.submitter.hasAttribute("formaction");
-    if (!report) {
-      if (preview) { event.preventDefault(); return; }
-      const open = steps.findIndex((step) => !answered(step));
-      if (open >= 0) { event.preventDefault(); show(open); settled(); return; }
-    }
-    if (form.dataset.sent || !navigator.onLine) {
-      event.preventDefault();
-      if (!form.dataset.sent) say("No connection: your answers stay here. Try again once it is back.");
-      return;
-    }
-    form.dataset.sent = "yes";  // a double click sends once; the server takes a repeat calmly anyway
-    setTimeout(() => { delete form.dataset.sent; }, 10000);  // whoever stopped a slow reply tries again
-    if (!report) { state.dataset.tone = ""; state.textContent = "Submitting"; }
-  });
-  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  document.addEventListener("visibilitychange", () => {
-    measure();
-    looking = document.visibilityState === "visible";
-  });
-  back.addEventListener("click", () => show(here - 1));
-  next.addEventListener("click", forward);
-  const reportNow = form.querySelector("[data-report-now]");
-  if (reportNow) reportNow.addEventListener("click", () => form.requestSubmit(steps[here].querySelector("[data-report]")));
+    leaveStep();
+    if (event.submitter?.hasAttribute("formaction")) return;
+    event.preventDefault();
+    if (preview) return;
+    const open = steps.findIndex((step) => !answered(step));
+    if (open >= 0) { show(open); settled(); return; }
+    form.dispatchEvent(new CustomEvent("quorum:submit", { detail: { steps } }));
+  }, listening);
+  back.addEventListener("click", () => { leaveStep(); show(here - 1); }, listening);
+  later.addEventListener("click", leaveForLater, listening);
+  next.addEventListener("click", () => {
+    if (unanswered().length || here === steps.length - 1) forward();
+    else if (settled()) { leaveStep(); show(here + 1); }
+  }, listening);
+  form.querySelector("[data-report-now]")?.addEventListener("click", () => form.requestSubmit(steps[here].querySelector("[data-report]")), listening);
+  for (const [name, box] of [[BY_ITSELF, document.querySelector("[data-by-itself]")], [KEYS, document.querySelector("[data-keys-on]")]]) {
+    if (!box) continue;
+    box.checked = remembered(name);
+    box.addEventListener("change", () => remember(name, box.checked), listening);
+  }
 
-  document.addEventListener("keydown", (event) => {
+  function press(event) {
     if (event.defaultPrevented || event.isComposing || document.querySelector("dialog[open], :popover-open")) return;
-    const writing = event.target.closest("textarea, select, [contenteditable], input:is([type=text], [type=search], [type=number])");
+    const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+    const writing = event.target.closest(WRITING);
     if (writing) {
-      const on = event.key === "Enter" && !event.shiftKey && (event.ctrlKey || event.metaKey || writing.dataset.enter === "next");
+      const on = key === "Enter" && !event.shiftKey && (event.ctrlKey || event.metaKey || writing.dataset.enter === "next");
       if (on) { event.preventDefault(); if (!event.repeat) forward(); }
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
-    const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key: event.key, repeat: event.repeat } });
+    if (key.length === 1 && document.querySelector("[data-keys-on]")?.checked === false) return;
+    const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key: event.key, code: event.code, shift: event.shiftKey, repeat: event.repeat } });
     if (!steps[here].dispatchEvent(asked)) { event.preventDefault(); return; }
-    if (event.key === "Enter") {
-      if (event.target.closest("a, button, summary")) return;
-      event.preventDefault();
-      if (!event.repeat) forward();
-    } else if (event.key === "Backspace") {
-      event.preventDefault();
-      if (here > 0) show(here - 1);
-    } else if (event.key.toLowerCase() === "z") {
-      const zoom = steps[here].querySelector("[data-zoom]");
-      if (zoom) zoom.click();
-    } else {
-      const input = steps[here].querySelector(`input[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
-      if (input && !event.repeat) {
-        event.preventDefault();
-        input.focus({ preventScroll: true });
-        input.click();
-      }
-    }
-  });
+    if (key === "Enter" && event.target.closest("a, button, summary")) return;
+    const acts = {
+      Enter: forward,
+      Backspace: undo,
+      u: undo,
+      s: leaveForLater,
+      z: () => steps[here].querySelector("[data-zoom]")?.click(),
+      "?": () => document.getElementById("keys").showPopover(),
+    };
+    const input = steps[here].querySelector(`input[data-key="${CSS.escape(key)}"]`);
+    if (!input && !acts[key]) return;
+    event.preventDefault();
+    if (event.repeat) return;
+    if (!input) { acts[key](); return; }
+    input.focus({ preventScroll: true });
+    input.click();
+    if (input.type === "radio" && goesOn()) forward({ submitting: false });
+  }
 
-  window.addEventListener("load", () => setTimeout(fetchAhead, 500));
   const wanted = steps.findIndex((step) => `#${step.id}` === location.hash);
   const missing = steps.findIndex((step) => step.classList.contains("missing"));
-  document.documentElement.classList.add("js");
+  const opened = { form, clock, press, fetchAhead, tellShown, loaded: false,
+    jump() {
+      const target = steps.findIndex((step) => `#${step.id}` === location.hash);
+      if (target >= 0) show(target);
+    } };
+  page = null;
   show(wanted >= 0 ? wanted : missing >= 0 ? missing : Number(form.dataset.now) - 1, { focus: false });
-  document.addEventListener("DOMContentLoaded", () => {
-    document.dispatchEvent(new CustomEvent("quorum:page", { detail: { form } }));
-    ready = true;
-    steps[here].dispatchEvent(new CustomEvent("quorum:show"));
-  });
-  window.addEventListener("hashchange", () => {
-    const target = steps.findIndex((step) => `#${step.id}` === location.hash);
-    if (target >= 0) show(target);
-  });
+  page = opened;
 }
 
-if (form) start();
+function begin() {
+  document.dispatchEvent(new CustomEvent("quorum:page", { detail: { form: page.form } }));
+  page.form.dispatchEvent(new CustomEvent("quorum:refresh"));
+  page.tellShown();
+}
+
+function ready() {
+  page.loaded = true;
+  page.fetchAhead();
+}
+
+const first = document.querySelector("[data-work]");
+if (first) {
+  document.documentElement.classList.add("js");
+  open(first);
+  document.addEventListener("DOMContentLoaded", begin);  // when the other scripts listen
+  window.addEventListener("load", () => setTimeout(ready, 300));
+  // the next page of work was put in the place of this one
+  document.addEventListener("quorum:swapped", () => {
+    const form = document.querySelector("[data-work]");
+    history.replaceState(null, "", location.pathname);
+    open(form);
+    begin();
+    ready();
+    form.querySelector("[data-step].now h2").focus({ preventScroll: true });
+    scrollTo(0, 0);
+  });
+  document.addEventListener("keydown", (event) => { pointed = null; page.clock.touch(); page.press(event); });
+  document.addEventListener("pointerup", (event) => { pointed = event.target.closest?.("label"); });
+  for (const sign of ["pointerdown", "pointermove", "wheel", "input", "touchmove"]) {
+    document.addEventListener(sign, () => page.clock.touch(), { passive: true });
+  }
+  document.addEventListener("scroll", () => page.clock.touch(), { passive: true, capture: true });
+  document.addEventListener("visibilitychange", () => page.clock.look());
+  window.addEventListener("hashchange", () => page.jump());
+  window.addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
+}

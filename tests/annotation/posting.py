@@ -19,6 +19,11 @@ def work_of(study: Study, person: Person) -> tuple[str, Assignment]:
     return response.content.decode(), Assignment.objects.get(worker=person.worker, state="accepted")
 
 
+def positions_on(html: str) -> list[str]:
+    """Of the units on a page of work."""
+    return " ".join(re.findall(r'data-places="([\d ]+)"', html)).split()
+
+
 def first_answers(html: str) -> dict[str, str]:
     """What a hurried person would send: the first answer of every question."""
     fields: dict[str, str] = {}

@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Judgment, ProblemReport
 from annotation.services.claims import claim_assignment
 from tests.annotation.casting import joined, make_dataset, make_study
-from tests.annotation.posting import KINDS, first_answers, submit, work_of
+from tests.annotation.posting import KINDS, first_answers, positions_on, submit, work_of
 
 pytestmark = pytest.mark.django_db
 MOST_QUERIES = 12
@@ -30,7 +30,7 @@ def test_a_page_of_work_is_finished_by_plain_form_posts(protocol: str) -> None:
     assert (response.status_code, response["Location"]) == (303, f"/s/{study.slug}/work/")
     assignment.refresh_from_db()
     assert assignment.state == "submitted"
-    assert Judgment.objects.filter(assignment=assignment).count() == html.count('type="hidden" name="t')
+    assert Judgment.objects.filter(assignment=assignment).count() == len(positions_on(html))
     _, following = work_of(study, ada)
     assert following.pk != assignment.pk
 
@@ -90,7 +90,7 @@ def test_a_picture_without_any_tick_is_unanswered_until_none_fits_is_ticked() ->
     assert submit(study, ada, assignment, whole).status_code == 303
     values = list(Judgment.objects.filter(assignment=assignment).values_list("value", flat=True))
     assert (values.count(1), values.count(0)) == (1, len(values) - 1)
-    assert len(values) == html.count('type="hidden" name="t')
+    assert len(values) == len(positions_on(html))
 
 
 def test_a_picture_whose_only_tick_is_taken_back_is_asked_about_again() -> None:

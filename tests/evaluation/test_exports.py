@@ -27,6 +27,7 @@ COLUMNS = [
     "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
     "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "control", "expected", "used",
     "presented", "simulated", "accepted_at", "submitted_at", "seconds",
+    "wall_seconds", "comment", "revision", "invalidated",
 ]  # fmt: skip
 REFERENCES = {"a.jpg": ["a dog runs", "=SUM(A1)", "'@quoted"], "b.jpg": ['a cat, "the" cat\nsits', "+1 cat"]}
 TEXTS = [
@@ -108,7 +109,8 @@ def test_a_line_has_the_documented_keys_in_their_order(pairwise: StudyOf, tmp_pa
         "reference_text": None, "first_text": TEXTS[2], "second_text": TEXTS[3], "kind": "MM", "pair": "p2",
         "worker": "w-2", "assignment": "", "hit": "h1", "value": 2, "control": False, "expected": None, "used": True,
         "presented": "second-left", "simulated": False, "accepted_at": "2026-01-01T10:00:00Z",
-        "submitted_at": "2026-01-01T10:05:00Z", "seconds": 2.25,
+        "submitted_at": "2026-01-01T10:05:00Z", "seconds": 2.25, "wall_seconds": None, "comment": None, "revision": 0,
+        "invalidated": None,
     }  # fmt: skip
 
 
@@ -227,7 +229,9 @@ def manifest(path: Path) -> dict[str, Any]:
 def test_the_manifest_tells_what_is_needed_to_make_the_file_again(pairwise: StudyOf, tmp_path: Path) -> None:
     path = exported(pairwise, tmp_path / "out.jsonl", "jsonl")
     found = manifest(path)
-    assert found["counts"] == {"judgments": 9, "used": 6, "unused": 3, "control": 3, "simulated": 0}
+    assert found["counts"] == {
+        "judgments": 9, "used": 6, "unused": 3, "control": 3, "simulated": 0, "revised": 0, "invalidated": 0,
+    }  # fmt: skip
     assert found["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert found["bytes"] == path.stat().st_size
     assert (found["study"], found["seed"], found["simulated"]) == ("toy-pairwise", 11, False)
@@ -298,7 +302,7 @@ def test_a_study_without_judgments_exports_an_empty_file(tmp_path: Path) -> None
 def test_rows_are_streamed_in_a_fixed_number_of_queries(
     pairwise: StudyOf, tmp_path: Path, django_assert_max_num_queries: Any
 ) -> None:
-    with django_assert_max_num_queries(3):
+    with django_assert_max_num_queries(4):
         exported(pairwise, tmp_path / "out.jsonl", "jsonl")
     assert Judgment.objects.count() == 9
     assert Assignment.objects.count() == 3

@@ -25,7 +25,7 @@ BOXES = [
     box("4", "hair.n.01"), box("5", "boot.n.01"), box("6", "signboard.n.01"),
 ]  # fmt: skip
 FIRST = "A woman in a white dress and gold boots leaning on a car ."
-PRINTED = [
+PRINTED: list[dict[str, Any]] = [
     {"word": 1, "box": "2"},
     {"word": 5, "box": "0"},
     {"word": 8, "box": "5"},

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.controls import ControlDeck
+from judgments.controls import Deck
 from judgments.draws import balanced_sides
 from judgments.material import Group, Image, UnitSpec
 from judgments.packing import make_hits, pack_groups
@@ -73,7 +73,7 @@ def test_sides_differ_by_at_most_one(count: int, seed: int) -> None:
 def test_a_page_never_shows_a_control_image_twice_and_each_comes_equally_often() -> None:
     names = [f"{number}.jpg" for number in range(6)]
     images = [Image(name=name, split="dev", references=(), outputs=()) for name in names]
-    deck = ControlDeck(images, np.random.default_rng(1))
+    deck = Deck(images, np.random.default_rng(1), name=lambda image: image.name)
     pages = [[image.name for image in deck.deal(4)] for _ in range(60)]
     assert all(len(set(page)) == 4 for page in pages)
     assert Counter(name for page in pages for name in page) == dict.fromkeys(names, 40)

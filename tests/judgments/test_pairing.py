@@ -1,13 +1,15 @@
 """Candidate pairs are what V15 section 6 says, and systems take part equally."""
 
+import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from judgments.errors import DesignError
 from judgments.material import Image, Material, Pair, Text
-from judgments.pairing import draw_pairs
+from judgments.pairing import draw_pairs, pairs_left_out
 from tests.judgments.material import made_up
 
 
@@ -147,3 +149,71 @@ def test_a_published_pair_of_equal_texts_is_left_out_and_not_asked_for() -> None
 def test_published_pairs_of_a_dataset_without_any_are_refused() -> None:
     with pytest.raises(DesignError, match="comes with no candidate pairs"):
         pairs_of(made_up(), {"MM": 6}, source="published")
+
+
+def published_pair(number: int, first: str, second: str, kind: str = "MM", image: str = "image-0") -> Pair:
+    return Pair(
+        str(number),
+        kind,
+        image,
+        Text(f"x{number}", first),
+        Text(f"y{number}", second),
+        "a",
+        "b",
+        (f"{image}#0",),
+    )
+
+
+def test_a_published_pair_and_its_mirror_image_are_judged_once() -> None:
+    published = (
+        published_pair(0, "one", "two"),
+        published_pair(1, "two ", "one"),
+        published_pair(2, "one", "two", image="image-1"),
+        published_pair(3, "one", "two"),
+    )
+    material = replace(made_up(), published=published)
+    drawn = pairs_of(material, {"MM": 4})
+    assert sorted(pair.image for pair in drawn) == ["image-0", "image-1"]
+    judged = [image for image in material.images if image.split == "test"]
+    assert pairs_left_out(material, judged, wanted={"MM": 4}, drawn=drawn) == {"repeated_pairs_left_out": 2}
+    with pytest.raises(DesignError, match="asks for 5 MM pairs"):
+        pairs_of(material, {"MM": 5})
+
+
+def test_two_texts_are_compared_under_one_kind_alone() -> None:
+    """A machine that says word for word what a person said gives the pair of an HC pair again."""
+    image = Image(
+        "image-0",
+        "test",
+        (Text("a", "a dog"), Text("b", "a cat"), Text("c", "a cow")),
+        (("parrot", Text("c-1", "a cat")),),
+    )
+    pairs = pairs_of(Material("parrot", (image,)), {})
+    compared = [frozenset((pair.first.text, pair.second.text)) for pair in pairs]
+    # HM could pair the parrot with "a dog" and "a cow", but HC has compared both with "a cat" already
+    assert len(set(compared)) == len(compared) == 3
+
+
+@pytest.mark.parametrize(("name", "left"), [("pascal-50s", 3_996), ("abstract-50s", 400)])
+def test_the_published_pairs_of_the_real_data_hold_no_two_alike(name: str, left: int, shared: Path) -> None:
+    text = (shared / "data" / name / "pairs.jsonl").read_text("utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    published = tuple(
+        published_pair(row["pair"], row["first"], row["second"], row["kind"], row["image"]) for row in rows
+    )
+    images = tuple(
+        Image(image, "test", (Text(f"{image}#0", "a reference"),))
+        for image in sorted({row["image"] for row in rows})
+    )
+    material = Material(name, images, published=published)
+    wanted = dict(Counter(row["kind"] for row in rows))
+    drawn = pairs_of(material, wanted)
+    assert len(drawn) == left
+    assert (
+        len({(pair.image, frozenset((pair.first.text.strip(), pair.second.text.strip()))) for pair in drawn})
+        == left
+    )
+    notes = pairs_left_out(material, images, wanted=wanted, drawn=drawn)
+    # one pair of PASCAL-50S has two equal texts, and three compare what another one compares
+    wanted_notes = {"pairs_of_equal_texts_left_out": 1, "repeated_pairs_left_out": 3}
+    assert notes == (wanted_notes if name == "pascal-50s" else {})

@@ -24,13 +24,17 @@ class Command(QuorumCommand):
     example = "manage.py export_judgments triplets-50 --format jsonl --output triplets-50.jsonl"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Study, format, output, and the task of qrels."""
+        """Study, format, output, the task of qrels, and whether revised answers are wanted."""
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("--format", required=True, help=f"one of {', '.join(FORMATS)}")
         parser.add_argument("--output", required=True, type=Path, help="the file to write")
         parser.add_argument(
             "--task", default=TASKS[0],
             help="qrels: annotation (default; an image asks for captions) or search (a caption asks for images)",
+        )  # fmt: skip
+        parser.add_argument(
+            "--revisions", action="store_true",
+            help="jsonl, csv, parquet: answers that were revised as well, each before the one that replaced it",
         )  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -42,6 +46,7 @@ class Command(QuorumCommand):
                 format=options["format"],
                 output=options["output"],
                 task=options["task"],
+                revisions=options["revisions"],
                 progress=progress,
             )
         counts = ", ".join(

@@ -1,6 +1,7 @@
 // Captions as they are written: the rules are told while somebody types, calmly, and the sentence goes on as the answer.
 // The rules and every word come with the page; the server looks at the same rules again.
 
+const TYPES = matchMedia("(hover: hover)");  // elsewhere a keyboard on the screen would cover the picture
 const PAUSE = 600;  // ms without a key before anything is said
 const BLANKS = /[\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/gu;
 const LETTER_OR_DIGIT = /[\p{L}\p{N}]/u;
@@ -93,6 +94,10 @@ function setUp(step, rules) {
   });
   field.addEventListener("blur", () => advise(true));
   field.addEventListener("keydown", (event) => { if (event.key === "Enter") advise(true); });
+  if (!TYPES.matches) field.removeAttribute("data-focus");
+  step.addEventListener("quorum:show", () => {
+    if (TYPES.matches && document.activeElement === document.body) field.focus({ preventScroll: true });
+  });
   step.addEventListener("quorum:restore", ({ detail }) => put(detail.answer ?? detail.draft));
   number();
   if (field.value !== field.dataset.caption) {  // refused when it came, or put back by the browser

@@ -1,0 +1,157 @@
+"""What the control items' page says of each item: who saw it, who was right, and whether it is suspect itself."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Sum
+
+from annotation.controls import control_answers
+from annotation.models import StudyAlarm
+from annotation.suspects import Suspicion, suspicions
+from judgments.admin.addresses import picture_address
+from judgments.controls import REPEATED
+from judgments.kinds import KINDS, Kind
+from judgments.models import Item, Study, Unit
+from judgments.services.studies import design_of
+
+
+@dataclass(frozen=True, slots=True)
+class Fared:
+    """How workers fared on a unit: right answers of those seen."""
+
+    seen: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A suspect item, for a row of the page's table."""
+
+    units: list[Unit]
+    shown: dict[str, Any]
+    found: Suspicion
+
+    @property
+    def keys(self) -> str:
+        """Its units in all HITs, for the button that strikes them."""
+        return " ".join(unit.key for unit in self.units)
+
+
+@dataclass(slots=True)
+class ControlGroup:
+    """Control items that stand under one image on a page of work."""
+
+    image: Item
+    picture: str
+    items: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def keys(self) -> str:
+        """The items that are not struck yet, for the button that strikes them all."""
+        return " ".join(item["unit"].key for item in self.items if not item["unit"].struck)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFigures:
+    """What was answered on a study's control items.
+
+    Attributes:
+        fared: unit row id -> how workers did on it, in whatever HITs the same item stands.
+        by_kind: kind of control item in words -> (seen, right).
+        suspects: the items that careful workers miss, the surest first.
+    """
+
+    fared: dict[int, Fared]
+    by_kind: list[tuple[str, Fared]]
+    suspects: list[Suspect]
+
+
+def figures_of(study: Study) -> ControlFigures:
+    """The figures of a study: three queries, whatever its size."""
+    kind = KINDS[study.protocol]
+    answers = control_answers(study)
+    if not answers:
+        return ControlFigures({}, [], [])
+    names = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
+    rows = Unit.objects.filter(study=study, control=True, struck=False).values_list(*names)
+    item_of = {row[0]: _item(kind, row) for row in rows}
+    by_kind: dict[str, list[int]] = {}
+    by_item: dict[Hashable, list[int]] = {}
+    known: list[tuple[Hashable, int, bool]] = []
+    for answer in answers:
+        right = kind.is_right(answer.given, answer.expected)
+        for counts in (
+            by_kind.setdefault(answer.control_kind, [0, 0]),
+            by_item.setdefault(item_of[answer.unit], [0, 0]),
+        ):
+            counts[0] += 1
+            counts[1] += right
+        if answer.control_kind != REPEATED:  # nobody knows the right answer of a unit that is shown again
+            known.append((item_of[answer.unit], answer.worker, right))
+    found = suspicions(known, threshold=design_of(study).controls.threshold)
+    labels = dict(Unit.ControlKind.choices)
+    return ControlFigures(
+        fared={unit: Fared(*by_item[item]) for unit, item in item_of.items() if item in by_item},
+        by_kind=[(labels.get(name, name), Fared(*counts)) for name, counts in sorted(by_kind.items())],
+        suspects=_suspects(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
+    )
+
+
+def _item(kind: Kind, row: Sequence[Any]) -> Hashable:
+    """What makes two units the same item: image, texts and right answer, in whatever order the texts stand."""
+    pk, item, reference, first, second, expected, control_kind = row
+    if control_kind == REPEATED:
+        return pk
+    if kind.two_sided and expected == 2:
+        first, second, expected = second, first, 1
+    return item, reference, first, second, str(expected)
+
+
+def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Suspicion]) -> list[Suspect]:
+    pks = [pk for pk, item in item_of.items() if item in found]
+    units: dict[Hashable, list[Unit]] = {}
+    texts = ("item", "reference", "first", "second")
+    for unit in Unit.objects.filter(pk__in=pks).select_related(*texts).order_by("position"):
+        units.setdefault(item_of[unit.pk], []).append(unit)
+    suspects = [Suspect(units[item], in_words(kind, units[item][0]), one) for item, one in found.items()]
+    return sorted(suspects, key=lambda one: (one.found.p, one.units[0].position))
+
+
+def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
+    """What the worker reads, which of it is right, and the right answer in words."""
+    if unit.control_kind == REPEATED:
+        texts = [(text, False) for text in (unit.first, unit.second) if text is not None]
+        return {"reference": unit.reference, "texts": texts, "right_answer": "as the other time it is shown"}
+    if kind.two_sided:
+        shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
+        return {"reference": unit.reference, "texts": shown, "right_answer": ""}
+    words = {str(choice.value): choice.label for choice in kind.choices}
+    right = " or ".join(words.get(part, part) for part in str(unit.expected).split("-"))
+    return {"reference": None, "texts": [(unit.first, False)], "right_answer": right}
+
+
+def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, Fared]) -> list[ControlGroup]:
+    """Runs of units under the same image, as workers see them; kinds that show one at a time give single ones."""
+    groups: list[ControlGroup] = []
+    before: Unit | None = None
+    for unit in units:
+        together = (
+            kind.grouped
+            and before is not None
+            and before.item_id == unit.item_id
+            and before.position == unit.position - 1
+        )
+        if not together:
+            groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
+        groups[-1].items.append({"unit": unit, "fared": fared.get(unit.pk), **in_words(kind, unit)})
+        before = unit
+    return groups
+
+
+def used_up(study: Study) -> dict[str, Any]:
+    """How many workers have met the control items, and what their pages lacked."""
+    alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
+    return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))

@@ -1,0 +1,86 @@
+"""The answers on a study's control items, each with what was expected of it: the one place where that is settled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from annotation.models import Judgment, Worker
+from annotation.quality import RunningAccuracy, running_accuracy
+from judgments.controls import REPEATED, REPEATS
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.services.studies import design_of
+from judgments.streams import batched
+
+ROWS_AT_ONCE = 2_000
+KEYS_AT_ONCE = 500  # within what SQLite takes in one statement
+
+
+class ControlAnswer(NamedTuple):
+    """A judgment on a control item.
+
+    Attributes:
+        worker, unit: row ids.
+        given: the answer in the unit's order.
+        expected: what ``Kind.is_right`` compares it with; of a repeated unit, what the worker said the other time.
+        control_kind: "degraded", "repeated", "known-good", "reference"; "" where an import does not say.
+    """
+
+    worker: int
+    given: Any
+    expected: Any
+    control_kind: str
+    unit: int
+    assignment: UUID
+
+
+def control_answers(study: Study, *, worker: Worker | None = None) -> list[ControlAnswer]:
+    """The current answers on control items that are not struck, in the order they were given; of one worker, or of all.
+
+    A repeated unit of which the other answer is missing, and an imported item without a right answer, say nothing and
+    are left out.
+    """
+    own: dict[str, Any] = {"assignment__study": study}
+    if worker is not None:
+        own["assignment__worker"] = worker
+    rows = (
+        Judgment.objects.current()
+        .filter(**own, unit__control=True, unit__struck=False)
+        .order_by("pk")
+        .values_list(
+            "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind", "unit_id",
+            "assignment_id", "unit__content",
+        )
+    )  # fmt: skip
+    found = list(rows.iterator(ROWS_AT_ONCE))
+    keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
+    first = dict(_first_answers(own, keys)) if keys else {}
+    kind = KINDS[study.protocol]
+    answers = []
+    for worker_id, value, answer, expected, control_kind, unit, assignment, content in found:
+        if control_kind == REPEATED:
+            other = first.get((assignment, content[REPEATS]))
+            expected = None if other is None else kind.again(other)
+        if expected is not None:
+            given = value if answer is None else answer
+            answers.append(ControlAnswer(worker_id, given, expected, control_kind, unit, assignment))
+    return answers
+
+
+def _first_answers(own: dict[str, Any], keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
+    """(assignment, unit key) -> answer, for the units that were shown again."""
+    for some in batched(keys, KEYS_AT_ONCE):
+        rows = Judgment.objects.current().filter(**own, unit__control=False, unit__key__in=some)
+        names = ("assignment_id", "unit__key", "value", "answer")
+        for assignment, key, value, answer in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+            yield (assignment, key), value if answer is None else answer
+
+
+def accuracy_of(study: Study, worker: Worker) -> RunningAccuracy:
+    """How the worker is doing on the study's control items, by the design's threshold and least number."""
+    kind, controls = KINDS[study.protocol], design_of(study).controls
+    answers = control_answers(study, worker=worker)
+    rights = [kind.is_right(answer.given, answer.expected) for answer in answers]
+    return running_accuracy(rights, after=controls.after, threshold=controls.threshold)

@@ -1,0 +1,168 @@
+"""Excluding a worker from a study, and taking that back.
+
+An exclusion invalidates what the worker has in the study and opens exactly those slots again; every answer stays. It
+says which rule or person did it and why. Lifting it gives each piece of work back what it was.
+
+Everybody locks assignments, in the order of their ids, before HITs, as everywhere in this app. Claims look at the
+worker's standing when they take a HIT and submissions when they store, so a HIT that was taken at the very moment
+brings no answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from annotation.models import Assignment, Exclusion, Participation, Worker
+from annotation.models.assignments import LIVE
+from judgments.errors import WrongState
+from judgments.models import HIT, Study
+
+Standing = Participation.Standing
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
+LONGEST_WHY = 500
+
+
+def standing_exclusion(study: Study, worker: Worker) -> Exclusion | None:
+    """The exclusion of the worker from the study that was not lifted, if there is one."""
+    return Exclusion.objects.filter(study=study, worker=worker, lifted_at=None).first()
+
+
+def exclude_worker(
+    *,
+    study: Study,
+    worker: Worker,
+    why: str,
+    rule: str = "",
+    evidence: Mapping[str, Any] | None = None,
+    by: User | None = None,
+) -> Exclusion:
+    """Exclude ``worker`` from ``study``: their answers do not count, and their slots are open again. Doing it twice
+    gives the first exclusion back and changes nothing.
+
+    Args:
+        why: one sentence, for the review and the export.
+        rule: which rule did it; '' where a person did.
+        evidence: what the rule found.
+        by: who did it; None where a rule did by itself.
+
+    Raises:
+        WrongState: the study's judgments were imported: none of its HITs were worked on here.
+    """
+    if study.source != Study.Source.DESIGNED:
+        raise WrongState(f"Nothing was changed: the judgments of study {study.slug!r} were imported.")
+    try:
+        with transaction.atomic():
+            made = Exclusion.objects.create(
+                study=study,
+                worker=worker,
+                rule=rule,
+                why=why[:LONGEST_WHY],
+                evidence=dict(evidence or {}),
+                made_by=by,
+            )
+            _invalidate(made)
+    except IntegrityError:  # the database lets nobody be excluded twice at a time
+        made = Exclusion.objects.get(study=study, worker=worker, lifted_at=None)
+    return made
+
+
+def _invalidate(exclusion: Exclusion) -> None:
+    """Within the caller's transaction: assignments first, then HITs, then the worker's standing."""
+    own = Assignment.objects.filter(
+        study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE
+    )
+    held = list(own.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
+    for state in {state for _, _, state in held}:
+        Assignment.objects.filter(pk__in=[pk for pk, _, one in held if one == state]).update(
+            state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion
+        )
+    open_slots(hit for _, hit, _ in held if hit is not None)
+    Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(
+        standing=Standing.EXCLUDED
+    )
+
+
+def open_slots(hits: Iterable[int]) -> None:
+    """Open a slot for each time a HIT is named, within the caller's transaction and in few queries."""
+    freed = Counter(hits)
+    for slots in sorted(set(freed.values())):
+        same = [hit for hit, count in freed.items() if count == slots]
+        HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
+
+
+@transaction.atomic
+def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
+    """Take an exclusion back. Finished work is what it was before, in its HIT's open slot, in one that was spared, or,
+    where its place was filled meanwhile, in one more; work that was only begun ends as returned. Doing it twice
+    changes nothing.
+    """
+    locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
+    if locked.lifted_at is not None:
+        return locked
+    locked.lifted_by, locked.lifted_at, locked.lifted_why = by, timezone.now(), why[:LONGEST_WHY]
+    locked.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
+    invalid = Assignment.objects.filter(exclusion=locked, state=Assignment.State.INVALIDATED)
+    work = list(invalid.select_for_update().order_by("pk"))
+    hits = {
+        hit.pk: hit
+        for hit in HIT.objects.filter(pk__in={one.hit_id for one in work}).select_for_update().order_by("pk")
+    }
+    for assignment in work:
+        _restore(assignment, hits.get(assignment.hit_id or 0))
+    Participation.objects.filter(
+        study_id=locked.study_id, worker_id=locked.worker_id, standing=Standing.EXCLUDED
+    ).update(standing=Standing.ACTIVE)
+    return locked
+
+
+def _restore(assignment: Assignment, hit: HIT | None) -> None:
+    """Give the assignment back its state, and a seat where it had finished."""
+    if assignment.before_exclusion in FINISHED:
+        assignment.state = Assignment.State(assignment.before_exclusion)
+        if hit is not None:
+            assignment.seat = _take_seat(hit)
+    else:
+        assignment.state = Assignment.State.RETURNED
+    assignment.before_exclusion = ""
+    assignment.save(update_fields=["state", "seat", "before_exclusion"])
+
+
+def _take_seat(hit: HIT) -> int:
+    """A seat of a locked HIT: live + open + spared stay what it asks for, which grows by one where all are taken."""
+    if hit.open_slots:
+        hit.open_slots -= 1
+    elif hit.spared:
+        hit.spared -= 1
+    else:
+        hit.required += 1
+    hit.save(update_fields=["open_slots", "spared", "required"])
+    taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
+    return min(set(range(hit.required)) - taken)
+
+
+@transaction.atomic
+def pause_worker(*, study: Study, worker: Worker) -> None:
+    """Give the worker no more work until somebody has looked. Their answers stay and count; HITs that they hold without
+    an answer go back, and one that they have begun may be finished."""
+    Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
+        standing=Standing.PAUSED
+    )
+    waiting = Assignment.objects.filter(study=study, worker=worker, state__in=["reserved", "accepted"])
+    held = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
+    back = {pk: hit for pk, hit, answers in held if not answers}
+    Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
+    open_slots(hit for hit in back.values() if hit is not None)
+
+
+def resume_worker(*, study: Study, worker: Worker) -> None:
+    """Let a paused worker go on."""
+    Participation.objects.filter(study=study, worker=worker, standing=Standing.PAUSED).update(
+        standing=Standing.ACTIVE
+    )

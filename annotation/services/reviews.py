@@ -1,0 +1,54 @@
+"""Approving and rejecting finished work: what is paid for. Whether answers are used is another question."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from uuid import UUID
+
+from django.db import transaction
+
+from annotation.models import Assignment
+from judgments.errors import WrongState
+from judgments.models import Study
+
+LONGEST_REASON = 500
+
+
+@transaction.atomic
+def approve_assignments(*, study: Study, assignments: Collection[UUID]) -> int:
+    """submitted or rejected -> approved; how many changed. Those that are approved already stay so.
+
+    Raises:
+        WrongState: one of them is no finished work of this study; nothing changes.
+    """
+    _finished(study, assignments)
+    waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
+    return waiting.update(state=Assignment.State.APPROVED, reason="")
+
+
+@transaction.atomic
+def reject_assignment(*, study: Study, assignment: UUID, reason: str) -> bool:
+    """submitted -> rejected, with a reason that the worker reads; whether it changed.
+
+    Raises:
+        WrongState: there is no reason, it is no finished work of this study, or it was approved before.
+    """
+    if not reason.strip():
+        raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
+    state = _finished(study, [assignment])[assignment]
+    if state == Assignment.State.APPROVED:
+        raise WrongState(f"Nothing was changed: assignment {assignment} was approved before.")
+    waiting = Assignment.objects.filter(pk=assignment, state=Assignment.State.SUBMITTED)
+    return bool(waiting.update(state=Assignment.State.REJECTED, reason=reason.strip()[:LONGEST_REASON]))
+
+
+def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
+    """The states of the assignments, held until the transaction ends."""
+    own = Assignment.objects.filter(study=study, pk__in=assignments).finished()
+    states = dict(own.select_for_update().order_by("pk").values_list("pk", "state"))
+    missing = [pk for pk in assignments if pk not in states]
+    if missing:
+        raise WrongState(
+            f"Nothing was changed: assignment {missing[0]} is no finished work of study {study.slug!r}."
+        )
+    return states

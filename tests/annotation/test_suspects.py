@@ -1,0 +1,88 @@
+"""A control item that careful workers miss is suspected; a hard one, or one that careless workers miss, is not."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from annotation.suspects import at_most, suspicions
+
+
+def answers(rights: dict[str, list[bool]]) -> list[tuple[str, str, bool]]:
+    """Items -> whether worker 1, 2, ... was right."""
+    return [(item, f"w{number}", right) for item, row in rights.items() for number, right in enumerate(row)]
+
+
+GOOD = {f"item-{n}": [True] * 5 for n in range(6)}
+
+
+def test_an_item_that_nobody_gets_right_who_is_right_on_all_others_is_suspected() -> None:
+    found = suspicions(answers(GOOD | {"wrong": [False] * 5}), threshold=0.7)
+    one = found["wrong"]
+    assert (one.seen, one.right, one.vouching, one.vouching_right) == (5, 0, 5, 0)
+    assert one.elsewhere == 1
+    # 30 of 30 right elsewhere counts as 31 of 32; seven items are tested
+    assert one.p == pytest.approx(7 * (1 / 32) ** 5)
+    assert one.suspect
+    assert not any(found[item].suspect for item in GOOD)
+
+
+def test_what_only_careless_workers_miss_is_not_suspected() -> None:
+    rights = {item: [True] * 4 + [False] * 4 for item in GOOD} | {"missed": [True] * 4 + [False] * 4}
+    one = suspicions(answers(rights), threshold=0.7)["missed"]
+    assert (one.seen, one.right, one.vouching, one.vouching_right) == (8, 4, 4, 4)
+    assert not one.suspect
+
+
+def test_a_hard_item_that_most_get_right_is_not_suspected() -> None:
+    rights = {f"item-{n}": [True] * 40 for n in range(6)} | {"hard": [True] * 24 + [False] * 16}
+    one = suspicions(answers(rights), threshold=0.7)["hard"]
+    assert one.p < 0.001
+    assert not one.suspect
+
+
+def test_two_workers_are_too_few_to_cast_suspicion() -> None:
+    rights = {item: row[:2] for item, row in GOOD.items()} | {"missed": [False] * 2}
+    one = suspicions(answers(rights), threshold=0.7)["missed"]
+    assert one.p == 1
+    assert not one.suspect
+
+
+def test_workers_who_answered_nothing_else_vouch_for_nothing() -> None:
+    one = suspicions(answers({"alone": [False] * 9}), threshold=0.7)["alone"]
+    assert (one.seen, one.vouching) == (9, 0)
+    assert math.isnan(one.elsewhere)
+    assert not one.suspect
+
+
+@pytest.mark.parametrize("n", [1, 4, 7])
+@pytest.mark.parametrize("share", [Fraction(1, 8), Fraction(1, 2), Fraction(31, 32)])
+def test_the_binomial_chance_is_that_of_counting_every_outcome(n: int, share: Fraction) -> None:
+    for k in range(n + 1):
+        counted = sum(
+            (share ** sum(way) * (1 - share) ** (n - sum(way)) for way in product((0, 1), repeat=n) if sum(way) <= k),
+            start=Fraction(0),
+        )  # fmt: skip
+        assert at_most(k, n, float(share)) == pytest.approx(float(counted), rel=1e-12)
+
+
+def test_thousands_of_answers_on_an_item_are_no_trouble() -> None:
+    assert at_most(5_000, 10_000, 0.5) == pytest.approx(0.50399, abs=1e-5)  # 1/2 + half the middle term
+
+
+def test_a_sound_pool_is_hardly_ever_suspected() -> None:
+    """200 studies of 40 sound items, five workers an item, right 9 times in 10: at most one in twenty says anything."""
+    rng = np.random.default_rng(3)
+    alarms = 0
+    for _ in range(200):
+        rows = [
+            (item, int(worker), bool(rng.random() < 0.9))
+            for item in range(40)
+            for worker in rng.permutation(20)[:5]
+        ]
+        alarms += any(one.suspect for one in suspicions(rows, threshold=0.7).values())
+    assert alarms <= 10

@@ -1,0 +1,349 @@
+"""The study's rules look after each page: a case, a pause, an exclusion; and a person decides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+
+from annotation.errors import WorkerExcluded, WorkPaused
+from annotation.models import Case, Exclusion, Participation, QualityRule, Worker
+from annotation.services.cases import confirm_case, dismiss_case, lift_by_hand
+from annotation.services.claims import claim_assignment
+from annotation.services.crowd import open_study
+from annotation.services.exclusions import exclude_worker
+from annotation.services.replays import replay_rule
+from annotation.services.reviews import approve_assignments, reject_assignment
+from annotation.services.rules import copy_rules, recommend_rules, set_rule
+from annotation.services.submissions import save_answers, submit_and_claim, submit_assignment
+from annotation.services.watching import watch_worker
+from evaluation.integrity import check_integrity
+from judgments.errors import DesignError, WrongState
+from judgments.models import Study
+from judgments.services.studies import mark_closed
+from tests.annotation.watched import answers_to, careful, left, make_watched, seats_add_up, states, work
+from tests.studies import make_worker
+
+pytestmark = pytest.mark.django_db
+
+
+def watched_by(action: str, **settings: Any) -> Study:
+    study = make_watched(rules=[{"rule": "side-bias", "action": action, "settings": settings}])
+    copy_rules(study=study)
+    return study
+
+
+def standing(study: Study, name: str) -> str:
+    return Participation.objects.get(study=study, worker__name=name).standing
+
+
+# --- what rules do -----------------------------------------------------------------------------
+
+
+def test_a_flag_is_a_case_with_the_evidence_and_stops_nobody() -> None:
+    study = watched_by("flag")
+    work(study, "ada", careful, pages=4)
+    work(study, "spam", left, pages=4)
+    case = Case.objects.get()
+    assert (case.worker.name, case.rule, case.action, case.answers) == ("spam", "side-bias", "flag", 20)
+    assert case.evidence["words"].startswith("20 of 20 answers took the option on the left")
+    assert case.evidence["settings"]["tolerance"] == 0.1
+    assert case.evidence["numbers"]["left"] == 20
+    assert standing(study, "spam") == "active"
+
+
+def test_a_pause_gives_no_more_work_and_keeps_what_was_done() -> None:
+    study = watched_by("pause")
+    done = work(study, "spam", left, pages=2)
+    with pytest.raises(WorkPaused, match="All your answers are kept"):
+        claim_assignment(study=study, worker=done[0].worker)
+    assert standing(study, "spam") == "paused"
+    assert states(done) == ["submitted", "submitted"]
+    assert seats_add_up(study)
+
+
+def test_an_exclusion_says_which_rule_did_it() -> None:
+    study = watched_by("exclude")
+    done = work(study, "spam", left, pages=2)
+    exclusion = Exclusion.objects.get()
+    assert (exclusion.rule, exclusion.made_by) == ("side-bias", None)
+    assert "took the option on the left" in exclusion.why
+    assert Case.objects.get().exclusion == exclusion
+    assert states(done) == ["invalidated", "invalidated"]
+    with pytest.raises(WorkerExcluded):
+        claim_assignment(study=study, worker=done[0].worker)
+    assert check_integrity().problems == []
+
+
+def test_the_next_page_is_not_handed_out_with_the_submission_that_stops() -> None:
+    study = watched_by("exclude")
+    worker, _ = make_worker(study, "spam")
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
+    _, following = submit_and_claim(assignment=claim.assignment, answers=answers_to(claim.assignment, left))
+    assert following is not None
+    _, last = submit_and_claim(
+        assignment=following.assignment, answers=answers_to(following.assignment, left)
+    )
+    assert last is None
+    assert seats_add_up(study)
+    assert not worker.assignments.filter(state="accepted").exists()
+
+
+def test_a_page_that_a_paused_worker_has_begun_may_be_finished() -> None:
+    study = watched_by("pause")
+    worker = work(study, "spam", left)[0].worker
+    begun = claim_assignment(study=study, worker=worker)
+    assert begun is not None
+    save_answers(assignment=begun.assignment, answers=answers_to(begun.assignment, left)[:1])
+    Participation.objects.filter(worker=worker).update(standing="paused")
+    held = claim_assignment(study=study, worker=worker)
+    assert held is not None
+    assert held.assignment == begun.assignment
+    _, following = submit_and_claim(assignment=begun.assignment, answers=answers_to(begun.assignment, left))
+    assert following is None
+    assert states([begun.assignment]) == ["submitted"]
+
+
+def test_a_rule_that_is_off_and_a_study_without_rules_say_nothing() -> None:
+    study = watched_by("exclude")
+    QualityRule.objects.update(enabled=False)
+    work(study, "spam", left, pages=3)
+    work(make_watched("Without"), "eve", left, pages=3)
+    assert not Case.objects.exists()
+
+
+def test_a_repeated_submission_is_not_looked_at_again() -> None:
+    study = watched_by("flag")
+    done = work(study, "spam", left, pages=2)
+    Case.objects.all().delete()
+    again = submit_assignment(assignment=done[1], answers=answers_to(done[1], left))
+    assert again.repeated
+    assert not Case.objects.exists()
+
+
+def test_a_study_without_rules_pays_one_query(django_assert_num_queries: Any) -> None:
+    study = make_watched()
+    worker, _ = make_worker(study)
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
+    with django_assert_num_queries(1):
+        watch_worker(assignment=claim.assignment, fresh=10)
+
+
+def test_a_look_takes_few_queries_whatever_the_worker_has_done(django_assert_max_num_queries: Any) -> None:
+    study = make_watched()
+    recommend_rules(study=study)
+    for name in ("ada", "bob", "cyd"):
+        last = work(study, name, careful, pages=4)[-1]
+    with django_assert_max_num_queries(5):
+        watch_worker(assignment=last, fresh=10)
+
+
+# --- what people decide ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def designer() -> User:
+    return User.objects.create_user("designer", is_staff=True)
+
+
+def test_a_confirmed_flag_excludes_and_stays_to_be_seen(designer: User) -> None:
+    study = watched_by("flag")
+    work(study, "spam", left, pages=3)
+    decided = confirm_case(case=Case.objects.get(), why="Clicks through.", by=designer)
+    assert (decided.state, decided.decided_by, decided.decision) == ("confirmed", designer, "Clicks through.")
+    assert decided.exclusion is not None
+    assert (decided.exclusion.rule, decided.exclusion.made_by) == ("side-bias", designer)
+    assert standing(study, "spam") == "excluded"
+
+
+def test_a_dismissed_pause_lets_the_worker_go_on_and_the_rule_is_silent_from_then_on(designer: User) -> None:
+    study = watched_by("pause")
+    worker = work(study, "spam", left, pages=2)[0].worker
+    dismiss_case(case=Case.objects.get(), why="She is left-handed.", by=designer)
+    assert standing(study, "spam") == "active"
+    assert len(work(study, worker, left, pages=9)) > 1
+    assert Case.objects.get().state == "dismissed"
+
+
+def test_a_dismissed_exclusion_is_lifted(designer: User) -> None:
+    study = watched_by("exclude")
+    done = work(study, "spam", left, pages=2)
+    dismiss_case(case=Case.objects.get(), why="A test of ours.", by=designer)
+    exclusion = Exclusion.objects.get()
+    assert (exclusion.lifted_by, exclusion.lifted_why) == (designer, "A test of ours.")
+    assert states(done) == ["submitted", "submitted"]
+    assert standing(study, "spam") == "active"
+
+
+def test_somebody_with_another_open_pause_stays_paused(designer: User) -> None:
+    study = watched_by("pause")
+    worker = work(study, "spam", left, pages=2)[0].worker
+    Case.objects.create(study=study, worker=worker, rule="too-fast", action="pause")
+    dismiss_case(case=Case.objects.get(rule="side-bias"), why="Checked.", by=designer)
+    assert standing(study, "spam") == "paused"
+    dismiss_case(case=Case.objects.get(rule="too-fast"), why="Checked.", by=designer)
+    assert standing(study, "spam") == "active"
+
+
+def test_an_exclusion_that_is_lifted_by_hand_closes_what_waits_for_it(designer: User) -> None:
+    study = watched_by("exclude")
+    work(study, "spam", left, pages=2)
+    lift_by_hand(exclusion=Exclusion.objects.get(), why="Our mistake.", by=designer)
+    assert Case.objects.get().state == "dismissed"
+
+
+def test_a_case_is_decided_once_and_with_a_reason(designer: User) -> None:
+    study = watched_by("flag")
+    work(study, "spam", left, pages=2)
+    case = Case.objects.get()
+    with pytest.raises(WrongState, match="say why"):
+        confirm_case(case=case, why="  ", by=designer)
+    dismiss_case(case=case, why="Fine.", by=designer)
+    with pytest.raises(WrongState, match="was dismissed before"):
+        confirm_case(case=case, why="After all.", by=designer)
+    assert standing(study, "spam") == "active"
+
+
+# --- rules as rows -----------------------------------------------------------------------------
+
+
+def test_opening_a_study_copies_its_rules_once_and_keeps_what_was_changed() -> None:
+    study = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
+    mark_closed(study=study)
+    open_study(study=study)
+    row = QualityRule.objects.get()
+    assert (row.rule, row.action, row.enabled) == ("side-bias", "pause", True)
+    set_rule(study=study, rule="side-bias", settings={"least": 40}, action="flag", enabled=False)
+    mark_closed(study=study)
+    open_study(study=study)
+    row.refresh_from_db()
+    assert (row.action, row.enabled, row.settings) == ("flag", False, {"least": 40})
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ({"rule": "to-fast"}, "rules, table 1: rule is 'to-fast'; expected one of too-fast"),
+        ({"rule": "side-bias", "settings": {"leest": 3}}, "side-bias has no setting 'leest'"),
+        ({"rule": "side-bias", "settings": {"alpha": "much"}}, "alpha of side-bias is 'much'"),
+    ],
+)
+def test_rules_that_are_none_keep_a_study_closed(rule: dict[str, Any], said: str) -> None:
+    study = make_watched(rules=[rule])
+    mark_closed(study=study)
+    with pytest.raises(DesignError) as refused:
+        open_study(study=study)
+    assert said in str(refused.value)
+    study.refresh_from_db()
+    assert study.state == "closed"
+
+
+def test_control_items_are_held_to_the_design() -> None:
+    study = make_watched(
+        controls={"per_hit": 1, "threshold": 0.9, "after": 2},
+        rules=[{"rule": "control-accuracy", "action": "flag", "settings": {"alpha": 0.0}}],
+    )
+    copy_rules(study=study)
+
+    def wrong(place: Any) -> int:
+        return 3 - careful(place) if place.unit.control else careful(place)
+
+    work(study, "miss", wrong, pages=3)
+    work(study, "ada", careful, pages=3)
+    case = Case.objects.get()
+    assert (case.worker.name, case.answers) == ("miss", 20)
+    assert case.evidence["words"] == "0 of 2 control items right (0%); 90% are asked for."
+
+
+def test_a_change_that_is_none_changes_nothing() -> None:
+    study = watched_by("flag")
+    with pytest.raises(WrongState, match="Nothing was changed: side-bias has no setting"):
+        set_rule(study=study, rule="side-bias", settings={"x": 1}, action="flag", enabled=True)
+    with pytest.raises(WrongState, match="'shout' is none of flag, pause, exclude"):
+        set_rule(study=study, rule="side-bias", settings={}, action="shout", enabled=True)
+    assert QualityRule.objects.get().settings == {}
+
+
+# --- replay ------------------------------------------------------------------------------------
+
+
+def test_a_replay_finds_whom_the_live_rule_finds_and_stores_nothing() -> None:
+    live = watched_by("flag")
+    for study in (live, later := make_watched("Later")):
+        work(study, f"ada-{study.pk}", careful, pages=4)
+        work(study, f"spam-{study.pk}", left, pages=4)
+    found = replay_rule(study=later, rule="side-bias", settings={})
+    case = Case.objects.get()
+    assert [one.worker for one in found.found] == [f"spam-{later.pk}"]
+    assert found.found[0].answers == case.answers
+    assert found.found[0].words == case.evidence["words"]
+    assert (found.judgments, found.slots, found.workers) == (40, 4, 2)
+    assert not Case.objects.filter(study=later).exists()
+
+
+def test_the_command_says_whom_and_writes_json(tmp_path: Path, capsys: Any) -> None:
+    study = make_watched()
+    work(study, "spam", left, pages=4)
+    path = tmp_path / "rules.json"
+    call_command("replay_rules", study.slug, "--rules", "side-bias,pasted-text", "--output", str(path))
+    said = capsys.readouterr().out
+    assert "side-bias: 1 of 1 workers; excluding them would touch 40 judgments and open 4 slots." in said
+    assert "spam, after 20 answers: 20 of 20 answers took the option on the left" in said
+    assert "pasted-text: means nothing for this kind of answers." in said
+    rules = json.loads(path.read_text())["rules"]
+    assert rules[0]["found"][0]["worker"] == "spam"
+
+
+def test_the_command_names_a_rule_that_is_none() -> None:
+    study = make_watched()
+    with pytest.raises(CommandError, match="There is no rule 'side-byas'; expected some of too-fast"):
+        call_command("replay_rules", study.slug, "--rules", "side-byas")
+
+
+# --- approving and rejecting -------------------------------------------------------------------
+
+
+def test_work_is_approved_together_and_rejected_with_a_reason() -> None:
+    study = make_watched()
+    pages = work(study, "ada", careful, pages=3)
+    assert approve_assignments(study=study, assignments=[pages[0].pk, pages[1].pk]) == 2
+    assert approve_assignments(study=study, assignments=[pages[0].pk]) == 0
+    assert reject_assignment(study=study, assignment=pages[2].pk, reason="Half of it is empty.")
+    assert not reject_assignment(study=study, assignment=pages[2].pk, reason="Half of it is empty.")
+    assert states(pages) == ["approved", "approved", "rejected"]
+    pages[2].refresh_from_db()
+    assert pages[2].reason == "Half of it is empty."
+    assert approve_assignments(study=study, assignments=[pages[2].pk]) == 1
+
+
+def test_wrong_steps_are_refused_and_change_nothing() -> None:
+    study = make_watched()
+    pages = work(study, "ada", careful, pages=2)
+    held = claim_assignment(study=study, worker=pages[0].worker)
+    assert held is not None
+    with pytest.raises(WrongState, match="no finished work"):
+        approve_assignments(study=study, assignments=[pages[0].pk, held.assignment.pk])
+    with pytest.raises(WrongState, match="needs a reason"):
+        reject_assignment(study=study, assignment=pages[0].pk, reason=" ")
+    approve_assignments(study=study, assignments=[pages[0].pk])
+    with pytest.raises(WrongState, match="approved before"):
+        reject_assignment(study=study, assignment=pages[0].pk, reason="Late.")
+    other = make_watched("Another")
+    with pytest.raises(WrongState, match="no finished work"):
+        approve_assignments(study=other, assignments=[pages[1].pk])
+    assert states(pages) == ["approved", "submitted"]
+
+
+def test_imported_judgments_know_no_exclusion() -> None:
+    study = make_watched()
+    Study.objects.filter(pk=study.pk).update(source="imported")
+    study.refresh_from_db()
+    worker = Worker.objects.create(name="r-1", source="imported", study=study)
+    with pytest.raises(WrongState, match="were imported"):
+        exclude_worker(study=study, worker=worker, why="No.")

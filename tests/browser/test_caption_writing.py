@@ -1,0 +1,282 @@
+"""Captions are written: by keyboard alone, on a phone, without scripts; page and server read the rules alike."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
+from playwright.sync_api import Browser, Page, expect
+
+from judgments.kinds.caption_rules import RULES, broken_rules, count_words, rules_for, tidied
+from tests.browser.working import join
+from tests.installations import Installation
+
+STUDY = """
+from judgments.models import Dataset
+from tests.annotation.casting import make_study
+make_study(
+    Dataset.objects.get(), "caption", slug="caption", name="Captions of shapes", judgments_per_unit=100,
+    units_per_hit=3, controls={"per_hit": 0}, preset="hodosh-2013-captions",
+)
+"""
+# whatever may part two readers of regular expressions: other scripts, marks, case, white space, signs outside of
+# the basic plane, hyphens, quotation marks
+HARD_TO_READ = (
+    "",
+    " ",
+    "\xa0\u2003A\xa0dog\u2028runs \t fast\u3000",
+    "Ｆullwidth Ｌetters ｈere",
+    "A dog \ufeff runs \x85 on",
+    "K kelvin ſ long s in a row",
+    "İstanbul is a city I see",
+    "a A the THE of OF",
+    "A  a dog",
+    "An an apple lies here",
+    "The dogs' dogs' tails wag",
+    "A man’s man’s hat",
+    "St. Bernard sits. He waits",
+    "Approx. ten people wait.",
+    "It is 2008. A man walks",
+    "In 10. A man walks",
+    "A man... walks",
+    "A man walks!? He runs",
+    "“Stop!” he shouts",
+    "- Look at the dog over there",
+    "Tom: look at the dog",
+    "He asks “why” again",
+    'A sign says "NO" in red',
+    "Is this a dog ?",
+    "A sign reads “WHY?”",
+    "هل هذا كلب؟",
+    "كلب أبيض يركض على الشاطئ.",
+    "यह एक कुत्ता है। वह दौड़ता है।",
+    "雪の中を犬が走る。犬だ。",
+    "雪の中を「犬だ。」と走る",
+    "👩\u200d🚀 floats in 🚀 space today",
+    "𝒜 dog 𝓇uns fast here",
+    "x@y.z writes to w",
+    "A <b>dog</b> runs here",
+    "A dog &amp; a cat",
+    "1 < 2 dogs are here",
+    "aaaa dogs run here",
+    "Rhythms of strengthsless",
+    "A dog named rex runs",
+    "A dog named Rex runs",
+    "A dog, who is called Rex, runs",
+    "the dog. the cat",
+    "u r here now",
+    "A u-turn on U St.",
+    "GONNA go out now",
+    "i like this one",
+    "I like this one a lot",
+    "A a",
+    "DOG RUNS",
+    "DOG",
+    "a dog, It runs",
+    "In this picture there is a dog",
+    "This is a dog on a beach",
+    "It's a dog on a beach",
+    "A one-way street",
+    "A hour ago it was",
+    "An European man",
+    "A apple",
+    "dont stop the dog",
+    "A dog's isnt",
+    "ééé the thé dog",
+    "A dog\u200bruns\u200b fast",
+    "«Komm her», ruft er laut",
+    "A dog…It runs here",
+)
+
+
+@pytest.fixture(scope="module")
+def captions(site: Installation) -> Installation:
+    """The installation with a study of caption writing."""
+    site.python(STUDY)
+    return site
+
+
+def texts_of(site: Installation, name: str) -> list[dict[str, object]]:
+    """The answers of a person with their signals, in order."""
+    code = (
+        "import json; from annotation.models import Judgment; print(json.dumps(list(Judgment.objects"
+        f".filter(assignment__worker__name={name!r}).order_by('pk').values('answer', 'signals', 'seconds'))))"
+    )
+    rows: list[dict[str, object]] = json.loads(site.python(code))
+    return rows
+
+
+@pytest.mark.parametrize("language", ["en", "de", "ja"])
+def test_the_page_finds_what_the_server_finds(page: Page, captions: Installation, language: str) -> None:
+    join(page, captions, "caption", f"reader-{language}")
+    module = page.locator("script[src*='kinds/caption']").get_attribute("src")
+    texts = [*HARD_TO_READ, *(text for rule in RULES for text in (rule.refused, rule.fine))]
+    found = page.evaluate(
+        """async ([module, texts, rules]) => {
+            const { broken, countWords, tidied } = await import(module);
+            return texts.map((text) =>
+                [tidied(text), countWords(tidied(text)), broken(text, rules).map((rule) => rule.id)]);
+        }""",
+        [module, texts, [rule.as_data() for rule in rules_for(language)]],
+    )
+    expected = [
+        [tidied(text), count_words(tidied(text)), [rule.id for rule in broken_rules(text, language)]]
+        for text in texts
+    ]
+    assert dict(zip(texts, found, strict=True)) == dict(zip(texts, expected, strict=True))
+
+
+def test_the_page_carries_the_rules_of_the_study_s_language(page: Page, captions: Installation) -> None:
+    join(page, captions, "caption", "rules")
+    data = json.loads(page.locator("[data-rules]").text_content() or "")
+    assert data == [rule.as_data() for rule in rules_for("en")]
+
+
+def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Installation) -> None:
+    join(page, captions, "caption", "typist")
+    box = page.locator("textarea:visible")
+    expect(box).to_be_focused()  # nothing to reach for: the first key is the first letter
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Write a sentence about the picture to go on.")).to_be_visible()
+    page.keyboard.type("A red")
+    page.keyboard.press("Enter")
+    advice = page.locator("[data-advice]:visible")
+    expect(advice).to_contain_text("Not yet: Write a whole sentence: at least three words.")
+    expect(box).to_have_attribute("aria-invalid", "true")
+    expect(page.locator("[data-count]")).to_contain_text("1 of 3")
+    page.keyboard.type(" shape lies on a table.")
+    expect(page.locator("[data-words]:visible")).to_have_text("7")
+    expect(advice).to_be_empty()
+    for number, text in enumerate(
+        ("Another shape hangs on a wall.", "One shape stands on a chair."), start=2
+    ):
+        page.keyboard.press("Enter")
+        expect(page.locator("[data-count]")).to_contain_text(f"{number} of 3")
+        expect(box).to_be_focused()
+        page.keyboard.type(text)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    rows = texts_of(captions, "typist")
+    assert {row["answer"] for row in rows} == {
+        "A red shape lies on a table.",
+        "Another shape hangs on a wall.",
+        "One shape stands on a chair.",
+    }
+    assert all(row["signals"] == {} for row in rows)
+
+
+def test_advice_comes_after_a_pause_and_holds_nobody_up(page: Page, captions: Installation) -> None:
+    join(page, captions, "caption", "advised")
+    advice = page.locator("[data-advice]:visible")
+    page.keyboard.type("There is a be")
+    expect(advice).to_contain_text("Advice: Begin with what you see, not with “There is”.")
+    assert advice.get_attribute("role") == "status"
+    page.keyboard.type("autiful shape. It is red.")
+    expect(advice).to_contain_text("Not yet: Write one sentence only.")
+    expect(advice).not_to_contain_text("Advice")  # one thing at a time
+    for _ in range(11):
+        page.keyboard.press("Backspace")
+    expect(advice).to_contain_text("Leave out how you find it")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_contain_text("2 of 3")
+
+
+def test_half_a_sentence_is_there_again_after_a_reload(page: Page, captions: Installation) -> None:
+    join(page, captions, "caption", "reloader")
+    page.keyboard.type("A shape. It is")
+    page.reload()
+    box = page.locator("textarea:visible")
+    expect(box).to_have_value("A shape. It is")
+    expect(page.locator("[data-advice]:visible")).to_contain_text("Write one sentence only.")
+    page.keyboard.press("Control+End")
+    page.keyboard.press("Control+A")
+    page.keyboard.type("A shape is shown.")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_contain_text("2 of 3")
+
+
+def test_pasted_text_is_counted(page: Page, captions: Installation) -> None:
+    join(page, captions, "caption", "paster")
+    page.evaluate(
+        """() => {
+            const box = document.querySelector(".step.now textarea");
+            const data = new DataTransfer();
+            data.setData("text/plain", "A pasted shape is here.");
+            box.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true }));
+        }"""
+    )
+    page.keyboard.insert_text("A pasted shape is here.")
+    page.keyboard.press("Enter")
+    for text in ("A shape lies there.", "A shape hangs there."):
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    signals = {row["answer"]: row["signals"] for row in texts_of(captions, "paster")}
+    assert signals["A pasted shape is here."] == {"pasted": 23}
+    assert signals["A shape lies there."] == {}
+
+
+def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(
+    browser: Browser, captions: Installation
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, locale="en-GB"
+    )
+    page = context.new_page()
+    join(page, captions, "caption", "phone")
+    box = page.locator("textarea:visible")
+    expect(box).not_to_be_focused()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    below = page.get_by_role("button", name="Next").bounding_box()
+    assert below is not None
+    assert below["y"] + below["height"] <= 844
+    for number, text in enumerate(
+        ("A shape lies there.", "A shape hangs there.", "A shape stands there."), start=1
+    ):
+        expect(page.locator("[data-count]")).to_contain_text(f"{number} of 3")
+        box.tap()
+        page.keyboard.type(text)
+        page.get_by_role("button", name="Submit" if number == 3 else "Next").tap()
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    assert len(texts_of(captions, "phone")) == 3
+    context.close()
+
+
+def test_without_scripts_a_refused_caption_comes_back_with_the_reason(
+    browser: Browser, captions: Installation
+) -> None:
+    context = browser.new_context(java_script_enabled=False, locale="en-GB")
+    page = context.new_page()
+    join(page, captions, "caption", "plain")
+    boxes = page.locator("textarea")
+    for index, text in enumerate(("A shape. It is red.", "A shape hangs there.", "A shape stands there.")):
+        boxes.nth(index).fill(text)
+    page.get_by_role("button", name="Submit").last.click()
+    expect(page.get_by_text("Not submitted yet. Your answers are saved.")).to_be_visible()
+    expect(boxes.nth(0)).to_have_value("A shape. It is red.")
+    expect(page.get_by_text("Write one sentence only.").first).to_be_visible()
+    boxes.nth(0).fill("A red shape lies there.")
+    page.get_by_role("button", name="Submit").last.click()
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    assert len(texts_of(captions, "plain")) == 3
+    context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_on_a_page_of_writing(
+    browser: Browser, captions: Installation, scheme: str
+) -> None:
+    context = browser.new_context(color_scheme=scheme, locale="en-GB")  # type: ignore[arg-type]  # one of its words
+    page = context.new_page()
+    join(page, captions, "caption", f"axe-{scheme}")
+    page.keyboard.type("A shape")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-advice]:visible")).to_contain_text("Not yet:")
+    results = Axe().run(page)
+    assert [one["id"] for one in results.response["violations"]] == []
+    page.get_by_role("button", name="Instructions").click()
+    page.get_by_text("What is refused, with examples").click()
+    results = Axe().run(page, context="#instructions")
+    assert [one["id"] for one in results.response["violations"]] == []
+    context.close()

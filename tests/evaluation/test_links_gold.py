@@ -1,0 +1,182 @@
+"""Gold standards of keywords and links: from answers to the measures that take them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Judgment
+from annotation.services.claims import claim_assignment
+from annotation.services.importing import import_judgments
+from annotation.services.submissions import submit_assignment
+from evaluation.errors import EvaluationError
+from evaluation.export.formats import formats_for
+from evaluation.export.gold import content_gold, keyword_gold
+from evaluation.metrics.content import content_selection
+from evaluation.metrics.keyword_forms import keyword_forms
+from evaluation.metrics.keywords import keyword_best, keyword_oot
+from evaluation.services import aggregate_study, export_judgments
+from evaluation.services.meta_evaluation import evaluate_study
+from judgments.kinds.links_figures import content_figures, f1, pairwise_f1
+from judgments.models import Study
+from tests.annotation.casting import joined, make_study
+from tests.annotation.scenes import make_scenes
+
+pytestmark = pytest.mark.django_db
+
+
+def answered(study: Study, *given: Any) -> Study:
+    """One worker for each of ``given``, who says the same of everything."""
+    for number, answer in enumerate(given):
+        person = joined(study, f"worker-{number}")
+        while (claim := claim_assignment(study=study, worker=person.worker)) is not None:
+            answers = [{"position": place.position, "answer": answer} for place in claim.places]
+            submit_assignment(assignment=claim.assignment, answers=answers)
+    return study
+
+
+def lines(study: Study, format: str, folder: Path) -> list[dict[str, Any]]:
+    path = folder / f"gold.{format}"
+    export_judgments(study=study, format=format, output=path)
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def keywords() -> Study:
+    study = make_study(
+        make_scenes(images=4), "keywords", judgments_per_unit=3, controls={"per_hit": 0}, units_per_hit=2
+    )
+    return answered(study, ["Dog", "barn", "visitors"], ["dog", "oak"], ["dog", "barn", "Red Barn"])
+
+
+@pytest.fixture
+def links() -> Study:
+    study = make_study(
+        make_scenes(images=4),
+        "grounding",
+        judgments_per_unit=3,
+        controls={"per_hit": 0},
+        units_per_hit=4,
+    )
+    dog, barn, wrong = {"word": 1, "box": "1"}, {"word": 5, "box": "0"}, {"word": 1, "box": "2"}
+    return answered(study, [dog, barn], [dog], [wrong, barn])
+
+
+def test_the_gold_standard_of_keywords_counts_people_and_merges_stems_besides(
+    keywords: Study, tmp_path: Path
+) -> None:
+    rows = lines(keywords, "keywords", tmp_path)
+    assert sorted(row["image"] for row in rows) == ["scene-0.jpg", "scene-1.jpg"]
+    assert rows[0]["workers"] == 3
+    assert rows[0]["keywords"] == {"dog": 3, "barn": 2, "oak": 1, "red barn": 1, "visitors": 1}
+    assert rows[0]["stems"] == {"dog": 3, "barn": 2, "oak": 1, "red barn": 1, "visitor": 1}
+
+
+def test_keywords_reach_the_measures_of_semeval(keywords: Study) -> None:
+    gold = keyword_gold(keywords)
+    guesses = [keyword_forms(["dogs", "cats"]) for _ in gold]
+    # 8 tags an image, "dog" thrice: best shares the credit of two guesses, out-of-ten gives it whole
+    assert keyword_best(guesses, list(gold.values())).recall == pytest.approx(3 / 8 / 2)
+    assert keyword_oot(guesses, list(gold.values())).recall == pytest.approx(3 / 8)
+    assert keyword_gold(keywords, stems=False)["scene-0.jpg"]["visitors"] == 1
+
+
+def test_links_reach_the_measure_of_content_selection(links: Study, tmp_path: Path) -> None:
+    rows = lines(links, "grounding", tmp_path)
+    assert len(rows) == 4  # two captions of each image
+    row = next(row for row in rows if row["caption"] == "A dog sits near a barn .")
+    assert row["links"] == [
+        {"word": 1, "box": "1", "text": "dog", "label": "dog.n.01", "votes": 2},
+        {"word": 5, "box": "0", "text": "barn", "label": "barn.n.01", "votes": 2},
+    ]
+    assert (row["boxes"], row["box_numbers"], row["workers"], row["tie"]) == (["1", "0"], [1, 0], 3, False)
+    gold = content_gold(links)
+    assert gold == {"scene-0.jpg": [{0, 1}] * 2, "scene-1.jpg": [{0, 1}] * 2}
+    # WG15 eq. 1-3: one of two boxes named, and nothing else
+    score = content_selection([[0]] * 2, list(gold.values()))
+    assert (score.precision.mean, score.recall.mean, score.f1.mean) == (1, 0.5, pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize(("protocol", "other"), [("keywords", "grounding"), ("grounding", "keywords")])
+def test_a_format_of_another_kind_is_refused_and_not_offered(
+    protocol: str, other: str, tmp_path: Path
+) -> None:
+    study = make_study(make_scenes(), protocol, controls={"per_hit": 0})
+    names = {one.name for one in formats_for(study)}
+    assert protocol in names
+    assert other not in names
+    with pytest.raises(CommandError, match=f"Format {other} does not fit"):
+        call_command("export_judgments", study.slug, format=other, output=tmp_path / "x")
+
+
+def test_aggregate_tells_keywords_their_stems_and_how_far_people_agree(keywords: Study) -> None:
+    found = aggregate_study(study=keywords)
+    unit = found["units"][0]
+    assert unit["answer"] == {"dog": 3, "barn": 2, "oak": 1, "red barn": 1, "visitors": 1}
+    assert unit["stems"]["visitor"] == 1
+    # F1 of {dog, barn, visitors} and {dog, oak}: 2/5; and {dog, barn, red barn}: 4/6; the last two: 2/5
+    assert found["figures"]["pairwise_f1"]["value"] == pytest.approx((2 / 5 + 4 / 6 + 2 / 5) / 3)
+    assert 0 < found["agreement"]["alpha"]["value"] < 1
+
+
+def test_aggregate_tells_links_by_majority_and_how_well_people_select_content(links: Study) -> None:
+    found = aggregate_study(study=links)
+    assert found["units"][0]["answer"] == [{"word": 1, "box": "1"}, {"word": 5, "box": "0"}]
+    assert found["units"][0]["boxes"] == ["1", "0"]
+    assert found["figures"]["content_selection"]["boxes_named"] == 2
+    # of each caption's 6 or 9 words people differ about two
+    words = [[2, 2, 3], [1, 0, 1]] * 4 + [[0, 0, 0]] * (2 * (4 + 7))
+    assert found["agreement"]["alpha"]["value"] == pytest.approx(nominal_alpha(words))
+
+
+def nominal_alpha(units: list[list[int]]) -> float:
+    """1 - D_o / D_e, spelled out: pairs within units against pairs of all values."""
+    values = [value for unit in units for value in unit]
+    within = sum(
+        (one != other) / (len(unit) - 1) for unit in units for i, one in enumerate(unit)
+        for j, other in enumerate(unit) if i != j
+    )  # fmt: skip
+    overall = sum(one != other for i, one in enumerate(values) for j, other in enumerate(values) if i != j)
+    return 1 - (within / len(values)) / (overall / (len(values) * (len(values) - 1)))
+
+
+@pytest.mark.parametrize("study", ["keywords", "links"])
+def test_evaluate_says_in_one_sentence_what_to_use_instead(
+    study: str, request: pytest.FixtureRequest
+) -> None:
+    with pytest.raises(EvaluationError, match=r"docs/content-and-keywords\.md take") as caught:
+        evaluate_study(study=request.getfixturevalue(study), metrics=["rouge-l"])
+    assert "is not evaluated against metrics" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["keywords", "links"])
+def test_exported_answers_come_back_as_they_went(
+    name: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    study = request.getfixturevalue(name)
+    path, again = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    export_judgments(study=study, format="jsonl", output=path)
+    import_judgments(format="jsonl", path=path, dataset=study.dataset.name, study="again")
+    export_judgments(study=Study.objects.get(slug="again"), format="jsonl", output=again)
+    answers = [[json.loads(line)["answer"] for line in one.read_text().splitlines()] for one in (path, again)]
+    assert answers[0] == answers[1]
+    assert len(answers[0]) == Judgment.objects.of_study(study).count() > 5
+
+
+def test_the_overlap_of_two_sets_is_f1_whichever_is_held_for_right() -> None:
+    assert f1({"a", "b"}, {"b", "c", "d"}) == 2 / 5
+    assert f1(set(), set()) == 1
+    assert f1(set(), {"a"}) == 0
+    found = pairwise_f1({1: [{"a"}, {"a"}, {"b"}], 2: [{"a"}]}, seed=0)
+    assert (found["value"], found["n"], found["pairs_of_answers"]) == (pytest.approx(1 / 3), 1, 3)
+    assert pairwise_f1({}, seed=0)["reason"]
+
+
+def test_people_who_select_the_same_content_reach_one() -> None:
+    same = content_figures({"a.jpg": [{0, 1}, {0, 1}], "b.jpg": [{2}, {2}]})
+    assert same["upper_bound"]["f1"] == {"value": 1.0, "deviation": 0.0, "n": 2}
+    assert same["boxes_named"] == 1.5

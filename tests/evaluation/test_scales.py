@@ -1,0 +1,215 @@
+"""Best-worst and slider studies from design to figures, by a simulated crowd."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+
+from annotation.models import Judgment
+from annotation.services.importing import import_judgments
+from annotation.services.rehearsal import Crowd, rehearse
+from evaluation.errors import ExportError
+from evaluation.integrity import check_integrity
+from evaluation.models import Analysis, Consensus
+from evaluation.services import aggregate_study, evaluate_study, export_judgments
+from judgments.errors import DataConflict
+from judgments.models import Caption, Item, Output, Study, System
+from judgments.services.studies import find_study
+from tests.studies import make_dataset, make_study
+
+pytestmark = pytest.mark.django_db
+PROTOCOLS = ["best-worst", "slider"]
+NOBODY_ASIDE = {"controls": {"per_hit": 1, "threshold": 0.0}}
+
+
+def better_and_worse(*, systems: int = 5) -> None:
+    """The dataset ``animals``, in which system n says n words as the references do, and others of its own."""
+    dataset = make_dataset(systems=0)
+    for number in range(systems):
+        system = System.objects.create(dataset=dataset, name=f"system-{number}")
+        for item in Item.objects.filter(dataset=dataset).order_by("position"):
+            words = str(item.references.get(position=0).text).split()[: number + 1]
+            text = " ".join(
+                [*words, *(f"{item.position}x{number}y{place}" for place in range(6 - len(words)))]
+            )
+            caption = Caption.objects.create(
+                dataset=dataset, key=f"c-{number}-{item.position}", text=text, role="candidate"
+            )
+            Output.objects.create(system=system, item=item, caption=caption)
+
+
+@pytest.fixture
+def rehearsed() -> Any:
+    """A study of twelve images and five systems that a simulated crowd filled."""
+    better_and_worse()
+
+    def make(protocol: str, *, design: dict[str, Any] | None = None, **crowd: Any) -> Study:
+        study = make_study(protocol, opened=True, **(design or {}))
+        rehearse(
+            study=study, crowd=Crowd(**{"workers": 8, "spammers": 0.0, "seed": 5, "drop_outs": 0.0} | crowd)
+        )
+        study.refresh_from_db()
+        return study
+
+    return make
+
+
+def exported(study: Study, path: Path, form: str = "jsonl", **options: Any) -> list[dict[str, Any]]:
+    export_judgments(study=study, format=form, output=path, **options)
+    return [json.loads(line) for line in path.read_text().splitlines()] if form == "jsonl" else []
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_careful_crowd_finds_the_truth_and_agrees(protocol: str, rehearsed: Any) -> None:
+    study = rehearsed(protocol, accuracy=0.95, design=NOBODY_ASIDE)
+    result = aggregate_study(study=study)
+    assert all(unit["n"] == 3 for unit in result["units"])
+    assert result["agreement"]["alpha"]["value"] > 0.6
+    assert result["agreement"]["alpha"]["units"] == len(result["units"])
+    assert check_integrity().problems == []
+
+
+def test_random_answers_do_not_agree(rehearsed: Any) -> None:
+    study = rehearsed("best-worst", spammers=1.0, design={"controls": {"per_hit": 0}})
+    found = aggregate_study(study=study)["agreement"]["alpha"]
+    assert abs(found["value"]) < 0.15
+    assert found["low"] < found["value"] < found["high"]
+
+
+def test_best_worst_gives_scores_of_captions_and_how_reliable_they_are(rehearsed: Any) -> None:
+    study = rehearsed("best-worst", accuracy=1.0, design=NOBODY_ASIDE)
+    result = aggregate_study(study=study)
+    captions = result["figures"]["captions"]
+    assert len(captions) == 6 * 5
+    assert {row["shown"] for row in captions} == {
+        12
+    }  # four of the five lists that hold it, three workers each
+    for image in {row["image"] for row in captions}:
+        own = [row for row in captions if row["image"] == image]
+        scores, strengths = [row["score"] for row in own], [row["strength"] for row in own]
+        # hardly anybody errs: the best caption is the best of all its lists, and the counts and the model agree
+        assert max(scores) > 0.8
+        assert min(scores) < -0.8
+        assert np.argsort(scores).tolist()[-1] == np.argsort(strengths).tolist()[-1]
+        assert sum(strengths) == pytest.approx(0, abs=1e-9)
+    assert result["figures"]["split_half"]["spearman"] > 0.95
+    unit = result["units"][0]
+    assert set(unit["answer"]) == {"best", "worst"}
+    assert unit["answer"]["best"] in {row["caption"] for row in captions}
+    assert unit["value"] is None
+    stored = Analysis.objects.get(what=Analysis.What.AGGREGATION)
+    assert stored.result["figures"]["split_half"] == result["figures"]["split_half"]
+
+
+def test_slider_means_stand_beside_z_scores(rehearsed: Any) -> None:
+    study = rehearsed("slider", design=NOBODY_ASIDE)
+    result = aggregate_study(study=study)
+    units = result["units"]
+    assert all(0 <= unit["value"] <= 100 and unit["z_n"] == 3 for unit in units)
+    values, scores = [unit["value"] for unit in units], [unit["z"] for unit in units]
+    assert np.corrcoef(values, scores)[0, 1] > 0.9
+    assert Consensus.objects.filter(unit__key=units[0]["unit"]).get().answer == {"z": units[0]["z"], "z_n": 3}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_metrics_are_held_against_people_over_all_captions_and_within_images(
+    protocol: str, rehearsed: Any
+) -> None:
+    study = rehearsed(protocol)
+    found = evaluate_study(study=study, metrics=["bleu-1", "cider-d"])
+    for figures in found["metrics"].values():
+        assert -1 <= figures["kendall_tau_b"]["value"] <= 1
+        assert (
+            figures["per_image"]["spearman"]["images"] + figures["per_image"]["spearman"]["images_undefined"]
+            == 6
+        )
+    assert bool(found["metrics"]["bleu-1"]["kappa"]) == (protocol == "slider")
+    assert found["counts"]["units"] == (30 if protocol == "best-worst" else 6 * 30)
+    call_command("evaluate", study.slug, "--metrics", "bleu-1")
+
+
+def test_a_metric_that_thinks_as_people_do_correlates_with_them_within_images(rehearsed: Any) -> None:
+    # a slider crosses captions with all images: own ones share words with the references, others do not
+    found = evaluate_study(study=rehearsed("slider", accuracy=1.0), metrics=["bleu-1"])
+    figures = found["metrics"]["bleu-1"]
+    assert figures["per_image"]["spearman"]["value"] > 0
+    assert figures["spearman"]["low"] > 0
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_what_is_exported_comes_back_as_it_went(
+    protocol: str, form: str, rehearsed: Any, tmp_path: Path
+) -> None:
+    study = rehearsed(protocol)
+    exported(study, tmp_path / f"out.{form}", form)
+    import_judgments(format=form, path=tmp_path / f"out.{form}", dataset="animals", study="again")
+    again = find_study("again")
+    first, second = exported(study, tmp_path / "one"), exported(again, tmp_path / "two")
+    assert [row | {"study": ""} for row in second] == [row | {"study": ""} for row in first]
+    before, after = aggregate_study(study=study), aggregate_study(study=again)
+    assert after["units"] == before["units"]
+    assert after["agreement"]["alpha"]["value"] == before["agreement"]["alpha"]["value"]
+    assert after.get("figures", {}).get("captions") == before.get("figures", {}).get("captions")
+    hashes = [
+        json.loads((tmp_path / f"{name}.manifest.json").read_text())["judgments_sha256"]
+        for name in ("one", "two")
+    ]
+    assert hashes[0] == hashes[1]
+
+
+def test_best_worst_answers_name_captions_by_id(rehearsed: Any, tmp_path: Path) -> None:
+    rows = exported(rehearsed("best-worst"), tmp_path / "out.jsonl")
+    for row in rows:
+        keys = [option["key"] for option in row["content"]["options"]]
+        assert len(keys) == 4
+        assert {row["answer"]["best"], row["answer"]["worst"]} <= set(keys)
+        assert row["answer"]["best"] != row["answer"]["worst"]
+        assert row["value"] is None
+        assert row["control"] == (row["expected"] is not None)
+        if row["expected"]:
+            assert set(row["expected"]) <= {"best", "worst"}
+            assert set(row["expected"].values()) <= set(keys)
+
+
+def test_an_import_without_options_is_refused_by_name(tmp_path: Path) -> None:
+    make_dataset()
+    row = {
+        "unit": "u",
+        "worker": "w",
+        "protocol": "best-worst",
+        "image": "000.jpg",
+        "answer": {"best": 1, "worst": 2},
+    }
+    path = tmp_path / "in.jsonl"
+    path.write_text(json.dumps(row))
+    with pytest.raises(DataConflict, match=r"ids of two captions that content\.options lists"):
+        import_judgments(format="jsonl", path=path, dataset="animals", study="again")
+    assert not Study.objects.filter(slug="again").exists()
+
+
+def test_a_slider_is_no_expert_file_but_gives_qrels(rehearsed: Any, tmp_path: Path) -> None:
+    study = rehearsed("slider")
+    exported(study, tmp_path / "qrels", "qrels")
+    relevances = [int(line.split()[-1]) for line in (tmp_path / "qrels").read_text().splitlines()]
+    assert 0 <= min(relevances) < max(relevances) <= 100
+    with pytest.raises(ExportError, match="yes and no, or grades from 1 to 4"):
+        exported(study, tmp_path / "x", "flickr8k")
+
+
+def test_the_same_seed_rehearses_the_same(rehearsed: Any) -> None:
+    study = rehearsed("best-worst")
+    rows = list(
+        Judgment.objects.of_study(study).values_list("unit__key", "assignment__worker__name", "answer")
+    )
+    copy = make_study("best-worst", name="Again", slug="again")
+    rehearse(study=copy, crowd=Crowd(workers=8, spammers=0.0, seed=5, drop_outs=0.0))
+    again = list(
+        Judgment.objects.of_study(copy).values_list("unit__key", "assignment__worker__name", "answer")
+    )
+    assert again == rows

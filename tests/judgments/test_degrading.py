@@ -1,0 +1,93 @@
+"""A damaged caption has lost words that matter, and gained none that fit."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from evaluation.metrics.stemming import rouge_stems, smart_stop_words
+from judgments.degrading import degraded
+
+OWN = (
+    "A brown dog jumps over a wooden fence in the garden.",
+    "The dogs leap across the fence.",
+    "Two animals are playing outside.",
+)
+DONORS = (
+    "A woman in a red dress plays the violin on a stage.",
+    "Three children are fencing with plastic swords.",
+    "A steam train crosses an old iron bridge.",
+)
+
+
+def stems(text: str) -> list[str]:
+    return rouge_stems(re.findall(r"[a-z]+", text.lower()))
+
+
+def damaged(seed: int, *, whole: bool = False, text: str = OWN[0]) -> str:
+    found = degraded(text, own=OWN, donors=DONORS, rng=np.random.default_rng(seed), whole=whole)
+    assert found is not None
+    return found
+
+
+def changed(before: str, after: str) -> list[int]:
+    one, other = before.split(), after.split()
+    assert len(one) == len(other)
+    return [place for place, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1]]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_only_words_that_matter_are_exchanged_and_the_rest_of_the_sentence_stays(seed: int) -> None:
+    after = damaged(seed)
+    places = changed(OWN[0], after)
+    for place in places:
+        assert OWN[0].split()[place].strip(".").lower() not in smart_stop_words()
+    # brown, dog, jumps, wooden, fence, garden: half of six
+    assert len(places) == 3
+    assert after.startswith("A ")
+    assert after.endswith(".")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_word_is_put_in_that_any_caption_of_the_image_uses_in_any_form(seed: int) -> None:
+    own = {stem for text in OWN for stem in stems(text)}
+    for whole in (False, True):
+        after = damaged(seed, whole=whole)
+        gained = [stems(after.split()[place])[0] for place in changed(OWN[0], after)]
+        assert gained
+        assert not set(gained) & own, "'fencing' and 'plays' are forms of words that fit"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_whole_damage_leaves_no_word_that_matters(seed: int) -> None:
+    after = damaged(seed, whole=True)
+    kept = [word for word in re.findall(r"[a-z]+", after.lower()) if word not in smart_stop_words()]
+    assert not set(rouge_stems(kept)) & set(stems("brown dog jumps wooden fence garden"))
+
+
+def test_capital_letters_and_punctuation_stay_where_they_were() -> None:
+    for seed in range(20):
+        after = damaged(seed, whole=True, text="Dogs (brown) leap, often!")
+        assert re.fullmatch(r"[A-Z][a-z]+ \([a-z]+\) [a-z]+, often!", after), after
+
+
+def test_the_same_seed_gives_the_same_damage_and_others_give_others() -> None:
+    assert damaged(1) == damaged(1)
+    assert len({damaged(seed) for seed in range(20)}) > 5
+
+
+def test_a_text_without_words_to_exchange_is_shuffled_for_a_comparison_and_left_alone_otherwise() -> None:
+    text = "it is what it was"
+    rng = np.random.default_rng(0)
+    mixed = degraded(text, own=[text], donors=DONORS, rng=rng, whole=False)
+    assert mixed is not None
+    assert mixed != text
+    assert sorted(mixed.split()) == sorted(text.split())
+    assert degraded(text, own=[text], donors=DONORS, rng=rng, whole=True) is None
+
+
+@pytest.mark.parametrize("text", ["", "dog", "犬が塀を跳び越える"])
+def test_a_text_of_one_word_cannot_be_shuffled_either(text: str) -> None:
+    assert degraded(text, own=[text], donors=[], rng=np.random.default_rng(0), whole=False) is None

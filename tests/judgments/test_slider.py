@@ -1,0 +1,114 @@
+"""The slider as a kind: graded on a finer scale, in one module."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from judgments.design import make_design
+from judgments.kinds import KINDS, Judged
+from judgments.kinds.slider import Slider
+from tests.judgments.test_best_worst import described
+
+KIND = KINDS["slider"]
+
+
+# protocols that files may name, of this version or not; words for people in the help of a field
+TABLES = {"judgments/importers/judgment_tables.py", "judgments/design.py", "evaluation/export/formats.py"}
+
+
+class Row:
+    """A unit's row."""
+
+    def __init__(self, pk: int) -> None:
+        self.pk = pk
+
+
+def test_captions_are_crossed_with_images_as_for_grades() -> None:
+    values = {"name": "x", "dataset": "d", "seed": 4, "controls": {"per_hit": 1}}
+    material = described(6, systems=2)
+    slider, graded = (
+        KINDS[protocol].batch(make_design(values | {"protocol": protocol, "units_per_hit": 5}), material)
+        for protocol in ("slider", "graded")
+    )
+    assert slider.unit_count == graded.unit_count == 3 * 6
+    assert {unit.expected for hit in slider.hits for unit in hit.units if unit.control} <= {"70-100", "0-30"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "right"),
+    [(70, "70-100", True), (100, "70-100", True), (69, "70-100", False), (30, "0-30", True), (31, "0-30", False),
+     (62, 55, True), (62, 51, False)],
+)  # fmt: skip
+def test_a_control_expects_a_range(given: int, expected: Any, right: bool) -> None:
+    assert KIND.is_right(given, expected) == right
+
+
+@pytest.mark.parametrize("given", [-1, 101, 50.5, "50", None, True])
+def test_only_whole_numbers_from_0_to_100_are_answers(given: Any) -> None:
+    with pytest.raises(ValueError, match="expected 0 to 100"):
+        KIND.checked(given, unit=None, design=None)  # type: ignore[arg-type]
+
+
+def test_an_empty_field_is_no_answer_and_zero_is_one() -> None:
+    assert KIND.read_form({"u2": ""}, 2, None) is None
+    assert KIND.read_form({}, 2, None) is None
+    assert KIND.read_form({"u2": "0"}, 2, None) == 0
+
+
+def test_the_consensus_is_the_mean_and_lists_what_was_given() -> None:
+    found = KIND.consensus([1, 1, 1, 2], [10, 20, 60, 0])
+    assert (found[1].value, found[1].n, found[1].votes) == (30.0, 3, {"10": 1, "20": 1, "60": 1})
+    assert (found[2].value, found[2].share, found[2].tie) == (0.0, None, False)
+
+
+def test_units_have_a_z_that_forgives_strict_workers() -> None:
+    units = [Row(1), Row(2), Row(3)]
+    judged = [
+        Judged(unit, worker, given)
+        for worker, values in ((1, (80, 90, 100)), (2, (0, 20, 40)))
+        for unit, given in zip(units, values, strict=True)
+    ]
+    figures = KIND.figures(judged, seed=0)
+    assert [figures.units[pk]["z"] for pk in (1, 2, 3)] == pytest.approx([-1, 0, 1])
+    assert figures.study["standardised"]["workers_without_z"] == 0
+    assert figures.units[1]["z_n"] == 2
+
+
+def test_relevance_in_qrels_is_the_nearest_whole_number() -> None:
+    assert [KIND.relevance(value) for value in (0.0, 0.4, 0.5, 0.6, 99.7)] == [0, 0, 0, 1, 100]
+
+
+def test_a_rehearsal_leans_the_way_captions_are_good() -> None:
+    rng = np.random.default_rng(2)
+    good, bad = ([KIND.draw_truth(None, [quality], rng) for _ in range(300)] for quality in (3.7, 1.2))
+    assert np.mean(good) > 75
+    assert np.mean(bad) < 25
+    for truth in ("70-100", "0-30", 55):
+        for _ in range(50):
+            assert KIND.is_right(KIND.draw_answer(None, truth, right=True, rng=rng), truth)
+            wrong = KIND.draw_answer(None, truth, right=False, rng=rng)
+            assert wrong in KIND.values
+            assert not KIND.is_right(wrong, truth)
+
+
+def test_the_mean_recovers_a_truth_nearby() -> None:
+    found = KIND.consensus([1, 1], [50, 60])[1]
+    assert KIND.recovers(found, 60)
+    assert not KIND.recovers(found, 80)
+
+
+def test_a_new_kind_costs_one_module_a_template_and_a_script() -> None:
+    root = Path(inspect.getfile(Slider)).resolve().parents[2]
+    own = {"judgments/kinds/slider.py", "judgments/kinds/__init__.py", "judgments/presets.py"}
+    named = {
+        str(path.relative_to(root))
+        for app in ("judgments", "annotation", "evaluation", "config")
+        for path in (root / app).rglob("*.py")
+        if "slider" in path.read_text(encoding="utf-8")
+    }
+    assert named <= own | TABLES
