@@ -155,7 +155,7 @@ def test_the_download_holds_every_answer_as_it_was_seen(protocol: str) -> None:
     done = work(study, ada)
     work(study, bob)
     response = ada.client.get("/me/answers/")
-    lines: list[dict[str, Any]] = [json.loads(line) for line in b"".join(response).splitlines()]  # type: ignore[arg-type]
+    lines: list[dict[str, Any]] = [json.loads(line) for line in b"".join(response).splitlines()]
     done.refresh_from_db()
     assert [line["value"] for line in lines] == [1] * len(done.answers)
     assert {line["page"] for line in lines} == {str(done.pk)}
@@ -167,7 +167,7 @@ def test_nothing_tells_which_items_were_controls_or_who_wrote_a_caption() -> Non
     study = make_study(make_dataset(), controls={"per_hit": 1})
     ada = joined(study)
     work(study, ada)
-    download = b"".join(ada.client.get("/me/answers/")).decode()  # type: ignore[arg-type]
+    download = b"".join(ada.client.get("/me/answers/")).decode()
     for told in (download, seen(ada)):
         for secret in (
             "control",
