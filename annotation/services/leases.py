@@ -135,12 +135,12 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
     if live.filter(worker=lost.worker_id).exists() or not _seat(lost):
         raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
-    taken = set(live.values_list("seat", flat=True))
-    made = Assignment.objects.create(
+    seats = set(live.values_list("seat", flat=True))
+    taken = Assignment.objects.create(
         study=lost.study,
         hit_id=lost.hit_id,
         worker_id=lost.worker_id,
-        seat=next(seat for seat in count() if seat not in taken),
+        seat=next(seat for seat in count() if seat not in seats),
         accepted_at=now,
         expires_at=until,
         order=lost.order,
@@ -153,7 +153,7 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     # a copy as it was may lack a unit that is wanted again by now
     if lost.hit_id is not None:
         settle_hits(study=lost.study, hits=[lost.hit_id])
-    return made
+    return taken
 
 
 def _seat(lost: Assignment) -> int:

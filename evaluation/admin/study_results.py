@@ -121,17 +121,14 @@ def _figures(
 def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Whether results are older than the data. Judgments are only ever added, so their number tells, and the times of
-    the last revision and of an adjudicator's last decision."""
+    """Whether results are older than the data. Judgments are only ever added, so their number and the time of the last
+    revision tell; decisions of adjudicators have a time too."""
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
         made = aggregation.created_at
-        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False)
-        decisions = Adjudication.objects.filter(study=study)
-        current = not (
-            revisions.filter(made_at__gt=made).exists()
-            or decisions.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made)).exists()
-        )
+        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False, made_at__gt=made)
+        decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
+        current = not revisions.exists() and not decided.exists()
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )

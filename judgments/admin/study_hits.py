@@ -40,7 +40,7 @@ def counts_of(study: Study) -> dict[str, Any]:
     """What a generated study holds, in four queries."""
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
-        controls=Count("pk", filter=Q(control=True, struck=False)),
+        controls=Count("pk", filter=Q(control=True, struck=False) & ~Q(control_kind="quiz")),
         struck=Count("pk", filter=Q(struck=True)),
         filtered=Count("pk", filter=Q(filtered=True)),
     )
