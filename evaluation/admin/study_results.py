@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -128,7 +128,8 @@ def _freshness(
         made = aggregation.created_at
         revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False, made_at__gt=made)
         decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
-        current = not revisions.exists() and not decided.exists()
+        changed = Study.objects.filter(Exists(revisions) | Exists(decided), pk=study.pk)
+        current = not changed.exists()
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )

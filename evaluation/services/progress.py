@@ -32,7 +32,8 @@ def study_progress(study: Study) -> dict[str, Any]:
     )
     complete = F("hit__required") - F("hit__spared")
     done = finished.values("hit").annotate(done=Count("pk")).filter(done__gte=complete).count()
-    done += HIT.objects.filter(study=study, spared__gte=F("required")).count()  # nobody was needed
+    if stops_early(study):
+        done += HIT.objects.filter(study=study, spared__gte=F("required")).count()  # nobody was needed
     states = (
         Assignment.objects.filter(study=study)
         .values_list("state")
