@@ -119,6 +119,7 @@ class Kind(ABC):
         own_formats: export formats that hold this kind alone.
         guide: a template with more for the instructions, below templates/; "" where there is none.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
+        keys: keys of that script and what they do, for the list under "?": ((("1", "2"), "choose"), ...).
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
         people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
@@ -140,6 +141,7 @@ class Kind(ABC):
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
     script: ClassVar[str] = ""
+    keys: ClassVar[tuple[tuple[tuple[str, ...], StrOrPromise], ...]] = ()
     settles: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     own_formats: ClassVar[tuple[str, ...]] = ()
