@@ -33,6 +33,7 @@ function start(form) {
   const revising = "revising" in form.dataset;
   const shelf = `quorum:${form.dataset.shelf}${revising ? ":change" : ""}`;
   const waiting = new Map();   // position -> answer that the server does not have yet
+  const noticed = new Map();   // position -> how its kind says that the answer came about
   const drafts = new Map();    // position -> what a kind wants kept of an answer that is not one yet
   const known = new Map();     // position -> the answer as last told, by anybody
   let timer = 0;
@@ -92,7 +93,8 @@ function start(form) {
   function note(position, given) {
     known.set(position, given);
     drafts.delete(position);
-    waiting.set(position, { position, ...given, ...besides(position) });
+    const signals = noticed.has(position) ? { signals: noticed.get(position) } : {};
+    waiting.set(position, { position, ...given, ...besides(position), ...signals });
   }
 
   // what the step says now; ``settled``: the worker goes on from it
@@ -393,8 +395,8 @@ function start(form) {
       known.delete(position);
       if (draft === null) drafts.delete(position); else drafts.set(position, draft);
     } else {
+      if (signals) noticed.set(position, signals); else noticed.delete(position);
       note(position, value === null ? { answer } : { value });
-      if (signals) waiting.get(position).signals = signals;
     }
     changed([position]);
   }, listening);
