@@ -120,7 +120,6 @@ class Kind(ABC):
         guide: a template with more for the instructions, below templates/; "" where there is none.
         keys: what keys do on its page, for the list of keys: ((keys), words), ...; () where its choices say so.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
-        keys: keys of that script and what they do, for the list under "?": ((("1", "2"), "choose"), ...).
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
         people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
@@ -144,7 +143,6 @@ class Kind(ABC):
     keys: ClassVar[tuple[tuple[tuple[str, ...], Any], ...]] = ()
     letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
-    keys: ClassVar[tuple[tuple[tuple[str, ...], StrOrPromise], ...]] = ()
     settles: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     own_formats: ClassVar[tuple[str, ...]] = ()

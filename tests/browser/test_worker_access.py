@@ -103,7 +103,7 @@ def test_axe_finds_nothing_on_a_page_of_any_kind(browser: Browser, site: Install
         enter(page, site, protocol)
         page.keyboard.press("1")
         looks.at(protocol)
-        page.keyboard.press("z")
+        page.locator("[data-step]:visible [data-zoom]").click()
         expect(page.locator("dialog.zoom")).to_be_visible()
         looks.at(f"{protocol}, enlarged")
     enter(page, site, "short")
