@@ -2,11 +2,13 @@
 
 from django.urls import path
 
-from annotation.views import calls, credits, home, joining, me, pictures, preview, quiz, work
+from annotation.views import adjudication, calls, credits, home, joining, me, pictures, preview, quiz, work
 
 app_name = "annotation"
 urlpatterns = [
     path("", home.home, name="home"),
+    path("adjudicate/", adjudication.waiting, name="adjudicate"),
+    path("adjudicate/<int:pk>/", adjudication.decide, name="adjudication"),
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),

@@ -118,6 +118,7 @@ class Kind(ABC):
         writes_captions: whether an answer is a caption of the unit's image.
         own_formats: export formats that hold this kind alone.
         guide: a template with more for the instructions, below templates/; "" where there is none.
+        keys: what keys do on its page, for the list of keys: ((keys), words), ...; () where its choices say so.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
@@ -140,6 +141,7 @@ class Kind(ABC):
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
     letters: ClassVar[tuple[str, ...]] = ()
+    keys: ClassVar[tuple[tuple[tuple[str, ...], Any], ...]] = ()
     script: ClassVar[str] = ""
     settles: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
@@ -270,6 +272,10 @@ class Kind(ABC):
     @abstractmethod
     def is_right(self, given: Any, expected: Any) -> bool:
         """Whether a canonical answer is the right one of a control item."""
+
+    def expectations(self) -> tuple[Any, ...]:
+        """What a known item of one or two captions can expect; none where it cannot be said in a study file."""
+        return ()
 
     def again(self, given: Any) -> Any:
         """What is expected of a unit that is shown again, for a canonical answer on it: ``is_right`` takes it."""

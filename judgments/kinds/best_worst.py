@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext_lazy as _
 
 from judgments.controls import DEGRADED, REFERENCE, Makers, foreign_captions, needs_split
 from judgments.degrading import degraded_text
@@ -46,6 +47,10 @@ class BestWorst(OpenKind):
     }
     template = "annotation/kinds/best_worst.html"
     script = "js/kinds/best_worst.js"
+    keys = (
+        (("1", "…"), _("the best caption first, then the worst")),
+        (("Shift 1", "…"), _("the worst caption at once")),
+    )
     per_image = True
     instead_of_evaluate = ""
     asks = {

@@ -104,6 +104,10 @@ class CrossedKind(ChoiceKind):
             filtered=filtered,
         )
 
+    def expectations(self) -> tuple[Any, ...]:
+        """Good or bad."""
+        return (self.good, self.bad)
+
     def makers(self, design: StudyDesign) -> Makers:
         """Its control items: one image and caption each."""
         return Makers(

@@ -61,6 +61,10 @@ class PairKind(ChoiceKind):
         """The sentence A of a control item, where the kind shows one."""
         return None
 
+    def expectations(self) -> tuple[Any, ...]:
+        """The first or the second."""
+        return self.values
+
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         """Whether the second candidate is shown first; the sides of an assignment differ by at most one."""
         return balanced_sides(len(units), rng)
