@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from annotation.views import adjudication, calls, credits, home, joining, me, pictures, preview, quiz, work
+from annotation.views import (
+    adjudication,
+    calls,
+    credits,
+    home,
+    joining,
+    me,
+    pictures,
+    preview,
+    quiz,
+    work,
+)
 
 app_name = "annotation"
 urlpatterns = [

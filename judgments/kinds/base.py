@@ -140,8 +140,8 @@ class Kind(ABC):
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
-    letters: ClassVar[tuple[str, ...]] = ()
     keys: ClassVar[tuple[tuple[tuple[str, ...], Any], ...]] = ()
+    letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
     settles: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
