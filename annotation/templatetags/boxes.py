@@ -13,7 +13,7 @@ register = template.Library()
 @register.filter
 def percent(share: float) -> str:
     """A share of a side as SVG writes it, in every language the same: 0.25 is "25%"."""
-    return f"{100 * share:.4f}".rstrip("0").rstrip(".") + "%"
+    return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
 
 
 @register.filter
