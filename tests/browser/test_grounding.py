@@ -66,7 +66,7 @@ def test_words_are_linked_by_keyboard_alone_with_a_key_for_each_box(page: Page, 
             "1",
         ):
             page.keyboard.press(key)
-        said = word(page, 5).locator("span").inner_text()
+        said = word(page, 5).locator("bdi").inner_text()
         expect(word(page, 5)).to_have_attribute("aria-label", f"{said}, box 1 barn")
         page.keyboard.press("Enter")
     submitted(page)
