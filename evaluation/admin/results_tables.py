@@ -9,6 +9,7 @@ from judgments.templatetags.quorum_figures import coefficient
 
 ENOUGH = 20  # judgments from which a habit is worth a note
 ONE_SIDE = 0.9
+CAPTIONS_AT_AN_END = 5
 KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
@@ -90,4 +91,25 @@ def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "people": [],
         "share": False,
+    }
+
+
+def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The captions people liked most and least, where their judgments give captions scores; {} elsewhere."""
+    rows = sorted(figures.get("captions", ()), key=lambda row: -row["score"])
+    if not rows:
+        return {}
+    ends = (
+        rows
+        if len(rows) <= 2 * CAPTIONS_AT_AN_END
+        else rows[:CAPTIONS_AT_AN_END] + rows[-CAPTIONS_AT_AN_END:]
+    )
+    half = figures.get("split_half", {})
+    reliable = half.get("spearman")
+    return {
+        "rows": [row | {"shown_score": f"{row['score']:+.2f}"} for row in ends],
+        "count": len(rows),
+        "left": len(rows) - len(ends),
+        "splits": half.get("splits"),
+        "reliability": None if reliable is None else coefficient(reliable),
     }

@@ -84,7 +84,9 @@ def _timeline(study: Study) -> list[list[Any]]:
     rows = (
         Assignment.objects.filter(study=study)
         .finished()
-        .annotate(count=Count("judgments"))
+        .annotate(
+            count=Count("judgments", filter=Q(judgments__replaces=None))
+        )  # a revision is no further one
         .order_by("submitted_at", "pk")
         .values_list("submitted_at", "count")
     )
