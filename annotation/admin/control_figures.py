@@ -60,7 +60,7 @@ class ControlFigures:
 
     Attributes:
         fared: unit row id -> how workers did on it, in whatever HITs the same item stands.
-        by_kind: kind of control item in words -> (seen, right).
+        by_kind: kind of control item, and how workers did on all of them.
         suspects: the items that careful workers miss, the surest first.
     """
 
@@ -92,10 +92,9 @@ def figures_of(study: Study) -> ControlFigures:
         if answer.control_kind != REPEATED:  # nobody knows the right answer of a unit that is shown again
             known.append((item_of[answer.unit], answer.worker, right))
     found = suspicions(known, threshold=design_of(study).controls.threshold)
-    labels = dict(Unit.ControlKind.choices)
     return ControlFigures(
         fared={unit: Fared(*by_item[item]) for unit, item in item_of.items() if item in by_item},
-        by_kind=[(labels.get(name, name), Fared(*counts)) for name, counts in sorted(by_kind.items())],
+        by_kind=[(name or "control", Fared(*counts)) for name, counts in sorted(by_kind.items())],
         suspects=_suspects(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
     )
 

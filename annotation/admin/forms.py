@@ -6,6 +6,7 @@ from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
 
 from annotation.services.rehearsal import Crowd
+from annotation.spamming import SORTS
 
 USUAL = Crowd()
 
@@ -38,6 +39,20 @@ class RehearsalForm(forms.Form):
     seed = forms.IntegerField(
         label="Seed", min_value=0, max_value=2**53, initial=USUAL.seed, widget=UnfoldAdminIntegerFieldWidget
     )
+    sorts = forms.MultipleChoiceField(
+        label="Spammers",
+        choices=[(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()],
+        initial=USUAL.sort_names,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    rules = forms.BooleanField(
+        label="Let the recommended rules watch, where the study has none", required=False, initial=USUAL.rules
+    )
+
+    def clean_sorts(self) -> str:
+        """As the crowd names them; none chosen is the usual."""
+        return ",".join(self.cleaned_data["sorts"]) or USUAL.sorts
 
 
 class InvitationForm(forms.Form):

@@ -35,7 +35,6 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         "design": design_of(study),
         "pool": study.notes.get("control_pool"),
         "alarm": used_up(study),
-        "labels": dict(Unit.ControlKind.choices),
         "may_strike": context["may_change"] and study.source == Study.Source.DESIGNED,
     }
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)

@@ -157,7 +157,7 @@ def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) ->
     owner = _begin(study, crowd)
     reached = Study.State.OPEN  # where it is cut off, whoever calls again goes on
     try:
-        people = _people(study, crowd)
+        people = people_of(study, crowd)
         truth = _truths(study, crowd.seed)
         people = _answer_all(study, people, truth, crowd, progress)
         reached = Study.State.CLOSED
@@ -216,7 +216,7 @@ def _said(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:g}"
 
 
-def _people(study: Study, crowd: Crowd) -> list[Person]:
+def people_of(study: Study, crowd: Crowd) -> list[Person]:
     """The workers, enough of them that each HIT finds as many different ones as it needs (and a drop-out's
     replacement), and the newcomers of a rehearsal that is gone on with."""
     most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)

@@ -27,19 +27,26 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID]) -> int:
 
 
 @transaction.atomic
-def reject_assignment(*, study: Study, assignment: UUID, reason: str) -> bool:
-    """submitted -> rejected, with a reason that the worker reads; whether it changed.
+def reject_assignments(*, study: Study, assignments: Collection[UUID], reason: str) -> int:
+    """submitted -> rejected, with a reason that the worker reads; how many changed.
 
     Raises:
-        WrongState: there is no reason, it is no finished work of this study, or it was approved before.
+        WrongState: there is no reason, or one of them is no finished work of this study or was approved before; nothing
+            changes.
     """
     if not reason.strip():
         raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
-    state = _finished(study, [assignment])[assignment]
-    if state == Assignment.State.APPROVED:
-        raise WrongState(f"Nothing was changed: assignment {assignment} was approved before.")
-    waiting = Assignment.objects.filter(pk=assignment, state=Assignment.State.SUBMITTED)
-    return bool(waiting.update(state=Assignment.State.REJECTED, reason=reason.strip()[:LONGEST_REASON]))
+    states = _finished(study, assignments)
+    paid = [pk for pk, state in states.items() if state == Assignment.State.APPROVED]
+    if paid:
+        raise WrongState(f"Nothing was changed: assignment {paid[0]} was approved before.")
+    waiting = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
+    return waiting.update(state=Assignment.State.REJECTED, reason=reason.strip()[:LONGEST_REASON])
+
+
+def reject_assignment(*, study: Study, assignment: UUID, reason: str) -> bool:
+    """``reject_assignments`` for one; whether it changed."""
+    return bool(reject_assignments(study=study, assignments=[assignment], reason=reason))
 
 
 def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:

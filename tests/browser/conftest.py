@@ -10,6 +10,7 @@ from tests.installations import Installation, Installations
 
 STUDIES = """
 from tests.annotation.casting import make_dataset, make_study
+from tests.annotation.scenes import make_scenes
 
 dataset = make_dataset(images=12)
 for protocol in ("triplet", "pairwise", "relevance", "graded"):
@@ -19,6 +20,9 @@ make_study(
     instructions="Judge what is described.", contact="lab@example.org", units_per_hit=20,
     sampling={"pairs": {"MM": 10}, "references": 4}, controls={"per_hit": 0},
 )
+scenes = make_scenes()
+for protocol in ("keywords", "grounding"):
+    make_study(scenes, protocol, slug=protocol, judgments_per_unit=100, units_per_hit=2, controls={"per_hit": 0})
 make_study(dataset, name="Short", slug="short", judgments_per_unit=100, units_per_hit=9)
 make_study(dataset, "relevance", name="Which of all these captions describe the photograph?", slug="long-name")
 """

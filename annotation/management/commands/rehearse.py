@@ -5,11 +5,13 @@ from dataclasses import fields
 from typing import Any
 
 from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.rehearsed_rules import CAREFUL, SortReport
+from annotation.spamming import SORTS
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.services.studies import find_study
 
 NUMBERS = (
-    ("spammers", "SHARE", "share of them who answer at random"),
+    ("spammers", "SHARE", "share of them who answer without looking"),
     ("accuracy", "CHANCE", "mean chance of the others to be right"),
     ("drop_outs", "CHANCE", "chance that a HIT is returned"),
     ("speed", "TIMES", "times the speed that the design expects"),
@@ -36,6 +38,18 @@ class Command(QuorumCommand):
                 help=f"{what} (default %(default)s)",
             )
         parser.add_argument("--seed", type=int, default=usual.seed, help="default %(default)s")
+        sorts = "; ".join(f"{sort.name} {sort.about}" for sort in SORTS.values())
+        parser.add_argument(
+            "--sorts",
+            default=usual.sorts,
+            metavar="LIST",
+            help=f"sorts of spammers, commas between them: {sorts} (default %(default)s)",
+        )
+        parser.add_argument(
+            "--rules",
+            action="store_true",
+            help="let the recommended rules watch where the study has none; its own always do",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Rehearse and say how well the known truth was recovered."""
@@ -59,3 +73,24 @@ class Command(QuorumCommand):
             self.say(
                 f"Control items got right: careful workers {report.controls_careful:.0%}, spammers {spammed}."
             )
+        for one in report.by_sort:
+            self.say(_told(one))
+        if report.by_sort:
+            self.say(
+                f"{report.invalidated:,} judgments of excluded people were invalidated, and their places filled anew."
+            )
+
+
+def _told(one: SortReport) -> str:
+    """What became of the people of one sort, in a sentence."""
+    who = "Careful workers" if one.sort == CAREFUL else f"Spammers, {one.sort}"
+    when = ""
+    if one.answers is not None:
+        low, middle, high = one.answers
+        when = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
+    flagged = f", {one.flagged:,} more flagged" if one.flagged else ""
+    wrongly = " wrongly" if one.sort == CAREFUL else ""
+    return (
+        f"{who}: {one.stopped:,} of {one.people:,} stopped{wrongly}{when}{flagged}; "
+        f"{one.kept:,} of their {one.judgments:,} judgments count."
+    )

@@ -9,7 +9,7 @@ function setUp(step) {
   const ground = step.querySelector("[data-ground]");
   if (!ground) return;
   const position = Number(step.id.slice(1));
-  const list = ground.querySelector("[data-words]");
+  const list = ground.querySelector("[data-tokens]");
   const words = [...list.querySelectorAll("[data-word]")];
   const buttons = [...ground.querySelectorAll("button[data-box]")];
   const none = ground.querySelector("[data-none]");
@@ -19,7 +19,7 @@ function setUp(step) {
   let here = -1;            // the chosen word, as a place in words
 
   const fieldOf = (word) => ground.querySelector(`select[data-link="${word.dataset.word}"]`);
-  const textOf = (word) => word.querySelector("bdi").textContent;
+  const textOf = (word) => word.firstElementChild.textContent;
   const nameOf = (button) => `${button.dataset.with} ${button.querySelector("bdi").textContent}`;
   const buttonOf = (box) => buttons.find((button) => button.dataset.box === box);
 

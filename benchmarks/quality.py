@@ -1,0 +1,352 @@
+"""How many careless people the rules catch, after how many answers, and whom they hurt.
+
+    python -m benchmarks.quality false-alarms           # simulated histories, no database; about two minutes
+    python -m benchmarks.quality rehearsals --figure docs/figures/quality.svg    # some ten minutes
+
+The tables are those of docs/quality.md; seeds are named in their captions. Rehearsals run through the services that
+people use, on a database of their own in a temporary folder, and leave nothing behind. Everything is simulated: what
+is shown is what the rules do with such people, not that people are such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotation.rules import RULES, Answers, Given, Page, make_rule, replay
+from evaluation.figures.canvas import (
+    ACCENT,
+    INK,
+    SMALL,
+    SOFT_OPACITY,
+    WARN,
+    new_figure,
+    quiet_axes,
+    to_svg,
+)
+from evaluation.statistics.meta import wilson_interval
+
+SEEDS = (1, 2, 3)
+WORKERS, SPAMMERS = 40, 0.3
+SORTS = ("random", "one-sided", "alternating", "fast")
+WATCHING: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("too-fast", {}),
+    ("straight-lining", {}),
+    ("side-bias", {}),
+    ("alternation", {}),
+    ("disagreement", {"of_crowd": 0.5}),
+    ("control-accuracy", {"least": 4, "threshold": 0.7}),
+)
+STUDIES: dict[str, dict[str, Any]] = {
+    "triplet": {
+        "units_per_hit": 20,
+        "controls": {"per_hit": 2},
+        "sampling": {"pairs": {"HC": 100, "HI": 100, "MM": 20}, "references": 6},
+    },
+    "relevance": {
+        "images_per_hit": 6,
+        "captions_per_image": 10,
+        "controls": {"per_hit": 1},
+        "filter": {"bleu_pre": 0.25, "fill_to": 10},
+    },
+}
+MAKE: dict[str, dict[str, int]] = {
+    "triplet": {"images": 40, "references": 8, "systems": 2},
+    "relevance": {"images": 400, "references": 5, "systems": 6},
+}
+EYES = "<style>svg{color:#1d2230}@media(prefers-color-scheme:dark){svg{color:#e7e9ee}}</style>"
+
+
+# --- false alarms ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A made-up study: how many pages of how many units, how many of them on control items, how often yes is right."""
+
+    name: str
+    sided: bool
+    page: int
+    controls: int
+    yes: float
+
+
+SHAPES = (Shape("triplet", True, 20, 2, 0.5), Shape("relevance", False, 60, 10, 0.2))
+
+
+def honest_work(shape: Shape, *, workers: int, pages_each: int, spam: float, seed: int) -> list[Page]:
+    """Pages in the order of submission, three workers a page; the first ``spam`` of the workers tick at random, the
+    others are right with a chance of their own between .7 and .95, at a pace of their own."""
+    rng = np.random.default_rng(seed)
+    pages = workers * pages_each // 3
+    units = pages * shape.page
+    truth = (rng.random(units) < shape.yes).astype(int)
+    chance, pace = rng.uniform(0.7, 0.95, workers), 6 * rng.lognormal(-0.08, 0.4, workers)
+    turns = [(rng.random(), page, int(who)) for page in range(pages) for who in rng.permutation(workers)[:3]]
+    made = []
+    for number, (_, page, who) in enumerate(sorted(turns)):
+        places = rng.permutation(np.arange(page * shape.page, (page + 1) * shape.page))
+        flips = rng.permutation(np.arange(shape.page) % 2 == 0) & shape.sided
+        right = rng.random(shape.page) < (chance[who] if who >= spam * workers else 0.5)
+        value = np.where(right, truth[places], 1 - truth[places])
+        seen = np.where(flips, 1 - value, value)
+        seconds = pace[who] * rng.lognormal(-0.08, 0.4, shape.page)
+        given = [
+            Given(
+                number,
+                unit,
+                float(seen[place]) + shape.sided,
+                float(value[place]) + shape.sided,
+                float(seen[place] == 0) if shape.sided else float("nan"),
+                float(seconds[place]),
+                float(right[place]) if unit % shape.page < shape.controls else float("nan"),
+            )
+            for place, unit in enumerate(places.tolist())
+        ]
+        made.append(Page(who, given))
+    return made
+
+
+def print_false_alarms() -> None:
+    """For each rule, how many honest workers it ever accused over a whole study."""
+    workers, pages_each, repeats = 60, 24, 5
+    rules = [make_rule(name, settings) for name, settings in WATCHING]
+    plain = make_rule("control-accuracy", {"least": 4, "threshold": 0.7, "alpha": 0.0})
+    print(
+        f"\nHonest workers that a rule ever accused, of {repeats} x {workers} with {pages_each} pages each (seeds "
+        f"1 to {repeats}); in brackets the 95 % interval of the share.\n"
+    )
+    print(
+        "| rule | "
+        + " | ".join(f"{shape.name}, {spam:.0%} spammers" for shape in SHAPES for spam in (0, 0.3))
+    )
+    print("|---|" + "---|" * 2 * len(SHAPES))
+    rows: defaultdict[str, list[str]] = defaultdict(list)
+    for shape in SHAPES:
+        for spam in (0.0, 0.3):
+            accused: Counter[str] = Counter()
+            honest = 0
+            answers = Answers.of((1, 2) if shape.sided else (0, 1), level="nominal", sided=shape.sided)
+            for seed in range(1, repeats + 1):
+                pages = honest_work(shape, workers=workers, pages_each=pages_each, spam=spam, seed=seed)
+                good = set(range(round(spam * workers), workers))
+                honest += len(good)
+                for name, given in (("", rules), ("plain threshold", [plain])):
+                    found = replay(pages, rules=given, answers=answers)
+                    for who in good & set(found):
+                        accused.update(name or rule for rule in found[who])
+                        accused["any of the rules"] += not name
+            for name in [*(rule.name for rule in rules), "any of the rules", "plain threshold"]:
+                low, high = wilson_interval(accused[name], honest)
+                applies = name not in RULES or RULES[name].applies(answers)
+                cell = f"{accused[name]} of {honest} ({low:.1%} to {high:.1%})" if applies else "–"
+                rows[name].append(cell)
+    for name, cells in rows.items():
+        print(f"| {name} | {' | '.join(cells)} |")
+
+
+# --- rehearsals --------------------------------------------------------------------------------
+
+
+@dataclass
+class Outcome:
+    """Rehearsals of one protocol, all seeds together.
+
+    ``stops``: sort -> (answers, whether a rule stopped the person there) of each person; ``kept`` and ``judgments`` by
+    sort; ``accuracy`` without and with the rules, and what the rules cost, seed by seed.
+    """
+
+    stops: defaultdict[str, list[tuple[int, bool]]] = field(default_factory=lambda: defaultdict(list))
+    judgments: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    without: list[float] = field(default_factory=list)
+    with_rules: list[float] = field(default_factory=list)
+    cost: list[float] = field(default_factory=list)
+    by_rule: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+def set_up(folder: Path) -> None:
+    """Django with an empty database in ``folder``."""
+    os.environ |= {"DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "config.settings"}
+    os.environ.pop("DATABASE_URL", None)
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+
+
+def rehearse_all(protocol: str) -> Outcome:
+    """With and without the rules, for every seed."""
+    from annotation.services.rehearsal import Crowd, rehearse
+    from judgments.models import Dataset
+    from tests import studies
+
+    dataset = f"animals-{protocol}"
+    if not Dataset.objects.filter(name=dataset).exists():
+        studies.make_dataset(dataset, **MAKE[protocol])
+    outcome = Outcome()
+    for seed in SEEDS:
+        crowd = Crowd(workers=WORKERS, spammers=SPAMMERS, sorts=",".join(SORTS), seed=seed)
+        for watched in (False, True):
+            rules = [{"rule": name, "action": "exclude", "settings": settings} for name, settings in WATCHING]
+            study = _study(protocol, dataset, seed, rules if watched else [])
+            report = rehearse(study=study, crowd=crowd)
+            (outcome.with_rules if watched else outcome.without).append(report.recovered)
+            print(
+                f"{protocol}, seed {seed}, {'with' if watched else 'without'} rules: {report.recovered:.3f} of "
+                f"{report.units} units, {report.workers} people, {report.judgments + report.invalidated} judgments",
+                file=sys.stderr,
+            )
+            if watched:
+                outcome.cost.append(report.invalidated / report.judgments)
+                _count(outcome, study)
+    return outcome
+
+
+def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) -> Any:
+    from judgments.design import make_design
+    from judgments.services.generation import generate_hits
+    from judgments.services.studies import create_study
+
+    name = f"{protocol} {seed} {'with' if rules else 'without'}"
+    values = {"name": name, "dataset": dataset, "protocol": protocol, "seed": seed, "rules": rules}
+    study = create_study(design=make_design(values | STUDIES[protocol]))
+    generate_hits(study=study)
+    return study
+
+
+def _count(outcome: Outcome, study: Any) -> None:
+    """Who was stopped when, from the rows that the rehearsal left."""
+    from annotation.models import Case, Judgment
+    from annotation.services.rehearsal import Crowd, people_of
+
+    notes = {name: value for name, value in study.notes["rehearsal"].items() if name != "owner"}
+    sort_of = {person.worker.pk: person.sort or "careful" for person in people_of(study, Crowd(**notes))}
+    total: Counter[int] = Counter()
+    kept: Counter[int] = Counter()
+    for who, state in Judgment.objects.of_study(study).values_list(
+        "assignment__worker_id", "assignment__state"
+    ):
+        total[who] += 1
+        kept[who] += state != "invalidated"
+    first: dict[int, tuple[int, str]] = {}
+    for who, answers, rule in (
+        Case.objects.filter(study=study).order_by("answers", "pk").values_list("worker_id", "answers", "rule")
+    ):
+        first.setdefault(who, (answers, rule))
+    for who, answers in total.items():
+        sort = sort_of[who]
+        outcome.stops[sort].append((first[who][0], True) if who in first else (answers, False))
+        outcome.judgments[sort] += answers
+        outcome.kept[sort] += kept[who]
+        if who in first:
+            outcome.by_rule[(sort, first[who][1])] += 1
+
+
+def print_outcome(protocol: str, outcome: Outcome) -> None:
+    """A table by sort, and what became of the consensus."""
+    print(
+        f"\n**{protocol}**, {WORKERS} people at the start, {SPAMMERS:.0%} of them spammers of four sorts in equal "
+        f"shares, newcomers alike; seeds {', '.join(map(str, SEEDS))} together.\n"
+    )
+    print(
+        "| sort | people | stopped | after answers: median (middle half) | first found by | of their judgments count |"
+    )
+    print("|---|---|---|---|---|---|")
+    for sort in ("careful", *SORTS):
+        stops = outcome.stops[sort]
+        took = [answers for answers, stopped in stops if stopped]
+        low, middle, high = np.quantile(took, [0.25, 0.5, 0.75]) if took else (0, 0, 0)
+        when = f"{middle:.0f} ({low:.0f} to {high:.0f})" if took else "–"
+        found = sorted(
+            ((count, rule) for (which, rule), count in outcome.by_rule.items() if which == sort), reverse=True
+        )
+        by = ", ".join(f"{rule} {count}" for count, rule in found) or "–"
+        share = outcome.kept[sort] / max(1, outcome.judgments[sort])
+        print(
+            f"| {sort} | {len(stops)} | {len(took)} ({len(took) / max(1, len(stops)):.0%}) | {when} | {by} | "
+            f"{outcome.kept[sort]:,} of {outcome.judgments[sort]:,} ({share:.0%}) |"
+        )
+    by_seed = "; ".join(
+        f"{before:.1%} → {after:.1%}"
+        for before, after in zip(outcome.without, outcome.with_rules, strict=True)
+    )
+    print(
+        f"\nUnits whose truth the consensus recovers, without → with rules, seed by seed: {by_seed}. Invalidated and "
+        f"filled anew: {np.mean(outcome.cost):.0%} more judgments."
+    )
+
+
+def at_work(stops: Sequence[tuple[int, bool]]) -> Iterator[tuple[int, float]]:
+    """Share still at work after so many answers (Kaplan & Meier 1958: who ends unstopped leaves without counting)."""
+    share, left = 1.0, len(stops)
+    yield 0, 1.0
+    for answers in sorted({answers for answers, _ in stops}):
+        here = [stopped for when, stopped in stops if when == answers]
+        share *= 1 - sum(here) / left
+        left -= len(here)
+        yield answers, share
+
+
+def draw(outcomes: dict[str, Outcome], path: Path) -> None:
+    """How long people of each sort stay, a panel for each protocol."""
+    figure = new_figure(3.0)
+    panels = figure.subplots(1, len(outcomes), sharey=True)
+    styles = {"careful": (ACCENT, "solid"), "random": (INK, "solid"), "fast": (INK, "dashed")}
+    styles |= {"one-sided": (WARN, "solid"), "alternating": (WARN, "dashed")}
+    for axes, (protocol, outcome) in zip(np.atleast_1d(panels), outcomes.items(), strict=True):
+        quiet_axes(axes)
+        axes.set_title(protocol, fontsize=SMALL + 1, color=INK, loc="left")
+        ends: list[tuple[float, float, str]] = []
+        for sort, (colour, line) in styles.items():
+            xs, ys = zip(*at_work(outcome.stops[sort]), strict=True)
+            axes.step(xs, ys, where="post", color=colour, linestyle=line, linewidth=1.8, label=sort)
+            ends.append((ys[-1], xs[-1], sort))
+        axes.set_ylim(-0.02, 1.04)
+        axes.set_xlim(0, None)
+        axes.set_xlabel("answers", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+        axes.set_yticks([0, 0.5, 1.0], ["0 %", "50 %", "100 %"])
+    legend = np.atleast_1d(panels)[-1].legend(
+        frameon=False, fontsize=SMALL - 1, labelcolor=INK, loc="center left", bbox_to_anchor=(1.0, 0.5)
+    )
+    legend.set_in_layout(False)
+    figure.subplots_adjust(left=0.075, right=0.84, bottom=0.17, top=0.9, wspace=0.12)
+    words = "Share of the people of each sort whom no rule has stopped, by the number of answers they gave."
+    text = to_svg(
+        figure, name="quality", title="How long careless people stay", description=words, simulated=True
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text.replace("\n", f"\n{EYES}\n", 1), encoding="utf-8")
+
+
+def main() -> None:
+    """Run the part named on the command line."""
+    parser = argparse.ArgumentParser(description="Measure the rules of behaviour on simulated people.")
+    parser.add_argument("part", choices=("false-alarms", "rehearsals"))
+    parser.add_argument("--protocols", nargs="*", default=list(STUDIES), choices=list(STUDIES))
+    parser.add_argument("--figure", type=Path, help="write the figure of the rehearsals here")
+    given = parser.parse_args()
+    if given.part == "false-alarms":
+        print_false_alarms()
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        set_up(Path(folder))
+        outcomes = {protocol: rehearse_all(protocol) for protocol in given.protocols}
+        for protocol, outcome in outcomes.items():
+            print_outcome(protocol, outcome)
+        if given.figure:
+            draw(outcomes, given.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""The designer's pages about rules, cases and finished work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from annotation.models import Assignment, Case, Exclusion, QualityRule
+from annotation.services.rules import copy_rules
+from judgments.models import Study
+from tests.annotation.watched import careful, left, make_watched, states, work
+from tests.judgments.desk import do, page, words
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def designer(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("designer"))
+    return client
+
+
+@pytest.fixture
+def study() -> Study:
+    made = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
+    copy_rules(study=made)
+    work(made, "ada", careful, pages=2)
+    work(made, "spam", left, pages=2)
+    return made
+
+
+def post(client: Client, study: Study, step: str, **values: Any) -> str:
+    return words(client.post(do(study, step), {"page": "review", **values}, follow=True))
+
+
+# --- review ------------------------------------------------------------------------------------
+
+
+def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: Client, study: Study) -> None:
+    shown = designer.get(page(study, "review"))
+    text = words(shown)
+    assert "spam One side after 20 answers" in text
+    assert "20 of 20 answers took the option on the left" in text
+    assert "Paused workers 1" in text
+    assert "ada" not in text
+    markup = shown.content.decode()
+    assert markup.count('class="q-case-answer"') == 20
+    assert 'aria-label="The latest 20 answers of spam.' in markup
+    assert "style=" not in markup.split("q-cases", 1)[1].split("</section>", 1)[0]
+
+
+def test_excluding_wants_a_reason_and_says_what_happened(designer: Client, study: Study) -> None:
+    case = Case.objects.get()
+    assert "say why" in post(designer, study, "confirm-case", case=case.pk, why=" ")
+    said = post(designer, study, "confirm-case", case=case.pk, why="Clicks through.")
+    assert "spam is excluded. Their answers stay, but do not count" in said
+    assert "Confirmed" in said
+    assert "by designer: Clicks through." in said
+    assert "Judgments invalidated 20" in said
+    assert Exclusion.objects.get().why == "Clicks through."
+
+
+def test_an_exclusion_is_taken_back_on_the_page(designer: Client, study: Study) -> None:
+    post(designer, study, "confirm-case", case=Case.objects.get().pk, why="Clicks through.")
+    said = post(
+        designer, study, "lift-exclusion", exclusion=Exclusion.objects.get().pk, why="She wrote to us."
+    )
+    assert "The answers of spam count again" in said
+    assert "by designer: She wrote to us." in said
+    assert not Assignment.objects.filter(state="invalidated").exists()
+
+
+def test_a_dismissed_case_lets_the_worker_go_on_and_stays_to_be_seen(designer: Client, study: Study) -> None:
+    said = post(designer, study, "dismiss-case", case=Case.objects.get().pk, why="Checked.")
+    assert "the rule says nothing more about this worker" in said
+    assert "Dismissed" in said
+    assert "Paused workers 0" in said
+    twice = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="After all.")
+    assert "this case was dismissed before" in twice
+
+
+def test_a_worker_is_excluded_by_hand(designer: Client, study: Study) -> None:
+    assert "no worker 'eve' joined" in post(designer, study, "exclude-worker", worker="eve", why="No.")
+    assert "say why" in post(designer, study, "exclude-worker", worker="ada", why="")
+    assert "ada is excluded" in post(designer, study, "exclude-worker", worker="ada", why="Asked for it.")
+    assert Exclusion.objects.get().rule == ""
+
+
+def test_cases_of_another_study_are_out_of_reach(designer: Client, study: Study) -> None:
+    other = make_watched("Another")
+    assert "no such case in this study" in post(
+        designer, other, "confirm-case", case=Case.objects.get().pk, why="No."
+    )
+    assert Case.objects.get().state == "open"
+
+
+def test_a_study_without_cases_says_so(designer: Client) -> None:
+    assert "Nothing to decide." in words(designer.get(page(make_watched("Quiet"), "review")))
+
+
+def test_the_review_costs_the_same_for_many_cases(
+    designer: Client, study: Study, django_assert_max_num_queries: Any
+) -> None:
+    designer.get(page(study, "review"))
+    for name in ("eve", "fay", "gil"):
+        work(study, name, left, pages=2)
+    assert Case.objects.count() > 1
+    with django_assert_max_num_queries(20):
+        designer.get(page(study, "review"))
+
+
+# --- rules -------------------------------------------------------------------------------------
+
+
+def test_a_rule_is_switched_on_with_settings_of_its_own(designer: Client) -> None:
+    study = make_watched()
+    values = {"page": "rules", "rule": "alternation", "least": "40", "alpha": "0.001", "action": "flag"}
+    said = words(designer.post(do(study, "save-rule"), {**values, "enabled": "on"}, follow=True))
+    assert "“To and fro” watches from now on." in said
+    row = QualityRule.objects.get()
+    assert (row.enabled, row.settings, row.action) == (True, {"least": 40}, "flag")
+    assert row.changed_by is not None
+    off = words(designer.post(do(study, "save-rule"), values, follow=True))
+    assert "is saved, and off." in off
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"alpha": "much"}, "False alarms at most (alpha) is 'much'; expected a number."),
+        ({"alpha": "0.9"}, "alpha of alternation is 0.9; expected less than or equal to 0.2"),
+        ({"rule": "alternating"}, "rule is 'alternating'; expected one of"),
+        ({"action": "shout"}, "'shout' is none of flag, pause, exclude"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(designer: Client, wrong: dict[str, str], said: str) -> None:
+    study = make_watched()
+    values = {"page": "rules", "rule": "alternation", "least": "40", "alpha": "0.001", "action": "flag"}
+    assert said in words(designer.post(do(study, "save-rule"), values | wrong, follow=True))
+    assert not QualityRule.objects.exists()
+
+
+def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer: Client) -> None:
+    study = make_watched()
+    work(study, "spam", left, pages=3)
+    tried = designer.post(
+        do(study, "try-rule"),
+        {"page": "rules", "rule": "side-bias", "least": "20", "tolerance": "0.2"},
+        follow=True,
+    )
+    text = words(tried)
+    assert "It would have found 1 of 1 workers in 30 judgments." in text
+    assert "touch 30 judgments and open 3 slots" in text
+    assert "tolerance 0.2" in text
+    assert not Case.objects.exists()
+    assert not QualityRule.objects.exists()
+
+
+def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Study) -> None:
+    assert "Means nothing for this kind of answers." in words(designer.get(page(study, "rules")))
+    shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
+    assert "This rule means nothing for this kind of answers." in shown
+    assert "rule is 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
+
+
+# --- finished work -----------------------------------------------------------------------------
+
+
+def test_work_is_approved_and_rejected_together(designer: Client) -> None:
+    study = make_watched()
+    pages = work(study, "ada", careful, pages=3)
+    assert "choose the pages of work first" in post(designer, study, "approve")
+    post(designer, study, "approve", assignment=[str(pages[0].pk), str(pages[1].pk)])
+    assert "needs a reason" in post(designer, study, "reject", assignment=[str(pages[2].pk)])
+    post(designer, study, "reject", assignment=[str(pages[2].pk)], reason="Empty.")
+    assert states(pages) == ["approved", "approved", "rejected"]
+    shown = words(designer.get(page(study, "work") + "?state=all"))
+    assert "approved 2" in shown
+    assert "Empty." in shown
+
+
+def test_one_wrong_page_among_the_chosen_changes_nothing(designer: Client) -> None:
+    study = make_watched()
+    pages = work(study, "ada", careful, pages=2)
+    post(designer, study, "approve", assignment=[str(pages[0].pk)])
+    chosen = [str(one.pk) for one in pages]
+    assert "approved before" in post(designer, study, "reject", assignment=chosen, reason="Late.")
+    assert "no such page of work" in post(designer, study, "approve", assignment=["x"])
+    assert states(pages) == ["approved", "submitted"]
+
+
+def test_the_work_list_costs_the_same_for_many_pages(
+    designer: Client, django_assert_max_num_queries: Any
+) -> None:
+    study = make_watched()
+    work(study, "ada", careful, pages=4)
+    designer.get(page(study, "work"))
+    with django_assert_max_num_queries(14):
+        designer.get(page(study, "work"))
+
+
+# --- who may -----------------------------------------------------------------------------------
+
+
+def test_somebody_who_may_only_look_finds_no_buttons_and_changes_nothing(
+    client: Client, study: Study
+) -> None:
+    reader = User.objects.create_user("reader", is_staff=True)
+    reader.user_permissions.add(Permission.objects.get(codename="view_study"))
+    client.force_login(reader)
+    for name in ("review", "rules", "work"):
+        shown = client.get(page(study, name))
+        assert shown.status_code == 200
+        assert "Exclude</button>" not in shown.content.decode()
+    case = Case.objects.get()
+    for step, values in (
+        ("confirm-case", {"case": case.pk, "why": "x"}),
+        ("dismiss-case", {"case": case.pk, "why": "x"}),
+        ("exclude-worker", {"worker": "ada", "why": "x"}),
+        ("save-rule", {"rule": "side-bias", "action": "flag"}),
+        ("approve", {}),
+        ("reject", {}),
+    ):
+        assert client.post(do(study, step), values).status_code == 403
+    case.refresh_from_db()
+    assert case.state == "open"
+    assert not Exclusion.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["review", "rules", "replay", "work"])
+def test_a_stranger_is_sent_to_sign_in(client: Client, study: Study, name: str) -> None:
+    assert client.get(page(study, name)).status_code == 302
