@@ -30,6 +30,7 @@ from annotation.freshness import (
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.services.admission import has_done_all, refuse_unqualified
 from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
 from annotation.services.stopping import in_work_by_hit, reopen_slots, settled_units
@@ -62,6 +63,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
     Raises:
         NotJoined: the worker did not join the study.
+        NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
         WorkPaused, WorkerExcluded: the worker gets no work.
     """
     for attempt in range(ATTEMPTS):
@@ -116,6 +118,7 @@ def look_for_hit(
 
     Raises:
         NotJoined: the worker did not join the study.
+        NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
         WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
     """
     now = timezone.now()
@@ -139,6 +142,10 @@ def look_for_hit(
                 refuse_stopped(participation.standing)
             return Claim(assignment=one, created=False, places=places_of(one))
     refuse_stopped(participation.standing)
+    design = design_of(study)
+    refuse_unqualified(study=study, design=design, worker=worker)
+    if has_done_all(study=study, design=design, worker=worker):
+        return None
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )
