@@ -14,6 +14,7 @@ class JoinForm(forms.Form):
     name = forms.CharField(max_length=NAME_LENGTH, error_messages={"required": "Please give a name."})
     code = forms.CharField(max_length=100, required=False)
     consent = forms.BooleanField(required=False)
+    country = forms.CharField(max_length=2, required=False)
 
 
 class ResumeForm(forms.Form):

@@ -15,6 +15,7 @@ from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate
 from annotation.models import Assignment, Participation
 from annotation.models.assignments import LIVE
 from annotation.services.claims import ATTEMPTS, Beaten, Claim, Offer, look_for_hit, take
+from annotation.services.stopping import settle_hits
 from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.models import HIT, Study
@@ -134,12 +135,12 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
     if live.filter(worker=lost.worker_id).exists() or not _seat(lost):
         raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
-    taken = set(live.values_list("seat", flat=True))
-    return Assignment.objects.create(
+    seats = set(live.values_list("seat", flat=True))
+    taken = Assignment.objects.create(
         study=lost.study,
         hit_id=lost.hit_id,
         worker_id=lost.worker_id,
-        seat=next(seat for seat in count() if seat not in taken),
+        seat=next(seat for seat in count() if seat not in seats),
         accepted_at=now,
         expires_at=until,
         order=lost.order,
@@ -149,6 +150,10 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         instructions_version=instructions_version(design_of(lost.study)),
         simulated=lost.simulated,
     )
+    # a copy as it was may lack a unit that is wanted again by now
+    if lost.hit_id is not None:
+        settle_hits(study=lost.study, hits=[lost.hit_id])
+    return taken
 
 
 def _seat(lost: Assignment) -> int:

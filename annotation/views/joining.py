@@ -10,11 +10,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.cookies import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
+from annotation.examples import worked_examples
 from annotation.forms import JoinForm, ResumeForm
 from annotation.models import Participation, Worker
 from annotation.services.joining import Joined, join_study, resume_worker, suggest_name
+from annotation.services.quizzes import standing_of
 from annotation.views.common import errors_as_pages, see_other
 from annotation.words import spell_count, spell_duration, spell_pay
+from judgments.countries import COUNTRIES
 from judgments.design import StudyDesign
 from judgments.errors import QuorumError
 from judgments.kinds import KINDS
@@ -121,11 +124,19 @@ def _study_page(
         "design": design,
         "consent": render_markdown(design.consent) if design.consent else "",
         "asks_code": design.access.join != "open",
+        "countries": _countries(request, design),
         "form": form or JoinForm(initial={"name": suggest_name()}),
         "resume_form": resume_form or ResumeForm(),
         **effort_of(design),
     }
     return render(request, "annotation/study.html", context, status=status)
+
+
+def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
+    """What to choose from, where the study asks and the worker has not said yet; all countries, so that the list does
+    not tell which ones are wanted."""
+    worker = worker_of(request) if design.workers.countries else None
+    return {} if not design.workers.countries or (worker is not None and worker.country) else COUNTRIES
 
 
 @never_cache
@@ -145,6 +156,8 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "worker": worker,
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(design.instructions) if design.instructions else "",
+        "examples": worked_examples(found, design),
+        "standing": standing_of(study=found, worker=worker),
         **effort_of(design),
     }
     return render(request, "annotation/start.html", context)

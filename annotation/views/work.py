@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.answers import without_unfinished
 from annotation.cookies import worker_of
-from annotation.errors import AnswersMissing, NotJoined, TooLateToChange
+from annotation.errors import AnswersMissing, NotJoined, QuizNotPassed, TooLateToChange
 from annotation.forms import ReportForm
 from annotation.models import Assignment, Judgment, Participation
 from annotation.presentation import places_of
@@ -56,6 +56,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         claim = claim_assignment(study=study, worker=worker)
     except NotJoined:  # known here, but not in this study yet
         return redirect("annotation:study", slug)
+    except QuizNotPassed:
+        return redirect("annotation:quiz", slug)
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study

@@ -10,13 +10,14 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import mark_safe
 
-from annotation.models import Assignment, Judgment, ProblemReport
+from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import accuracy_table, caption_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
@@ -121,11 +122,13 @@ def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
     """Whether results are older than the data. Judgments are only ever added, so their number and the time of the last
-    revision tell."""
+    revision tell; decisions of adjudicators have a time too."""
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
-        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False)
-        current = not revisions.filter(made_at__gt=aggregation.created_at).exists()
+        made = aggregation.created_at
+        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False, made_at__gt=made)
+        decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
+        current = not revisions.exists() and not decided.exists()
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )

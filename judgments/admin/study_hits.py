@@ -39,7 +39,7 @@ def counts_of(study: Study) -> dict[str, Any]:
     """What a generated study holds, in three queries."""
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
-        controls=Count("pk", filter=Q(control=True, struck=False)),
+        controls=Count("pk", filter=Q(control=True, struck=False) & ~Q(control_kind="quiz")),
         struck=Count("pk", filter=Q(struck=True)),
         filtered=Count("pk", filter=Q(filtered=True)),
     )

@@ -58,6 +58,8 @@ def in_words(key: str, value: Any) -> str:
         return "yes" if value else "no"
     if value is None or value in ("", []):
         return "–"
+    if key in ROWS:
+        return str(RowsField(key.split(".")[-1], rows=1).prepare_value(value))
     if isinstance(value, list):
         return ", ".join(in_words(key, one) for one in value)
     return dict(CHOICES.get(key, [])).get(value, str(value))
@@ -151,7 +153,10 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
         return LinesField(label=label, help_text=text, rows=LINES[key])
     if key in CHOICES:
         widget: Any = UnfoldAdminRadioSelectWidget if key in RADIOS else UnfoldAdminSelectWidget
-        return forms.ChoiceField(label=label, help_text=text, choices=CHOICES[key], widget=widget)
+        required = all(value for value, _ in CHOICES[key])
+        return forms.ChoiceField(
+            label=label, help_text=text, required=required, choices=CHOICES[key], widget=widget
+        )
     if key in ("sampling.references", "sampling.images"):
         return AllOrNumberField(label=label, help_text=text, widget=UnfoldAdminTextInputWidget)
     if key.startswith("sampling.pairs."):

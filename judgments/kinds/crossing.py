@@ -117,6 +117,12 @@ class CrossedKind(ChoiceKind):
             known_together=self.grouped,
         )
 
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self.reference_control(design, place, image, images, rng)
+
     def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:

@@ -110,6 +110,20 @@ class Grounding(OpenKind):
             content={"boxes": _frozen(image)},
         )
 
+    def quiz_usable(self, image: Image) -> bool:
+        """Where a caption says a label word for word."""
+        return bool(certain_links(image))
+
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self._control(design, place, image, images, rng)
+
+    def in_words(self, given: Any) -> str:
+        """Word by word, counted from 1."""
+        return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
+
     def _control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:

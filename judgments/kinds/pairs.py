@@ -123,6 +123,12 @@ class PairKind(ChoiceKind):
             notes=notes | ({"sentences": sentences} if sentences else {}),
         )
 
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self._reference_control(design.seed, place, image, images, rng)
+
     def _reference_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
