@@ -122,14 +122,13 @@ def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Su
 def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
     """What the worker reads, which of it is right, and the right answer in words."""
     if unit.control_kind == REPEATED:
-        texts = [(text, False) for text in (unit.first, unit.second) if text is not None]
+        texts = [(text, False) for text in kind.texts_of(unit)]
         return {"reference": unit.reference, "texts": texts, "right_answer": "as the other time it is shown"}
     if kind.two_sided:
         shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
         return {"reference": unit.reference, "texts": shown, "right_answer": ""}
-    words = {str(choice.value): choice.label for choice in kind.choices}
-    right = " or ".join(words.get(part, part) for part in str(unit.expected).split("-"))
-    return {"reference": None, "texts": [(unit.first, False)], "right_answer": right}
+    texts = [(text, False) for text in kind.texts_of(unit)]
+    return {"reference": None, "texts": texts, "right_answer": kind.right_in_words(unit)}
 
 
 def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, Fared]) -> list[ControlGroup]:
