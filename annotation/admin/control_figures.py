@@ -122,13 +122,30 @@ def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Su
 def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
     """What the worker reads, which of it is right, and the right answer in words."""
     if unit.control_kind == REPEATED:
-        texts = [(text, False) for text in kind.texts_of(unit)]
-        return {"reference": unit.reference, "texts": texts, "right_answer": "as the other time it is shown"}
+        return {
+            "reference": unit.reference,
+            "texts": _texts(unit),
+            "right_answer": "as the other time it is shown",
+        }
     if kind.two_sided:
         shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
         return {"reference": unit.reference, "texts": shown, "right_answer": ""}
-    texts = [(text, False) for text in kind.texts_of(unit)]
-    return {"reference": None, "texts": texts, "right_answer": kind.right_in_words(unit)}
+    return {"reference": None, "texts": _texts(unit), "right_answer": _right_answer(kind, unit.expected)}
+
+
+def _texts(unit: Unit) -> list[tuple[Any, bool]]:
+    """The captions of a unit, none of them marked as the right one: rows, or the options of a list."""
+    rows = [text for text in (unit.first, unit.second) if text is not None]
+    return [(text, False) for text in [*rows, *unit.content.get("options", ())]]
+
+
+def _right_answer(kind: Kind, expected: Any) -> str:
+    """In the words of its choices; of a range, those of its ends."""
+    words = {str(choice.value): choice.label for choice in kind.choices}
+    low, _, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
+    if low in words:
+        return " or ".join(words[part] for part in (low, high) if part in words)
+    return kind.in_words(expected)
 
 
 def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, Fared]) -> list[ControlGroup]:

@@ -245,14 +245,6 @@ class Kind(ABC):
         """
         return {"": given}
 
-    def texts_of(self, unit: Any) -> list[Any]:
-        """The candidates that a unit shows, in its order: rows or values with ``key`` and ``text``."""
-        return [text for text in (unit.first, unit.second) if text is not None]
-
-    def right_in_words(self, unit: Any) -> str:
-        """What is expected of a control item, for designers."""
-        return str(unit.expected)
-
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
         """What the used judgments of a study say beyond its consensus; ``seed`` is for what is drawn."""
         return Figures()
@@ -314,12 +306,6 @@ class ChoiceKind(Kind):
         if type(given) is not int or given not in self.values:
             raise ValueError(f"expected {self._expected}")
         return given
-
-    def right_in_words(self, unit: Any) -> str:
-        """The words of the values that are right; a scale without words has its ends."""
-        words = {str(choice.value): choice.label for choice in self.choices}
-        joined = " or " if words else " to "
-        return joined.join(words.get(part, part) for part in str(unit.expected).split("-"))
 
     @property
     def _expected(self) -> str:

@@ -227,15 +227,6 @@ class BestWorst(OpenKind):
         """Places in the worker's order."""
         return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
 
-    def texts_of(self, unit: Any) -> list[Text]:
-        """Its options."""
-        return [Text(key=option["key"], text=option["text"]) for option in _options(unit)]
-
-    def right_in_words(self, unit: Any) -> str:
-        """The end that is expected, and its caption."""
-        texts = self.texts_of(unit)
-        return "; ".join(f"{end}: “{texts[place - 1].text}”" for end, place in unit.expected.items())
-
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
         """Ids of captions in place of places; an end that is open (a tie) stays null."""
         options = content["options"]

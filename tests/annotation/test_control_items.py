@@ -293,3 +293,21 @@ def test_the_page_of_control_items_costs_the_same_queries_however_much_was_answe
     address = reverse("admin:judgments_study_controls", args=[study.pk])
     with django_assert_max_num_queries(12):
         designer.get(address)
+
+
+def test_control_items_of_best_worst_lists_are_told_and_shown() -> None:
+    make_dataset(systems=4)
+    study = make_study(
+        "best-worst",
+        controls={"per_hit": 3, "kinds": ["reference", "degraded", "repeated"]},
+        sampling={"options": 3},
+        units_per_hit=6,
+    )
+    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, drop_outs=0, seed=1))
+    assert {answer.control_kind for answer in control_answers(study)} == {"reference", "degraded", "repeated"}
+    designer = Client()
+    designer.force_login(User.objects.create_superuser("designer"))
+    shown = designer.get(reverse("admin:judgments_study_controls", args=[study.pk])).content.decode()
+    unit = study.units.filter(control_kind="degraded")[0]
+    assert all(option["text"] in shown for option in unit.content["options"])
+    assert "right answer: best: " in shown or "right answer: worst: " in shown

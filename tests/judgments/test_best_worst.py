@@ -207,9 +207,3 @@ def test_a_rehearsal_answers_right_wrong_and_at_random() -> None:
         assert not KIND.is_right(KIND.draw_answer(unit, {"worst": 3}, right=False, rng=rng), {"worst": 3})
     careless = Counter(KIND.draw_answer(unit, truth, right=None, rng=rng)["best"] for _ in range(400))
     assert min(careless[place] for place in range(1, 5)) > 60
-
-
-def test_designers_read_what_a_control_item_expects() -> None:
-    unit = UnitSpec(key="u", image="i", control=True, expected={"worst": 3}, content=unit_of().content)
-    assert KIND.right_in_words(unit) == "worst: “text 2”"
-    assert [text.text for text in KIND.texts_of(unit)] == ["text 0", "text 1", "text 2", "text 3"]

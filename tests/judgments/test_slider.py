@@ -12,7 +12,6 @@ import pytest
 from judgments.design import make_design
 from judgments.kinds import KINDS, Judged
 from judgments.kinds.slider import Slider
-from judgments.material import UnitSpec
 from tests.judgments.test_best_worst import described
 
 KIND = KINDS["slider"]
@@ -113,14 +112,3 @@ def test_a_new_kind_costs_one_module_a_template_and_a_script() -> None:
         if "slider" in path.read_text(encoding="utf-8")
     }
     assert named <= own | TABLES
-
-
-def test_designers_read_the_range_that_is_right() -> None:
-    def said(protocol: str, expected: str) -> str:
-        return KINDS[protocol].right_in_words(UnitSpec(key="u", image="i", control=True, expected=expected))
-
-    assert said("slider", "70-100") == "70 to 100"
-    assert (
-        said("graded", "3-4")
-        == "Describes the image with minor errors or Describes the image without any errors"
-    )
