@@ -102,7 +102,8 @@ def _texts_read(study: Study) -> list[dict[str, Any]]:
     work = (
         Assignment.objects.filter(study=study).finished().order_by("consent_version", "instructions_version")
     )
-    return list(work.values("consent_version", "instructions_version").annotate(assignments=Count("pk")))
+    rows = work.values("consent_version", "instructions_version").annotate(assignments=Count("pk"))
+    return [dict(row) for row in rows]
 
 
 def _shareable(design: StudyDesign) -> dict[str, Any]:
