@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.errors import CountryProblem, JoinRefused, NameProblem, NameTaken, NotJoined
 from annotation.models import Invitation, Participation, Worker
@@ -137,7 +138,7 @@ def require_participation(*, study: Study, worker: Worker) -> Participation:
     """
     participation = _participation(study, worker)
     if participation is None:
-        raise NotJoined("You have not joined this study.")
+        raise NotJoined(_("You have not joined this study."))
     return participation
 
 
@@ -149,10 +150,11 @@ def checked_name(name: str) -> str:
     """
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-        raise NameProblem(f"A worker's name is 1 to {NAME_LENGTH} visible characters.")
+        raise NameProblem(_("A worker's name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
     if re.fullmatch(r"anon-\d+", name):
         raise NameProblem(
-            f"The name {name!r} is kept for raters of published totals; please choose another one."
+            _("The name %(name)r is kept for raters of published totals; please choose another one.")
+            % {"name": name}
         )
     return name
 
@@ -168,15 +170,15 @@ def _worker_of_code(name: str, resume: str) -> Worker:
         name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_typed_code(resume))
     ).first()
     if worker is None:
-        raise NameTaken("Name and resume code do not belong together.")
+        raise NameTaken(_("Name and resume code do not belong together."))
     return worker
 
 
 def _refuse_unfit(study: Study, worker: Worker | None, country: str) -> None:
     if worker is not None and worker.country and country not in ("", worker.country):
         raise CountryProblem(
-            f"You said before that you live in {country_name(worker.country)}; if that changed, write to the "
-            "researchers."
+            _("You said before that you live in %(country)s; if that changed, write to the researchers.")
+            % {"country": country_name(worker.country)}
         )
     refuse_unfit(asked=design_of(study).workers, worker=worker, country=country)
 
@@ -194,18 +196,20 @@ def _participation(study: Study, worker: Worker | None) -> Participation | None:
 
 def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
     if study.state != Study.State.OPEN:
-        raise JoinRefused("This study is not open for answers.")
+        raise JoinRefused(_("This study is not open for answers."))
     if study.simulated:
-        raise JoinRefused("This study is a rehearsal with simulated answers; nobody can join it.")
+        raise JoinRefused(_("This study is a rehearsal with simulated answers; nobody can join it."))
     access = design.access
     if access.join == "code" and not secrets.compare_digest(code.encode(), access.code.strip().encode()):
-        raise JoinRefused("The code is not the one of this study.")
+        raise JoinRefused(_("The code is not the one of this study."))
     if access.join == "invited":
         invitation = Invitation.objects.filter(study=study, code=code).first() if code else None
         if invitation is None or invitation.used_at is not None:
-            raise JoinRefused("This study is for invited people; the invitation code is unknown or was used.")
+            raise JoinRefused(
+                _("This study is for invited people; the invitation code is unknown or was used.")
+            )
     if design.consent and not consent:
-        raise JoinRefused("Please read the consent text and agree to it before you join.")
+        raise JoinRefused(_("Please read the consent text and agree to it before you join."))
 
 
 def _worker_named(name: str, known: Worker | None, country: str) -> tuple[Worker, str, str | None]:
@@ -224,7 +228,10 @@ def _worker_named(name: str, known: Worker | None, country: str) -> tuple[Worker
             )
     except IntegrityError:
         raise NameTaken(
-            f"The name {name!r} is taken. Choose another one, or come back with the resume code you were shown."
+            _(
+                "The name %(name)r is taken. Choose another one, or come back with the resume code you were shown."
+            )
+            % {"name": name}
         ) from None
     return worker, token, resume
 
@@ -259,4 +266,4 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
     """An invitation is used once, by a guarded update: two people with one code cannot both get in."""
     free = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not free.update(used_at=timezone.now(), worker=worker):
-        raise JoinRefused("This invitation was used by somebody else.")
+        raise JoinRefused(_("This invitation was used by somebody else."))

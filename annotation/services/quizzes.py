@@ -13,6 +13,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.answers import answer_key, checked_answers
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
@@ -84,14 +85,14 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
         QuizFailed: no attempt is left.
     """
     if not Participation.objects.filter(study=study, worker=worker).exists():
-        raise NotJoined("You have not joined this study.")
+        raise NotJoined(_("You have not joined this study."))
     found = standing_of(study=study, worker=worker)
     if not found.needed:
-        raise NotThere("This study has no test.")
+        raise NotThere(_("This study has no test."))
     if found.running is not None:
         return found.running
     if found.passed:
-        raise AlreadyEnded("You passed this test before; there is nothing more to do for it.")
+        raise AlreadyEnded(_("You passed this test before; there is nothing more to do for it."))
     if not found.attempts_left:
         raise QuizFailed(study.slug)
     number = found.last.number + 1 if found.last is not None else 1
@@ -202,7 +203,7 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
     rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
     found = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
     if found is None:
-        raise NotThere("No attempt at the test is under way.")
+        raise NotThere(_("No attempt at the test is under way."))
     return found
 
 
@@ -222,7 +223,8 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
         other = [key for key in given if key in locked.answers and locked.answers[key] != given[key]]
         if other:
             raise AlreadyEnded(
-                f"Nothing was changed: number {other[0]} was answered before, and that answer stays."
+                _("Nothing was changed: number %(position)s was answered before, and that answer stays.")
+                % {"position": other[0]}
             )
         if locked.finished_at is not None or set(given) <= set(locked.answers):
             return locked

@@ -18,7 +18,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, F, Q, Sum
 
 from annotation.controls import ControlAnswer, control_answers
@@ -156,7 +156,9 @@ class _Seats:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Two submissions that concern one pair follow one another (SQLite lets one write at a time anyway)."""
+    """Two submissions that concern one pair follow one another; SQLite lets one write at a time anyway."""
+    if not pairs or not connection.features.has_select_for_update:
+        return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 

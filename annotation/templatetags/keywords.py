@@ -27,6 +27,6 @@ def holds(answer: Sequence[str] | None, collocation: str) -> bool:
 
 @register.simple_tag
 def said_of(what: str) -> str:
-    """The sentence for a word that is "missing" from the text, or for a "phrase" that is not on offer, with %word% for
+    """The sentence for a word that is "missing" from the text, or for a "phrase" that is not on offer, with {word} for
     the page's script."""
-    return str({"missing": MISSING, "phrase": PHRASE}[what]) % {"word": "%word%"}
+    return str({"missing": MISSING, "phrase": PHRASE}[what]) % {"word": "{word}"}

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -16,13 +17,14 @@ from annotation.models import Participation, Worker
 from annotation.services.joining import Joined, join_study, resume_worker, suggest_name
 from annotation.services.quizzes import standing_of
 from annotation.views.common import errors_as_pages, see_other
-from annotation.words import spell_count, spell_duration, spell_pay
+from annotation.words import spell_duration, spell_pay
 from judgments.countries import COUNTRIES
 from judgments.design import StudyDesign
 from judgments.errors import QuorumError
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
 from judgments.models import Study
+from judgments.quizzes import asks_anything
 from judgments.services.studies import design_of, find_study
 
 
@@ -30,10 +32,12 @@ def effort_of(design: StudyDesign) -> dict[str, str]:
     """What a page of work holds, how long it takes and what it pays, in words."""
     if KINDS[design.protocol].grouped:
         units = design.images_per_hit * design.captions_per_image
-        size = spell_count(design.images_per_hit, "picture", "pictures")
+        size = ngettext("%(n)d picture", "%(n)d pictures", design.images_per_hit) % {
+            "n": design.images_per_hit
+        }
     else:
         units = design.units_per_hit
-        size = spell_count(units, "question", "questions")
+        size = ngettext("%(n)d question", "%(n)d questions", units) % {"n": units}
     return {
         "size": size,
         "duration": spell_duration(units * design.seconds_per_unit),
@@ -125,6 +129,7 @@ def _study_page(
         "consent": render_markdown(design.consent) if design.consent else "",
         "asks_code": design.access.join != "open",
         "countries": _countries(request, design),
+        "has_quiz": asks_anything(design.quiz),
         "form": form or JoinForm(initial={"name": suggest_name()}),
         "resume_form": resume_form or ResumeForm(),
         **effort_of(design),

@@ -7,6 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
@@ -42,6 +43,17 @@ class DisputeForm(forms.Form):
     )
 
 
+class SendForm(forms.Form):
+    """Who decides what is ticked."""
+
+    to = forms.ModelChoiceField(
+        User.objects.none(),
+        label="Who decides",
+        empty_label="choose a person",
+        widget=UnfoldAdminSelectWidget,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A unit in the list."""
@@ -60,7 +72,8 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     page = Paginator(_disputed(study, wanted["show"], wanted["unit"]), ON_A_PAGE).get_page(
         request.GET.get("page")
     )
-    people = list(adjudicators())
+    send_form = SendForm()
+    send_form.fields["to"].queryset = adjudicators()  # type: ignore[attr-defined]
     context |= {
         "form": form,
         "query": f"&show={wanted['show']}&unit={wanted['unit']}",
@@ -68,7 +81,8 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
         "rows": [_row(one) for one in page.object_list],
         "computed": Consensus.objects.filter(study=study).exists(),
         "possible": can_be_adjudicated(study),
-        "people": people,
+        "send_form": send_form,
+        "people": adjudicators().exists(),
         "sent": [_sent(one) for one in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
         "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("annotation:adjudicate"),

@@ -107,9 +107,14 @@ class DesignForm(forms.Form):
         try:
             self.design = make_design(self._values(cleaned))
         except DesignError as error:
-            name = html_name(error.field)
-            self.add_error(name if name in self.fields else None, str(error))
+            self.add_error(self._field_of(error.field), str(error))
         return cleaned
+
+    def _field_of(self, key: str) -> str | None:
+        """The field that a dotted key is typed in: of a key within tables, the field of the tables."""
+        while key and html_name(key) not in self.fields:
+            key = key.rpartition(".")[0]
+        return html_name(key) if key else None
 
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """The base with the form's answers laid over it; what is left empty falls back to the default."""

@@ -152,18 +152,7 @@ def sections_for(kind: Kind) -> list[Section]:
                 "rules": Entry("Rules of behaviour", "As [[rules]] tables: rule, action, settings."),
             },
         ),
-        Section(
-            "Early stopping",
-            "A unit gets no more judgments than its outcome needs.",
-            {
-                "stopping.rule": Entry("Stop"),
-                "stopping.full_depth": Entry(
-                    "Share that gets all its judgments", "So that agreement stays unbiased."
-                ),
-                "stopping.minimum": Entry("Votes before it may stop", "For the margin."),
-                "stopping.margin": Entry("Lead in votes", "For the margin."),
-            },
-        ),
+        *([_stopping()] if kind.settles else []),
         Section(
             "Texts",
             "What workers read. Instructions and consent may use Markdown.",
@@ -233,6 +222,23 @@ def _filter() -> Section:
                 "Fill the last group up to", "With filtered pairs, which measure the filter's own errors."
             ),
             "filter.order": Entry("Words are prepared"),
+        },
+    )
+
+
+def _stopping() -> Section:
+    return Section(
+        "Early stopping",
+        "A unit gets no more judgments than its outcome needs, and a HIT goes to no more workers than its units need. "
+        "The first rule loses nothing: the outcome is that of all votes.",
+        {
+            "stopping.rule": Entry("Stop"),
+            "stopping.full_depth": Entry(
+                "Share of HITs that go to all their workers",
+                "Drawn with the seed. Agreement is measured on these alone, so that it stays unbiased.",
+            ),
+            "stopping.minimum": Entry("Votes before it may stop", "For the margin."),
+            "stopping.margin": Entry("Lead in votes", "For the margin."),
         },
     )
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judgments.boxes import label_words, tags_of
-from judgments.controls import needs_split
+from judgments.controls import REFERENCE, needs_split
 from judgments.draws import content_key, rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
@@ -135,7 +135,7 @@ class Grounding(OpenKind):
             image=image.name,
             first=text,
             control=True,
-            control_kind="reference",
+            control_kind=REFERENCE,
             expected=links_of(links),
             content={"boxes": _frozen(image)},
         )

@@ -30,6 +30,7 @@ from judgments.quiz_items import quiz_groups, set_aside
 from judgments.requirements import not_stated, requirements_of
 from judgments.services.batch_rows import store_batch
 from judgments.services.studies import design_of
+from judgments.stopping import expected_share
 
 ROWS_AT_ONCE = 2_000
 Progress = Callable[[float, str], None]
@@ -45,6 +46,7 @@ class Plan:
         hits: pages of work.
         judgments: answers that will be asked for, controls included.
         hours: expected hours of workers' time, from the design's seconds per unit.
+        asked: the share of the judgments on units that is expected to be asked for, where the design stops early.
         pool: the different control items, and how many HITs a worker can do before one comes again.
         notes: what the kind says about the draw (relevance: what the filter did).
         asks: what the study asks of its workers, in words.
@@ -56,6 +58,7 @@ class Plan:
     hits: int
     judgments: int
     hours: float
+    asked: float
     pool: ControlPool
     notes: dict[str, Any]
     asks: list[str]
@@ -160,6 +163,9 @@ def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
         hits=len(batch.hits),
         judgments=judgments,
         hours=judgments * design.seconds_per_unit / 3600,
+        asked=expected_share(
+            design, references=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
+        ),
         pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,
         asks=list(requirements_of(design.workers).values()),

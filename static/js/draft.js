@@ -394,6 +394,7 @@ function start(form) {
       waiting.delete(position);
       known.delete(position);
       if (draft === null) drafts.delete(position); else drafts.set(position, draft);
+      if (state.dataset.tone === "good") say("");  // "Saved" was said of another answer
     } else {
       if (signals) noticed.set(position, signals); else noticed.delete(position);
       note(position, value === null ? { answer } : { value });

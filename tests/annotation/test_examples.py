@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from django.test import Client
 
 from annotation.models import Assignment
 from annotation.services.claims import claim_assignment
+from annotation.services.submissions import submit_assignment
+from evaluation.services.exports import export_judgments
 from judgments.design import make_design
 from judgments.errors import DesignError
 from judgments.models import Study
@@ -111,3 +114,22 @@ def test_designers_see_the_versions_with_the_assignment(admin_client: Client) ->
     page = admin_client.get(f"/admin/annotation/assignment/{held.pk}/change/").content.decode()
     assert held.consent_version in page
     assert held.instructions_version in page
+
+
+def test_an_export_s_manifest_counts_the_versions_that_were_read(tmp_path: Path) -> None:
+    study = make_study(make_dataset(), consent="You may stop.")
+    for name in ("ada", "bob"):
+        claim = claim_assignment(study=study, worker=joined(study, name, consent=True).worker)
+        assert claim is not None
+        claim.assignment.study = study
+        answers = [{"position": place.position, "value": 1} for place in claim.places]
+        submit_assignment(assignment=claim.assignment, answers=answers)
+    made = export_judgments(study=study, format="jsonl", output=tmp_path / "out.jsonl")
+    one = Assignment.objects.filter(study=study)[0]
+    assert made.manifest["texts_read"] == [
+        {
+            "consent_version": one.consent_version,
+            "instructions_version": one.instructions_version,
+            "assignments": 2,
+        }
+    ]

@@ -16,6 +16,7 @@ from annotation.models import Assignment, QuizAttempt
 from annotation.quiz_sheet import Paper
 from annotation.services.claims import claim_assignment
 from annotation.services.quizzes import answer_attempt, paper_of, standing_of, start_attempt
+from annotation.services.rehearsal import Crowd, rehearse
 from judgments.kinds import KINDS
 from judgments.models import HITUnit, Study, Unit
 from judgments.services.studies import design_of
@@ -416,3 +417,13 @@ def test_known_items_of_the_quiz_are_not_counted_as_control_items(admin_client: 
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/controls/").content.decode()
     assert "This study has no control items" in html
     assert design_of(study).quiz.items == 1
+
+
+def test_a_rehearsal_takes_no_quiz_and_fills_every_hit() -> None:
+    study = make_study(
+        make_dataset(), opened=False, quiz={"questions": QUESTIONS}, workers={"hits_at_most": 1}
+    )
+    report = rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=1))
+    assert report.hits == study.hits.count()
+    assert not study.hits.filter(open_slots__gt=0).exists()
+    assert not QuizAttempt.objects.exists()

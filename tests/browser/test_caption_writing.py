@@ -175,6 +175,7 @@ def test_advice_comes_after_a_pause_and_holds_nobody_up(page: Page, captions: In
     page.keyboard.type("autiful shape. It is red.")
     expect(advice).to_contain_text("Not yet: Write one sentence only.")
     expect(advice).not_to_contain_text("Advice")  # one thing at a time
+    expect(page.locator("[data-state]")).not_to_contain_text("Saved")  # half of it was, and that is no answer
     for _ in range(11):
         page.keyboard.press("Backspace")
     expect(advice).to_contain_text("Leave out how you find it")

@@ -37,7 +37,7 @@ def test_words_are_linked_by_mouse_through_the_list_and_on_the_picture(
         box(page, "2 dog").click()  # one word, one box: the later one
         expect(here(page).get_by_role("status")).to_contain_text("stands for box 2 dog.")
         word(page, 5).click()
-        barn = here(page).locator('svg g[data-box="0"] .edge').bounding_box()
+        barn = here(page).locator('svg g[data-box="0"] rect').bounding_box()
         assert barn is not None
         page.mouse.click(barn["x"] + barn["width"] / 2, barn["y"] + barn["height"] * 0.8)
         word(page, 0).click()
@@ -66,7 +66,7 @@ def test_words_are_linked_by_keyboard_alone_with_a_key_for_each_box(page: Page, 
             "1",
         ):
             page.keyboard.press(key)
-        said = word(page, 5).locator("span").inner_text()
+        said = word(page, 5).locator("bdi").inner_text()
         expect(word(page, 5)).to_have_attribute("aria-label", f"{said}, box 1 barn")
         page.keyboard.press("Enter")
     submitted(page)
@@ -170,7 +170,7 @@ def test_boxes_lie_on_the_picture_and_their_signs_do_not_cover_each_other(
     frame = picture.bounding_box()
     edge = (
         here(page)
-        .locator('svg g[data-box="0"] .edge')
+        .locator('svg g[data-box="0"] rect')
         .evaluate(
             "one => { const at = one.getBoundingClientRect(); return [at.x, at.y, at.width, at.height]; }"
         )

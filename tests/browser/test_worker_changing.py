@@ -153,11 +153,9 @@ def test_the_next_page_stands_there_without_loading_and_is_worked_on_like_the_fi
     join(page, site, "triplet", "runner")
     page.evaluate("window.before = 'still the same document'")
     for _ in range(2):
-        answer_all(page)
-        page.wait_for_function(
-            "performance.getEntriesByType('resource').some((one) => one.name.endsWith('/ahead/'))"
-        )
-        page.wait_for_load_state("networkidle")
+        with page.expect_response("**/ahead/") as fetched:
+            answer_all(page)
+        fetched.value.finished()
         page.keyboard.press("Enter")
         expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
         expect(page.locator("[data-count]")).to_have_text("1 of 4")

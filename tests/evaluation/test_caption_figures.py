@@ -127,4 +127,4 @@ def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(adm
     page = admin_client.get(f"/admin/judgments/study/{study.pk}/results/").content.decode()
     assert "What do people reach?" in page
     assert "Each of 12 captions is held against the others of its image (4 images)" in page
-    assert "Agreement is undefined: sentences have no parts" in page
+    assert "Agreement is not measured: sentences have no parts" in page

@@ -230,7 +230,8 @@ def test_the_results_page_names_the_captions_people_like(rehearsed: Any, client:
     assert best["text"] in page
     assert f"{best['score']:+.2f}" in page
     assert "correlate by" in page
-    assert "best kappa" in page
+    assert "tau-b within images" in page
+    assert "best kappa" not in page
     assert "These results are older" not in page
 
 

@@ -2,7 +2,7 @@
 // the plain form hold the links; this script shows them otherwise and tells the page (docs/adding-a-kind.md).
 
 function fill(words, parts) {
-  return words.replace(/%(\w+)%/g, (_, name) => parts[name]);
+  return words.replace(/\{(\w+)\}/g, (_, name) => parts[name]);
 }
 
 function setUp(step) {
@@ -18,7 +18,7 @@ function setUp(step) {
   const links = new Map();  // word -> box id
   let here = -1;            // the chosen word, as a place in words
 
-  const fieldOf = (word) => ground.querySelector(`select[data-link="${word.dataset.word}"]`);
+  const fieldOf = (word) => step.closest("form").elements[`u${position}-w${word.dataset.word}`];
   const textOf = (word) => word.firstElementChild.textContent;
   const nameOf = (button) => `${button.dataset.with} ${button.querySelector("bdi").textContent}`;
   const buttonOf = (box) => buttons.find((button) => button.dataset.box === box);

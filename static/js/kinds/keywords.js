@@ -27,7 +27,7 @@ export function vocabularyOf(text) {
 
 export const phraseOf = (text) => wordsOf(text).join(" ");
 
-const fill = (words, word) => words.replace("%word%", word);
+const fill = (words, word) => words.replace("{word}", word);
 
 function setUp(step) {
   const sheet = step.querySelector("[data-keywords]");
