@@ -10,7 +10,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Exists, Q
+from django.db.models import Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
@@ -126,10 +126,9 @@ def _freshness(
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
         made = aggregation.created_at
-        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False, made_at__gt=made)
         decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
-        changed = Study.objects.filter(Exists(revisions) | Exists(decided), pk=study.pk)
-        current = not changed.exists()
+        revised = progress["revised_at"]
+        current = (revised is None or revised <= made) and not decided.exists()
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
