@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -36,8 +36,11 @@ class ControlAnswer(NamedTuple):
     assignment: UUID
 
 
-def control_answers(study: Study, *, worker: Worker | None = None) -> list[ControlAnswer]:
-    """The current answers on control items that are not struck, in the order they were given; of one worker, or of all.
+def control_answers(
+    study: Study, *, worker: Worker | None = None, workers: Collection[int] | None = None
+) -> list[ControlAnswer]:
+    """The current answers on control items that are not struck, in the order they were given; of one worker, of some
+    (row ids), or of all.
 
     A repeated unit of which the other answer is missing, and an imported item without a right answer, say nothing and
     are left out.
@@ -45,6 +48,8 @@ def control_answers(study: Study, *, worker: Worker | None = None) -> list[Contr
     own: dict[str, Any] = {"assignment__study": study}
     if worker is not None:
         own["assignment__worker"] = worker
+    if workers is not None:
+        own["assignment__worker__in"] = workers
     rows = (
         Judgment.objects.current()
         .filter(**own, unit__control=True, unit__struck=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.utils.translation import gettext as _
+
 from judgments.errors import NotThere, QuorumError
 
 
@@ -18,6 +20,12 @@ class NameProblem(QuorumError):
     """The name a worker gave cannot be used."""
 
     title = "The name is not valid"
+
+
+class CountryProblem(QuorumError):
+    """The country a worker gave is none, or not the one they gave before."""
+
+    title = "The country is not valid"
 
 
 class NotJoined(NotThere):
@@ -86,6 +94,44 @@ class AlreadyEnded(QuorumError):
 
     status = 409
     title = "Already ended"
+
+
+class NotAdmitted(QuorumError):
+    """The worker joined, and may not take work: a quiz is not passed, or a requirement is not met."""
+
+    status = 403
+    title = "No work for you here"
+
+
+class QuizNotPassed(NotAdmitted):
+    """The study's quiz comes before its work; ``quiz`` is where the API takes it."""
+
+    title = "A test comes first"
+
+    def __init__(self, slug: str, message: str = "") -> None:
+        super().__init__(
+            message or _("Nothing was changed: this study has a short test, and you have not passed it yet.")
+        )
+        self.quiz = f"/api/studies/{slug}/quiz/"
+
+
+class QuizFailed(QuizNotPassed):
+    """No attempt at the quiz is left."""
+
+    title = "The test was not passed"
+
+    def __init__(self, slug: str) -> None:
+        super().__init__(
+            slug,
+            _(
+                "Your answers in the test are kept; no attempt at it is left, so this study has no work for you. "
+                "Other studies are open to you as before."
+            ),
+        )
+
+
+class RequirementNotMet(NotAdmitted):
+    """The study asks something of its workers that this one does not fulfil."""
 
 
 class WorkPaused(QuorumError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models import ProblemReport
 from annotation.services.joining import NAME_LENGTH
@@ -11,9 +12,10 @@ from annotation.services.joining import NAME_LENGTH
 class JoinForm(forms.Form):
     """A name, the study's code where it asks for one, and the consent where there is a text."""
 
-    name = forms.CharField(max_length=NAME_LENGTH, error_messages={"required": "Please give a name."})
+    name = forms.CharField(max_length=NAME_LENGTH, error_messages={"required": _("Please give a name.")})
     code = forms.CharField(max_length=100, required=False)
     consent = forms.BooleanField(required=False)
+    country = forms.CharField(max_length=2, required=False)
 
 
 class ResumeForm(forms.Form):

@@ -41,6 +41,16 @@ def stale_units(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> f
     )
 
 
+def left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
+    """Row ids of what the worker did not see of a HIT they take again: they find it as it was."""
+    before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
+    if before is None or not before.order:
+        return frozenset()
+    return frozenset(
+        unit.pk for index, unit in enumerate(units) if index not in before.order and unit.control
+    )
+
+
 def with_new_items(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
     """Those of ``hits`` of which every control item is new to the worker, in their order; one query."""
     items = _items_of(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))

@@ -12,9 +12,9 @@ from django.urls import reverse
 from django.utils.cache import get_conditional_response, patch_cache_control
 from django.utils.http import http_date, quote_etag
 
-from annotation.models import Assignment
+from annotation.models import Assignment, QuizAttempt
 from annotation.presentation import Place
-from judgments.models import HITUnit, Item
+from judgments.models import HITUnit, Item, Study
 
 TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
 
@@ -28,6 +28,14 @@ def picture_url(*, place: Place, assignment: Assignment) -> str:
     if item.picture:
         return reverse("annotation:picture", args=[assignment.pk, place.position])
     return item.url
+
+
+def quiz_picture_url(study: Study, attempt: QuizAttempt, place: Place) -> str:
+    """The picture of a known item, for the worker whose attempt it is; '' where it has none."""
+    item = place.unit.item
+    if not item.picture:
+        return item.url
+    return reverse("annotation:quiz-picture", args=[study.slug, attempt.number, place.position])
 
 
 def preview_picture_url(item: Item) -> str:

@@ -2,16 +2,34 @@
 
 from django.urls import path
 
-from annotation.views import calls, credits, home, joining, pictures, preview, work
+from annotation.views import (
+    adjudication,
+    calls,
+    credits,
+    home,
+    joining,
+    me,
+    pictures,
+    preview,
+    quiz,
+    work,
+)
 
 app_name = "annotation"
 urlpatterns = [
     path("", home.home, name="home"),
+    path("adjudicate/", adjudication.waiting, name="adjudicate"),
+    path("adjudicate/<int:pk>/", adjudication.decide, name="adjudication"),
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),
     path("s/<slug:slug>/credits/", credits.credits, name="credits"),
     path("s/<slug:slug>/preview/", preview.preview, name="preview"),
+    path("s/<slug:slug>/quiz/", quiz.quiz, name="quiz"),
+    path("s/<slug:slug>/quiz/start/", quiz.start, name="quiz-start"),
+    path("s/<slug:slug>/quiz/<int:number>/answer/", quiz.answer, name="quiz-answer"),
+    path("s/<slug:slug>/quiz/<int:number>/<int:position>/picture/", quiz.picture, name="quiz-picture"),
+    path("s/<slug:slug>/examples/<int:number>/picture/", pictures.example_picture, name="example-picture"),
     path("s/<slug:slug>/work/", work.work, name="work"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/save/", work.save, name="save"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/submit/", work.submit, name="submit"),
@@ -22,6 +40,9 @@ urlpatterns = [
     path("s/<slug:slug>/work/<uuid:assignment_id>/return/", work.give_back, name="return"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/report/<int:position>/", work.report, name="report"),
     path("s/<slug:slug>/done/", work.done, name="done"),
+    path("me/", me.me, name="me"),
+    path("me/resume/", me.renew_resume, name="my-resume"),
+    path("me/answers/", me.answers, name="my-answers"),
     path("pictures/preview/<int:item_id>/", pictures.preview_picture, name="preview-picture"),
     path("pictures/<uuid:assignment_id>/<int:position>/", pictures.picture, name="picture"),
 ]

@@ -33,11 +33,6 @@ def spell_pay(cents: int) -> str:
     }
 
 
-def spell_count(count: int, one: str, many: str) -> str:
-    """'1 sentence', '20 sentences'."""
-    return f"{count} {one if count == 1 else many}"
-
-
 def _hours_and_minutes(minutes: int) -> str:
     hours, rest = divmod(minutes, 60)
     if not hours:

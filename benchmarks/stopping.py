@@ -137,7 +137,7 @@ def _flipped(study: Any, aggregation: Any, vote: Any, people: list[Any]) -> int:
     voted: dict[int, set[int]] = {pk: set() for pk in units}
     rows = Judgment.objects.filter(assignment__study=study, unit__control=False)
     for pk, value, worker in rows.values_list("unit_id", "value", "assignment__worker_id"):
-        cast[pk].append(value)
+        cast[pk].append(int(value or 0))
         voted[pk].add(worker)
     for pk, votes in cast.items():
         others = (worker for worker in people if worker.pk not in voted[pk])

@@ -129,7 +129,9 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     """The exception handler of every API view; None leaves an unforeseen error to Django, which reports it."""
     headers: dict[str, str] = {}
     if isinstance(error, QuorumError):
-        members = {name: value for name in ("missing", "field") if (value := getattr(error, name, None))}
+        members = {
+            name: value for name in ("missing", "field", "quiz") if (value := getattr(error, name, None))
+        }
         body = problem(error.status, str(error), title=error.title, **members)
     elif isinstance(error, Http404 | exceptions.NotFound):
         body = problem(404, "There is nothing at this address for you.")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
+from annotation.api import quiz, work
 from annotation.api import resources as annotation
-from annotation.api import work
 from config.api import nothing_here
 from config.api_schema import DocsView, SchemaView
 from evaluation.api import resources as evaluation
@@ -32,6 +32,7 @@ urlpatterns = [
     # the worker's calls
     path("studies/<str:slug>/join/", work.JoinView.as_view(), name="join"),
     path("studies/<str:slug>/assignments/", work.AcceptView.as_view(), name="accept"),
+    path("studies/<str:slug>/quiz/", quiz.QuizView.as_view(), name="quiz"),
     path("assignments/<str:id>/", annotation.AssignmentView.as_view(), name="assignment"),
     path("assignments/<str:id>/submit/", work.SubmitView.as_view(), name="submit"),
     path("assignments/<str:id>/revise/", work.ReviseView.as_view(), name="revise"),

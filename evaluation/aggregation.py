@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from annotation.quality import ControlRecord
 from evaluation.provenance import plain
-from evaluation.records import Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.meta import wilson_interval
@@ -46,6 +46,16 @@ def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
     if not counted.any():
         return {}
     return kind.consensus(table.unit[counted].tolist(), table.given(counted))
+
+
+def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decision]) -> dict[int, Consensus]:
+    """``found``, and where an adjudicator decided a unit, that value in place of what its judgments say. How many
+    judgments there are, and how they are shared out, stays."""
+    decided = {
+        unit: replace(found.get(unit, NO_ONE), value=decision.value, tie=False)
+        for unit, decision in decisions.items()
+    }
+    return {**found, **decided}
 
 
 def pair_consensus(

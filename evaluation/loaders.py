@@ -16,10 +16,10 @@ import numpy as np
 from django.db.models import Count
 
 from annotation.controls import control_answers
-from annotation.models import Assignment, Judgment, Worker
+from annotation.models import Adjudication, Assignment, Judgment, Worker
 from annotation.quality import ControlRecord, control_records
 from evaluation.provenance import DataHash
-from evaluation.records import JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow, WorkerRow
 from judgments.kinds import KINDS, Judged
 from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
 from judgments.services.studies import design_of
@@ -186,6 +186,16 @@ def full_depth_units(study: Study) -> set[int] | None:
     if not stops_early(study):
         return None
     return set(Outlook.objects.filter(unit__study=study, full_depth=True).values_list("pk", flat=True))
+
+
+def decisions_of(study: Study) -> dict[int, Decision]:
+    """Unit row id -> what an adjudicator decided of it, in the order of the units."""
+    rows = Adjudication.objects.filter(study=study, state=Adjudication.State.DECIDED, value__isnull=False)
+    names = ("unit_id", "value", "adjudicator__username", "decided_at", "reason", "votes")
+    return {
+        unit: Decision(value=value, by=by, at=at.isoformat(), reason=reason, votes=votes)
+        for unit, value, by, at, reason, votes in rows.order_by("unit__position").values_list(*names)
+    }
 
 
 def pair_rows(study: Study) -> list[PairRow]:

@@ -7,6 +7,7 @@ import json
 import math
 import platform
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,11 @@ class DataHash:
     def hexdigest(self) -> str:
         """The hash of what was taken in so far."""
         return self._hash.hexdigest()
+
+
+def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
+    """SHA-256 of a data hash together with other data, as JSON with sorted keys."""
+    return hashlib.sha256(f"{data_hash}{json.dumps(others, sort_keys=True)}".encode()).hexdigest()
 
 
 def plain(value: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,6 +76,18 @@ class UnitRow:
     key: str
     kind: str
     pair: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What an adjudicator decided of a unit, in the unit's order, and how it came about: by whom and when (ISO 8601),
+    why, and the votes as they stood when it was sent."""
+
+    value: int
+    by: str
+    at: str
+    reason: str
+    votes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -225,6 +225,7 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
         DesignError: an item names no image of the dataset.
     """
     images = {image.name: image for image in material.images}
+    everywhere = _texts_of(material.images) if items else {}
     found = []
     for number, item in enumerate(items, start=1):
         image = images.get(item.image)
@@ -234,13 +235,19 @@ def known_items(items: Sequence[Any], material: Material) -> list[Known]:
                 "not have.",
                 field="controls.known",
             )
-        own = {text.text: text for _, text in image.outputs} | {text.text: text for text in image.references}
+        there = everywhere | _texts_of([image])
         reference, first, second = (
-            own.get(text) or Text(candidate_key(text), text) if text else None
+            there.get(text) or Text(candidate_key(text), text) if text else None
             for text in (item.reference, item.first, item.second)
         )
         found.append(Known(number, image, reference, first, second, item.expected, item.why))
     return found
+
+
+def _texts_of(images: Sequence[Image]) -> dict[str, Text]:
+    """Words -> caption; a reference where there is one of these words."""
+    outputs = {text.text: text for image in images for _, text in image.outputs}
+    return outputs | {text.text: text for image in images for text in image.references}
 
 
 def known_problem(item: Known, expected: str) -> DesignError:

@@ -14,9 +14,12 @@ from typing import Annotated, Any, Literal, TypeVar
 import tomli_w
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from judgments.countries import COUNTRIES
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
 from judgments.presets import PRESETS
+from judgments.quizzes import QUIZ_PRESETS
+from judgments.requirements import REQUIREMENT_PRESETS
 
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]+$", min_length=1, max_length=80)]
@@ -82,6 +85,9 @@ class Example(Part):
     """A worked example in the instructions: what is shown, the right answer, and why."""
 
     image: str = Field("", description="An image of the dataset, by its name there.")
+    scene: str = Field(
+        "", max_length=500, description="What the picture shows, in words, where no image is named."
+    )
     shown: Listed[str] = Field((), description="The texts as a worker sees them, in order.")
     answer: str = Field(max_length=500, description="The right answer in words.")
     why: str = Field("", max_length=1000)
@@ -164,8 +170,24 @@ class Quiz(Part):
     attempts: Annotated[int, Field(ge=1, le=100)] = 2
     explain: Literal["after-each", "at-the-end", "never"] = "after-each"
     qualification: str = Field(
-        "", max_length=80, description="A name that studies share: passed once, passed for all of them."
+        "",
+        pattern=r"^[-a-zA-Z0-9_.]*$",
+        max_length=80,
+        description="A name that studies share: passed once, passed for all of them.",
     )
+
+    @field_validator("preset")
+    @classmethod
+    def _there_is_such_a_quiz(cls, name: str) -> str:
+        if name and name not in QUIZ_PRESETS:
+            raise ValueError(f"there is no quiz {name!r}; there are {', '.join(QUIZ_PRESETS)}")
+        return name
+
+    @model_validator(mode="after")
+    def _it_asks_something(self) -> Quiz:
+        if (self.preset or self.questions) and not self.ask:
+            raise ValueError("ask is 0, so that none of the questions would be asked")
+        return self
 
 
 class Workers(Part):
@@ -181,6 +203,22 @@ class Workers(Part):
     approved_at_least: Count = Field(0, description="Approved HITs a worker must have; 0: not asked.")
     hits_at_most: Count = Field(0, description="HITs of this study a worker may do; 0: no limit.")
     show_accuracy: bool = Field(False, description="Whether workers see their share of control items right.")
+
+    @field_validator("requirements")
+    @classmethod
+    def _there_are_such_requirements(cls, name: str) -> str:
+        if name and name not in REQUIREMENT_PRESETS:
+            known = ", ".join(REQUIREMENT_PRESETS)
+            raise ValueError(f"there are no requirements {name!r}; there are {known}")
+        return name
+
+    @field_validator("countries")
+    @classmethod
+    def _there_are_such_countries(cls, codes: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = [code for code in codes if code not in COUNTRIES]
+        if unknown:
+            raise ValueError(f"{unknown[0]!r} is no country of ISO 3166-1")
+        return codes
 
 
 class RuleSetting(Part):
@@ -316,12 +354,25 @@ def make_design(values: dict[str, Any]) -> StudyDesign:
     kind = KINDS.get(str(merged.get("protocol", "")))
     if kind is not None:
         merged = _merge(kind.defaults, merged)
+    merged = _with_requirements(merged)
     if isinstance(merged.get("name"), str):
         merged.setdefault("slug", slugify_name(merged["name"]))
     try:
         return StudyDesign.model_validate(merged)
     except ValidationError as error:
         raise _as_design_error(error) from None
+
+
+def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
+    """A named set of requirements fills what is left empty, in a file as in the form."""
+    asked = values.get("workers")
+    if not isinstance(asked, dict) or not isinstance(asked.get("requirements"), str):
+        return values
+    preset = REQUIREMENT_PRESETS.get(asked["requirements"])
+    if preset is None:
+        return values
+    filled = {key: value for key, value in preset.values.items() if not asked.get(key)}
+    return values | {"workers": asked | filled}
 
 
 def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:

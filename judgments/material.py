@@ -140,10 +140,11 @@ class HITSpec:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Everything a study gets at generation."""
+    """Everything a study gets at generation; ``quiz`` are known items that stand in no HIT."""
 
     hits: tuple[HITSpec, ...]
     pairs: tuple[Pair, ...] = ()
+    quiz: tuple[Group, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from judgments import worked
+
 OUR_COMMON = ("seconds_per_unit", "crowd.lease_minutes")
 # What the papers ask of the writers of captions, in our words.
 H13_CAPTIONS = """\
@@ -90,10 +92,11 @@ PRESETS: dict[str, Preset] = {
             "judgments_per_unit": 11,
             "units_per_hit": 20,
             "question": "Which is the better description?",
+            "examples": worked.PAIRWISE,
             "sampling": {"pairs": {"HC": 1000, "HI": 1000, "HM": 1000, "MM": 1000}},
             "controls": {"per_hit": 0},
         },
-        ours=("units_per_hit", "controls.per_hit", *OUR_COMMON),
+        ours=("units_per_hit", "controls.per_hit", "examples", *OUR_COMMON),
     ),
     "hodosh-2013-relevance": Preset(
         title="Relevance: does the caption describe the image?",
@@ -105,11 +108,12 @@ PRESETS: dict[str, Preset] = {
             "images_per_hit": 6,
             "captions_per_image": 10,
             "question": "Which of these captions describe the image?",
+            "examples": worked.RELEVANCE,
             "sampling": {"images": "all", "split": "test"},
             "controls": {"per_hit": 1, "threshold": 0.7, "split": "dev"},
             "filter": {"bleu_pre": 0.25, "fill_to": 10, "order": "stem-first"},
         },
-        ours=("filter.order", *OUR_COMMON),
+        ours=("filter.order", "examples", *OUR_COMMON),
     ),
     "hodosh-2013-graded": Preset(
         title="Graded: how well does the caption describe the image?",
@@ -121,10 +125,11 @@ PRESETS: dict[str, Preset] = {
             "units_per_hit": 50,
             "seconds_per_unit": 12.0,
             "question": "How well does the caption describe the image?",
+            "examples": worked.GRADED,
             "sampling": {"images": "all", "split": "test"},
             "controls": {"per_hit": 0},
         },
-        ours=("controls.per_hit", "crowd.lease_minutes"),
+        ours=("controls.per_hit", "examples", "crowd.lease_minutes"),
     ),
     "hodosh-2013-captions": Preset(
         title="Caption writing: five sentences an image",

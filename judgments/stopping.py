@@ -60,7 +60,7 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
         references: units of a candidate pair; 1 where units stand alone.
     """
     stopping, votes = design.stopping, design.judgments_per_unit
-    if stopping.rule == "none":
+    if stopping.rule == "none" or references < 1:
         return 1.0
     kind = KINDS[design.protocol]
     if references > 1:

@@ -89,11 +89,11 @@ class Installation:
         self.processes.append(process)
         return process
 
-    def start_server(self, *, threads: int = 8, workers: int = 2) -> str:
-        """Starts gunicorn on a free port and waits for its first answer; the address."""
+    def start_server(self, *, threads: int = 8, workers: int = 2, port: int = 0) -> str:
+        """Starts gunicorn on a free port, or on `port` again, and waits for its first answer; the address."""
         if not (Path(self.env["STATIC_ROOT"]) / "staticfiles.json").exists():  # once for all of a run
             self.manage("collectstatic", "--no-input", "--verbosity", "0")
-        port = free_port()
+        port = port or free_port()
         # fmt: off
         process = self.start(
             "gunicorn", "--config", "python:config.gunicorn", "--bind", f"127.0.0.1:{port}",

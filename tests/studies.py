@@ -59,7 +59,7 @@ def make_study(protocol: str = "triplet", *, opened: bool = True, **values: Any)
         "slider": {"units_per_hit": 6},
         "best-worst": {"units_per_hit": 5},
     }
-    sizes = all_sizes[protocol]
+    sizes = all_sizes.get(protocol, {})
     controls = {"controls": {"per_hit": 1}}
     design = make_design(
         {"name": f"A {protocol} study", "dataset": "animals", "protocol": protocol, "seed": 3}

@@ -60,7 +60,7 @@ class ControlFigures:
 
     Attributes:
         fared: unit row id -> how workers did on it, in whatever HITs the same item stands.
-        by_kind: kind of control item in words -> (seen, right).
+        by_kind: kind of control item, and how workers did on all of them.
         suspects: the items that careful workers miss, the surest first.
     """
 
@@ -92,10 +92,9 @@ def figures_of(study: Study) -> ControlFigures:
         if answer.control_kind != REPEATED:  # nobody knows the right answer of a unit that is shown again
             known.append((item_of[answer.unit], answer.worker, right))
     found = suspicions(known, threshold=design_of(study).controls.threshold)
-    labels = dict(Unit.ControlKind.choices)
     return ControlFigures(
         fared={unit: Fared(*by_item[item]) for unit, item in item_of.items() if item in by_item},
-        by_kind=[(labels.get(name, name), Fared(*counts)) for name, counts in sorted(by_kind.items())],
+        by_kind=[(name or "control", Fared(*counts)) for name, counts in sorted(by_kind.items())],
         suspects=_suspects(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
     )
 
@@ -123,14 +122,30 @@ def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Su
 def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
     """What the worker reads, which of it is right, and the right answer in words."""
     if unit.control_kind == REPEATED:
-        texts = [(text, False) for text in (unit.first, unit.second) if text is not None]
-        return {"reference": unit.reference, "texts": texts, "right_answer": "as the other time it is shown"}
+        return {
+            "reference": unit.reference,
+            "texts": _texts(unit),
+            "right_answer": "as the other time it is shown",
+        }
     if kind.two_sided:
         shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
         return {"reference": unit.reference, "texts": shown, "right_answer": ""}
+    return {"reference": None, "texts": _texts(unit), "right_answer": _right_answer(kind, unit.expected)}
+
+
+def _texts(unit: Unit) -> list[tuple[Any, bool]]:
+    """The captions of a unit, none of them marked as the right one: rows, or the options of a list."""
+    rows = [text for text in (unit.first, unit.second) if text is not None]
+    return [(text, False) for text in [*rows, *unit.content.get("options", ())]]
+
+
+def _right_answer(kind: Kind, expected: Any) -> str:
+    """In the words of its choices; of a range, those of its ends."""
     words = {str(choice.value): choice.label for choice in kind.choices}
-    right = " or ".join(words.get(part, part) for part in str(unit.expected).split("-"))
-    return {"reference": None, "texts": [(unit.first, False)], "right_answer": right}
+    low, _, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
+    if low in words:
+        return " or ".join(words[part] for part in (low, high) if part in words)
+    return kind.in_words(expected)
 
 
 def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, Fared]) -> list[ControlGroup]:

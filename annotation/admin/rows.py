@@ -78,6 +78,8 @@ class AssignmentAdmin(ReadOnlyAdmin):
         "accepted_at",
         "expires_at",
         "submitted_at",
+        "consent_version",
+        "instructions_version",
         "external_id",
     )
 

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.admin.control_figures import figures_of, grouped, used_up
+from annotation.services.stopping import settle_study
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.models import Study, Unit
@@ -35,7 +36,6 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         "design": design_of(study),
         "pool": study.notes.get("control_pool"),
         "alarm": used_up(study),
-        "labels": dict(Unit.ControlKind.choices),
         "may_strike": context["may_change"] and study.source == Study.Source.DESIGNED,
     }
     return TemplateResponse(request, "admin/annotation/study_controls.html", context)
@@ -49,6 +49,7 @@ def _strike(request: HttpRequest, study: Study) -> None:
     with transaction.atomic():
         for key in keys:
             strike_control(study=study, unit_key=key)
+        settle_study(study=study)  # it may change whose judgments are used
     count = "One control item was" if len(keys) == 1 else f"{len(keys)} control items were"
     if study.opened_at is not None:
         what = (

@@ -30,6 +30,9 @@ class JoinRequest(Schema):
     worker = serializers.CharField(max_length=100)
     code = serializers.CharField(required=False)
     consent = serializers.BooleanField(required=False)
+    country = serializers.CharField(
+        required=False, max_length=2, help_text="Two letters (ISO 3166-1), where the study asks for it."
+    )
     resume = serializers.CharField(required=False, help_text="Gives a new token; the old one stops working.")
 
 
@@ -149,3 +152,64 @@ class ReportReply(Schema):
     id = serializers.UUIDField()
     position = serializers.IntegerField()
     what = serializers.CharField()
+
+
+class QuizOption(Schema):
+    """An answer to choose."""
+
+    value = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class QuizQuestion(ShownUnit):
+    """A question with options, or a known item as its kind shows it."""
+
+    protocol = serializers.CharField(required=False)
+    options = QuizOption(many=True, required=False)
+
+
+class QuizAnswer(Schema):
+    """One answer: the option's number, or what the kind answers."""
+
+    position = serializers.IntegerField(min_value=1)
+    value = serializers.IntegerField(required=False)
+    answer = serializers.JSONField(required=False)
+
+
+class QuizExplanation(Schema):
+    """What was right."""
+
+    position = serializers.IntegerField()
+    right = serializers.BooleanField()
+    expected = serializers.CharField()
+    why = serializers.CharField(allow_blank=True)
+
+
+class QuizAttemptReply(Schema):
+    """An attempt, under way or over."""
+
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=["running", "finished"])
+    questions = QuizQuestion(many=True)
+    answers = QuizAnswer(many=True)
+    right = serializers.IntegerField(allow_null=True, help_text="How many were right, once it is over.")
+    of = serializers.IntegerField()
+    passed = serializers.BooleanField(allow_null=True)
+    explanations = QuizExplanation(many=True)
+
+
+class QuizReply(Schema):
+    """How the worker stands with the study's quiz."""
+
+    needed = serializers.BooleanField()
+    passed = serializers.BooleanField()
+    pass_mark = serializers.FloatField()
+    attempts_left = serializers.IntegerField()
+    attempt = QuizAttemptReply(allow_null=True)
+
+
+class QuizRequest(Schema):
+    """Nothing to start an attempt; answers to give some."""
+
+    answers = QuizAnswer(many=True, required=False)
+    number = serializers.IntegerField(required=False, help_text="The attempt; the latest one unless told.")

@@ -40,7 +40,7 @@ class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
         model = Assignment
         fields = [
             *("id", "study", "hit", "worker", "state", "seat", "simulated"),
-            *("accepted_at", "expires_at", "submitted_at"),
+            *("accepted_at", "expires_at", "submitted_at", "consent_version", "instructions_version"),
         ]
         read_only_fields = fields
 

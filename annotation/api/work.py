@@ -89,6 +89,7 @@ class JoinView(WorkView):
             "name": member(body, "worker", str),
             "code": member(body, "code", str, ""),
             "consent": member(body, "consent", bool, False),
+            "country": member(body, "country", str, ""),
         }
         resume = member(body, "resume", str, None)
         if resume is not None:

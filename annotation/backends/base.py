@@ -9,9 +9,15 @@ from judgments.models import Study
 
 
 class CrowdBackend(ABC):
-    """Where a study's workers come from."""
+    """Where a study's workers come from.
+
+    Attributes:
+        name: as in the study file.
+        requirements: those of ``judgments.requirements`` that it can state to its workers, or that are checked here.
+    """
 
     name: ClassVar[str]
+    requirements: ClassVar[frozenset[str]]
 
     @abstractmethod
     def publish(self, study: Study) -> str:

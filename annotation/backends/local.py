@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from annotation.backends.base import CrowdBackend
 from judgments.models import Study
+from judgments.requirements import CROWDS
 
 
 class LocalBackend(CrowdBackend):
     """Nothing is published anywhere else."""
 
     name = "local"
+    requirements = CROWDS["local"]
 
     def publish(self, study: Study) -> str:
         """Where the study's link is."""

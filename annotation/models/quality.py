@@ -133,6 +133,8 @@ class Adjudication(models.Model):
     sent_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
     sent_at = models.DateTimeField(default=timezone.now)
     decided_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_by = models.ForeignKey(USER, on_delete=models.SET_NULL, related_name="+", null=True, blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         ordering = ["sent_at", "id"]

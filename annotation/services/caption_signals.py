@@ -26,7 +26,7 @@ def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> Non
     marked.
     """
     study = assignment.study
-    if not KINDS[study.protocol].writes_captions:
+    if not judgments or not KINDS[study.protocol].writes_captions:
         return
     units = [judgment.unit_id for judgment in judgments]
     there = Judgment.objects.current()
@@ -45,7 +45,9 @@ def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> Non
             "same_as_own": own[text] - 1,
             "from_instructions": int(text in examples),
         }
-        judgment.signals = {**judgment.signals, **{name: count for name, count in noticed.items() if count}}
+        # a revision starts from the signals of what it replaces
+        told = {name: count for name, count in judgment.signals.items() if name not in noticed}
+        judgment.signals = told | {name: count for name, count in noticed.items() if count}
 
 
 def _examples(design: StudyDesign) -> set[str]:

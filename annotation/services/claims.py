@@ -18,13 +18,22 @@ from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, NotJoined
-from annotation.freshness import AHEAD, items_met, may_come_again, stale_units, used_up, with_new_items
+from annotation.freshness import (
+    AHEAD,
+    items_met,
+    left_out_before,
+    may_come_again,
+    stale_units,
+    used_up,
+    with_new_items,
+)
 from annotation.models import Assignment, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
+from annotation.services.admission import has_done_all, refuse_unqualified
 from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
-from annotation.services.stopping import in_work_by_hit, reopen_slots, units_left_out
+from annotation.services.stopping import in_work_by_hit, reopen_slots, settled_units
 from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.control_pool import Mark
@@ -36,9 +45,7 @@ from judgments.stopping import stops_early
 HELD = ("accepted", "reserved")  # states that a lease ends
 RESERVED_MINUTES = 10  # what is fetched ahead is wanted soon
 WINDOW = 8  # of so many next HITs one is drawn, so that workers who come together do not queue for one row
-WIDE_WINDOW = (
-    40  # the same where votes are spared, and people had better not work on one HIT at the same time
-)
+WIDE_WINDOW = 40  # the same where votes are spared: people had better not work on one HIT at the same time
 ATTEMPTS = 20
 
 
@@ -56,6 +63,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
     Raises:
         NotJoined: the worker did not join the study.
+        NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
         WorkPaused, WorkerExcluded: the worker gets no work.
     """
     for attempt in range(ATTEMPTS):
@@ -110,6 +118,7 @@ def look_for_hit(
 
     Raises:
         NotJoined: the worker did not join the study.
+        NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
         WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
     """
     now = timezone.now()
@@ -129,8 +138,14 @@ def look_for_hit(
     ]
     for one in found:
         if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
+            if one in own:  # not begun
+                refuse_stopped(participation.standing)
             return Claim(assignment=one, created=False, places=places_of(one))
     refuse_stopped(participation.standing)
+    design = design_of(study)
+    refuse_unqualified(study=study, design=design, worker=worker)
+    if has_done_all(study=study, design=design, worker=worker):
+        return None
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
     )
@@ -150,8 +165,10 @@ def look_for_hit(
         rng = rng_for(attempt, f"hit {worker.name} {window[0].key}")
         hit = window[int(rng.integers(len(window)))]
     units = units_of_hit(hit.pk)
-    # in a HIT that is taken again, the worker finds what they found before
-    elsewhere = {item for taken, items in met.items() if taken != hit.pk for item in items}
+    if hit.pk in met:
+        left_out = left_out_before(hit, worker, units)
+    else:
+        left_out = stale_units(study, units, {item for items in met.values() for item in items})
     return Offer(
         study=study,
         worker=worker,
@@ -159,7 +176,7 @@ def look_for_hit(
         hit=hit,
         cursor=window[0].position,
         units=units,
-        left_out=stale_units(study, units, elsewhere),
+        left_out=left_out,
     )
 
 
@@ -226,13 +243,13 @@ def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
         raise Beaten
     if offer.participation.cursor != offer.cursor:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
-    left_out = units_left_out(hit.pk) if stops_early(study) else set()
-    if all(unit.control or unit.pk in left_out for unit in offer.units):
+    settled = settled_units(hit.pk, offer.units) if stops_early(study) else frozenset()
+    if all(unit.control or unit.pk in settled for unit in offer.units):
         raise Beaten  # it was settled since it was looked for
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
-        design=design, hit=hit, worker=worker, units=offer.units, left_out=left_out | set(offer.left_out)
+        design=design, hit=hit, worker=worker, units=offer.units, left_out=offer.left_out | settled
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if ahead else design.crowd.lease_minutes
     if offer.left_out:

@@ -9,6 +9,7 @@ from annotation.services.claims import expire_overdue, free_reserved
 from annotation.services.rules import copy_rules
 from judgments.errors import WrongState
 from judgments.models import Study
+from judgments.requirements import not_stated
 from judgments.services.studies import design_of, mark_closed, mark_open
 
 
@@ -17,9 +18,16 @@ def open_study(*, study: Study) -> str:
     """Let workers in; returns one sentence that says where they go. Opening an open study changes nothing.
 
     Raises:
-        WrongState: there are no HITs yet, the answers are simulated or imported, or this version cannot publish to
-            the study's crowd.
+        WrongState: there are no HITs yet, the answers are simulated or imported, this version cannot publish to the
+            study's crowd, or that crowd cannot state what the study asks of its workers.
     """
+    design = design_of(study)
+    unsaid = not_stated(design.workers, design.crowd.backend)
+    if unsaid:
+        raise WrongState(
+            f"Study {study.slug!r} asks for workers with {unsaid[0]}, which the crowd {design.crowd.backend!r} can "
+            "neither state nor check; change its requirements or its crowd."
+        )
     backend = _backend_of(study)
     if study.simulated:
         raise WrongState(

@@ -11,16 +11,16 @@ brings no answers.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F
 from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion, Participation, Worker
 from annotation.models.assignments import LIVE
+from annotation.services.stopping import reopen_slots, settle_hits
 from judgments.errors import WrongState
 from judgments.models import HIT, Study
 
@@ -83,18 +83,10 @@ def _invalidate(exclusion: Exclusion) -> None:
         Assignment.objects.filter(pk__in=[pk for pk, _, one in held if one == state]).update(
             state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion
         )
-    open_slots(hit for _, hit, _ in held if hit is not None)
+    reopen_slots(study=exclusion.study, freed=Counter(hit for _, hit, _ in held if hit is not None))
     Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(
         standing=Standing.EXCLUDED
     )
-
-
-def open_slots(hits: Iterable[int]) -> None:
-    """Open a slot for each time a HIT is named, within the caller's transaction and in few queries."""
-    freed = Counter(hits)
-    for slots in sorted(set(freed.values())):
-        same = [hit for hit, count in freed.items() if count == slots]
-        HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
 
 
 @transaction.atomic
@@ -116,6 +108,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     }
     for assignment in work:
         _restore(assignment, hits.get(assignment.hit_id or 0))
+    settle_hits(study=locked.study, hits=hits)
     Participation.objects.filter(
         study_id=locked.study_id, worker_id=locked.worker_id, standing=Standing.EXCLUDED
     ).update(standing=Standing.ACTIVE)
@@ -158,7 +151,7 @@ def pause_worker(*, study: Study, worker: Worker) -> None:
     held = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
     back = {pk: hit for pk, hit, answers in held if not answers}
     Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
-    open_slots(hit for hit in back.values() if hit is not None)
+    reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
 
 
 def resume_worker(*, study: Study, worker: Worker) -> None:

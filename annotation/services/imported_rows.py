@@ -351,6 +351,7 @@ class JudgmentWriter:
                     worker_id=self.workers[row.worker],
                     state=Assignment.State.SUBMITTED if excluded is None else Assignment.State.INVALIDATED,
                     exclusion=excluded,
+                    before_exclusion="" if excluded is None else Assignment.State.SUBMITTED,
                     seat=seat,
                     external_id=row.assignment or "",
                     accepted_at=min(row.accepted_at or submitted, submitted),

@@ -9,11 +9,14 @@ from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
-from annotation.errors import JoinRefused, NameProblem, NameTaken
+from annotation.errors import CountryProblem, JoinRefused, NameProblem, NameTaken, NotJoined
 from annotation.models import Invitation, Participation, Worker
 from annotation.models.workers import hash_secret, new_secret
+from annotation.services.admission import checked_country, refuse_unfit
 from annotation.terms import consent_version
+from judgments.countries import country_name
 from judgments.design import StudyDesign
 from judgments.models import Study
 from judgments.services.studies import design_of
@@ -48,7 +51,13 @@ def worker_for_token(token: str) -> Worker | None:
 
 @transaction.atomic
 def join_study(
-    *, study: Study, name: str, code: str = "", consent: bool = False, known: Worker | None = None
+    *,
+    study: Study,
+    name: str,
+    code: str = "",
+    consent: bool = False,
+    country: str = "",
+    known: Worker | None = None,
 ) -> Joined:
     """Let a worker into an open study.
 
@@ -56,45 +65,81 @@ def join_study(
         name: as the worker gives it; a name that is taken is refused unless ``known`` is its worker.
         code: the study's code or the invitation's, where the study asks for one.
         consent: whether the worker agreed to the consent text, where there is one.
+        country: where the worker lives, in two letters; what a worker declared before stays.
         known: the worker whose token came with the request.
 
     Raises:
         NameProblem: the name cannot be used.
         JoinRefused: the study is not open, the code is wrong, or the consent is missing.
+        RequirementNotMet: the study is for other workers.
+        CountryProblem: there is no such country, or the worker lives in another one.
         NameTaken: the name belongs to somebody else.
     """
-    name, code = checked_name(name), _typed_code(code)
+    name, code, country = checked_name(name), _typed_code(code), checked_country(country)
     if known is not None and known.name != name:
         known = None
     joined_before = _participation(study, known)
     if joined_before is None:
         _refuse_strangers(study, design_of(study), code, consent)
-    worker, token, resume = _worker_named(name, known)
+        _refuse_unfit(study, known, country)
+    worker, token, resume = _worker_named(name, known, country)
     participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
 
 
 @transaction.atomic
-def resume_worker(*, study: Study, name: str, resume: str, code: str = "", consent: bool = False) -> Joined:
+def resume_worker(
+    *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
+) -> Joined:
     """A new token for a worker who kept the resume code; the old token stops working.
 
     A worker who is new to this study joins it, on its terms.
 
     Raises:
         NameTaken: no such worker has this resume code.
-        JoinRefused: as for ``join_study``, where the worker is new to the study.
+        JoinRefused, RequirementNotMet: as for ``join_study``, where the worker is new to the study.
     """
-    code = _typed_code(code)
-    worker = Worker.objects.filter(
-        name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_typed_code(resume))
-    ).first()
-    if worker is None:
-        raise NameTaken("Name and resume code do not belong together.")
+    code, country = _typed_code(code), checked_country(country)
+    worker = _worker_of_code(name, resume)
     participation = _participation(study, worker)
     if participation is None:
         _refuse_strangers(study, design_of(study), code, consent)
+        _refuse_unfit(study, worker, country)
+        _remember_country(worker, country)
         participation = _participate(study, worker, code, consent, new=False)
     return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
+
+
+@transaction.atomic
+def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
+    """The worker of this name and resume code, in no study in particular, and a new token; the old one stops working.
+
+    Raises:
+        NameTaken: no such worker has this resume code.
+    """
+    worker = _worker_of_code(name, resume)
+    return worker, _new_token(worker)
+
+
+@transaction.atomic
+def new_resume_code(*, worker: Worker) -> str:
+    """Another resume code, to be shown once; the one before stops working."""
+    resume = secrets.token_urlsafe(12)
+    worker.resume_hash = hash_secret(resume)
+    worker.save(update_fields=["resume_hash"])
+    return resume
+
+
+def require_participation(*, study: Study, worker: Worker) -> Participation:
+    """The worker's part in the study.
+
+    Raises:
+        NotJoined: there is none.
+    """
+    participation = _participation(study, worker)
+    if participation is None:
+        raise NotJoined(_("You have not joined this study."))
+    return participation
 
 
 def checked_name(name: str) -> str:
@@ -105,10 +150,11 @@ def checked_name(name: str) -> str:
     """
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
-        raise NameProblem(f"A worker's name is 1 to {NAME_LENGTH} visible characters.")
+        raise NameProblem(_("A worker's name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
     if re.fullmatch(r"anon-\d+", name):
         raise NameProblem(
-            f"The name {name!r} is kept for raters of published totals; please choose another one."
+            _("The name %(name)r is kept for raters of published totals; please choose another one.")
+            % {"name": name}
         )
     return name
 
@@ -119,39 +165,73 @@ def _typed_code(code: str) -> str:
     return code if code.isprintable() else ""
 
 
+def _worker_of_code(name: str, resume: str) -> Worker:
+    worker = Worker.objects.filter(
+        name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_typed_code(resume))
+    ).first()
+    if worker is None:
+        raise NameTaken(_("Name and resume code do not belong together."))
+    return worker
+
+
+def _refuse_unfit(study: Study, worker: Worker | None, country: str) -> None:
+    if worker is not None and worker.country and country not in ("", worker.country):
+        raise CountryProblem(
+            _("You said before that you live in %(country)s; if that changed, write to the researchers.")
+            % {"country": country_name(worker.country)}
+        )
+    refuse_unfit(asked=design_of(study).workers, worker=worker, country=country)
+
+
+def _remember_country(worker: Worker, country: str) -> None:
+    """What was declared first stays."""
+    if country and not worker.country:
+        worker.country = country
+        worker.save(update_fields=["country"])
+
+
 def _participation(study: Study, worker: Worker | None) -> Participation | None:
     return Participation.objects.filter(study=study, worker=worker).first() if worker is not None else None
 
 
 def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
     if study.state != Study.State.OPEN:
-        raise JoinRefused("This study is not open for answers.")
+        raise JoinRefused(_("This study is not open for answers."))
     if study.simulated:
-        raise JoinRefused("This study is a rehearsal with simulated answers; nobody can join it.")
+        raise JoinRefused(_("This study is a rehearsal with simulated answers; nobody can join it."))
     access = design.access
     if access.join == "code" and not secrets.compare_digest(code.encode(), access.code.strip().encode()):
-        raise JoinRefused("The code is not the one of this study.")
+        raise JoinRefused(_("The code is not the one of this study."))
     if access.join == "invited":
         invitation = Invitation.objects.filter(study=study, code=code).first() if code else None
         if invitation is None or invitation.used_at is not None:
-            raise JoinRefused("This study is for invited people; the invitation code is unknown or was used.")
+            raise JoinRefused(
+                _("This study is for invited people; the invitation code is unknown or was used.")
+            )
     if design.consent and not consent:
-        raise JoinRefused("Please read the consent text and agree to it before you join.")
+        raise JoinRefused(_("Please read the consent text and agree to it before you join."))
 
 
-def _worker_named(name: str, known: Worker | None) -> tuple[Worker, str, str | None]:
+def _worker_named(name: str, known: Worker | None, country: str) -> tuple[Worker, str, str | None]:
     if known is not None:
+        _remember_country(known, country)
         # a token that came with the request stays: its holder may be at work in another window
         return known, known.token or _new_token(known), None
     token, resume = new_secret(), secrets.token_urlsafe(12)
     try:
         with transaction.atomic():
             worker = Worker.objects.create(
-                name=name, token_hash=hash_secret(token), resume_hash=hash_secret(resume)
+                name=name,
+                token_hash=hash_secret(token),
+                resume_hash=hash_secret(resume),
+                country=country,
             )
     except IntegrityError:
         raise NameTaken(
-            f"The name {name!r} is taken. Choose another one, or come back with the resume code you were shown."
+            _(
+                "The name %(name)r is taken. Choose another one, or come back with the resume code you were shown."
+            )
+            % {"name": name}
         ) from None
     return worker, token, resume
 
@@ -186,4 +266,4 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
     """An invitation is used once, by a guarded update: two people with one code cannot both get in."""
     free = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not free.update(used_at=timezone.now(), worker=worker):
-        raise JoinRefused("This invitation was used by somebody else.")
+        raise JoinRefused(_("This invitation was used by somebody else."))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import count
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
@@ -14,6 +15,8 @@ from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate
 from annotation.models import Assignment, Participation
 from annotation.models.assignments import LIVE
 from annotation.services.claims import ATTEMPTS, Beaten, Claim, Offer, look_for_hit, take
+from annotation.services.stopping import settle_hits
+from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.models import HIT, Study
 from judgments.services.studies import design_of
@@ -90,6 +93,7 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
     Raises:
         SeatTaken: others have all of its seats, the study takes no more work, or another HIT is held.
+        WorkPaused, WorkerExcluded: the worker gets no work.
         AlreadyEnded: it was submitted or returned.
     """
     try:
@@ -122,24 +126,21 @@ def _retake(assignment: Assignment) -> Assignment:
 
 
 def _refuse_shut(lost: Assignment) -> None:
-    open_now = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN)
-    active = Participation.objects.filter(
-        study=lost.study_id, worker=lost.worker_id, standing=Participation.Standing.ACTIVE
-    )
-    if not open_now.exists() or not active.exists():
-        raise SeatTaken(_("Your answers are kept, but this study takes no more work from you."))
+    refuse_stopped(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
+    if not Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).exists():
+        raise SeatTaken(_("Your answers are kept, but this study takes no more work."))
 
 
 def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
     if live.filter(worker=lost.worker_id).exists() or not _seat(lost):
         raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
-    hit = HIT.objects.get(assignments=lost)
-    return Assignment.objects.create(
+    seats = set(live.values_list("seat", flat=True))
+    taken = Assignment.objects.create(
         study=lost.study,
-        hit=hit,
+        hit_id=lost.hit_id,
         worker_id=lost.worker_id,
-        seat=min(set(range(hit.required)) - set(live.values_list("seat", flat=True))),
+        seat=next(seat for seat in count() if seat not in seats),
         accepted_at=now,
         expires_at=until,
         order=lost.order,
@@ -149,6 +150,10 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         instructions_version=instructions_version(design_of(lost.study)),
         simulated=lost.simulated,
     )
+    # a copy as it was may lack a unit that is wanted again by now
+    if lost.hit_id is not None:
+        settle_hits(study=lost.study, hits=[lost.hit_id])
+    return taken
 
 
 def _seat(lost: Assignment) -> int:

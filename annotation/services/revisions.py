@@ -14,6 +14,8 @@ from annotation.answers import answer_key
 from annotation.errors import AlreadyEnded, TooLateToChange
 from annotation.models import Assignment, Judgment
 from annotation.presentation import Place
+from annotation.services.caption_signals import note_copies
+from annotation.services.stopping import settle_submission
 from annotation.services.submissions import judgment_of, lock_assignment, read_answers
 from judgments.kinds import KINDS
 from judgments.services.studies import design_of
@@ -76,7 +78,10 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
             judgment.replaces = before
             revised.append(judgment)
             changed.append(place.position)
+        note_copies(revised, assignment=locked)
         Judgment.objects.bulk_create(revised)
+        if revised:
+            settle_submission(assignment=locked, revised=True)
     return changed
 
 

@@ -15,20 +15,20 @@ pairs, HITs, each by row id: nobody waits in a circle.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import Count, F, Q, Sum
 
+from annotation.controls import ControlAnswer, control_answers
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import LIVE
 from annotation.quality import ControlRecord, control_records
+from judgments.controls import REPEATS
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS
-from judgments.models import HIT, CandidatePair, HITUnit, Outlook, Study
+from judgments.models import HIT, CandidatePair, HITUnit, Outlook, Study, Unit
 from judgments.services.studies import design_of
 from judgments.stopping import stops_early, unit_range
 from judgments.streams import batched
@@ -86,10 +86,12 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
         HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
 
 
-def units_left_out(hit_id: int) -> set[int]:
-    """The units of a HIT that want no more judgments."""
-    done = Outlook.objects.filter(unit__places__hit=hit_id, done=True)
-    return set(done.values_list("pk", flat=True))
+def settled_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
+    """Row ids of those of a HIT's ``units`` that want no more judgments, and of their repetitions."""
+    done = set(Outlook.objects.filter(unit__places__hit=hit_id, done=True).values_list("pk", flat=True))
+    keys = {unit.key for unit in units if unit.pk in done}
+    again = {unit.pk for unit in units if unit.control and unit.content.get(REPEATS) in keys}
+    return frozenset(done | again)
 
 
 def in_work_by_hit(hits: Collection[int]) -> Counter[int]:
@@ -154,7 +156,9 @@ class _Seats:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Two submissions that concern one pair follow one another (SQLite lets one write at a time anyway)."""
+    """Two submissions that concern one pair follow one another; SQLite lets one write at a time anyway."""
+    if not pairs or not connection.features.has_select_for_update:
+        return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
     list(rows.select_for_update(no_key=True).values_list("pk", flat=True))
 
@@ -204,7 +208,7 @@ def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int])
     """Those of ``workers`` whose judgments the control rule sets aside."""
     if not workers or not design.controls.per_hit:
         return set()
-    records = _records(study, design, _control_answers(study, workers))
+    records = _records(study, design, control_answers(study, workers=workers))
     return {worker for worker, record in records.items() if not record.used}
 
 
@@ -213,23 +217,15 @@ def _changed_use(assignment: Assignment) -> bool:
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
-    answers = _control_answers(study, [worker])
+    answers = control_answers(study, workers=[worker])
     now = _records(study, design, answers).get(worker)
-    before = _records(study, design, [one for one in answers if one[3] != assignment.pk]).get(worker)
+    before = _records(study, design, [one for one in answers if one.assignment != assignment.pk]).get(worker)
     return (now is None or now.used) != (before is None or before.used)
 
 
-def _control_answers(study: Study, workers: Collection[int]) -> list[tuple[int, int | None, Any, UUID]]:
-    rows = Judgment.objects.current().filter(assignment__study=study, assignment__worker__in=workers)
-    controls = rows.filter(unit__control=True, unit__struck=False)
-    return list(controls.values_list("assignment__worker_id", "value", "unit__expected", "assignment_id"))
-
-
-def _records(
-    study: Study, design: StudyDesign, answers: Iterable[tuple[int, int | None, Any, UUID]]
-) -> dict[int, ControlRecord]:
+def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]) -> dict[int, ControlRecord]:
     return control_records(
-        [answer[:3] for answer in answers],
+        answers,
         threshold=design.controls.threshold,
         is_right=KINDS[study.protocol].is_right,
     )

@@ -106,9 +106,8 @@ def submit_and_claim(
         as ``submit_assignment``; no HIT is taken then.
     """
     study, worker = assignment.study, assignment.worker
-    if stops_early(
-        study
-    ):  # HITs are locked by the one, and another HIT by the other: never in one transaction
+    if stops_early(study):
+        # a submission locks HITs to settle them, and taking one locks another: never in one transaction
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
     sheet = read_answers(assignment, answers)

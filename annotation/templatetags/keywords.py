@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from django import template
 
+from judgments.kinds.keywords import MISSING, PHRASE
 from judgments.phrases import phrase
 
 register = template.Library()
@@ -22,3 +23,10 @@ def typed(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
 def holds(answer: Sequence[str] | None, collocation: str) -> bool:
     """Whether a collocation is among the keywords."""
     return phrase(collocation) in {phrase(one) for one in answer or ()}
+
+
+@register.simple_tag
+def said_of(what: str) -> str:
+    """The sentence for a word that is "missing" from the text, or for a "phrase" that is not on offer, with {word} for
+    the page's script."""
+    return str({"missing": MISSING, "phrase": PHRASE}[what]) % {"word": "{word}"}

@@ -14,6 +14,7 @@ from django.shortcuts import resolve_url
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST
 
 from annotation.errors import AlreadyEnded, AnswersMissing, SeatTaken, TooLate, TooLateToChange
@@ -127,6 +128,7 @@ def said_of_change(changed: list[int]) -> str:
     return _("Your answers are changed; what you submitted first is kept beside them.")
 
 
+@gzip_page
 @never_cache
 @require_POST
 @errors_as_json

@@ -12,9 +12,10 @@ from django.shortcuts import render, resolve_url
 
 from annotation.answers import without_unfinished
 from annotation.cookies import WORKER_COOKIE, worker_of
-from annotation.errors import NotJoined
-from annotation.models import Assignment
+from annotation.errors import NotAdmitted, NotJoined
+from annotation.models import Assignment, Worker
 from annotation.presentation import places_of
+from annotation.services.joining import worker_for_token
 from annotation.services.submissions import own_assignment, save_answers
 from annotation.worksheet import answers_of_form
 from judgments.errors import NotThere, QuorumError
@@ -48,11 +49,23 @@ def errors_as_pages(view: View) -> View:
             return render(
                 request,
                 "annotation/ended.html",
-                {"title": error.title, "message": str(error), "slug": kwargs.get("slug", "")},
+                {
+                    "title": error.title,
+                    "message": str(error),
+                    "slug": "" if isinstance(error, NotAdmitted) else kwargs.get("slug", ""),
+                },
                 status=error.status,
             )
 
     return wrapped
+
+
+def worker_of_token(request: HttpRequest) -> Worker | None:
+    """The worker of the API's ``Authorization: Token ...``, or of this browser."""
+    header = request.headers.get("Authorization", "")
+    if header.lower().startswith("token "):
+        return worker_for_token(header[len("token ") :].strip())
+    return worker_of(request)
 
 
 def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:

@@ -6,20 +6,25 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
+from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.cookies import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
+from annotation.examples import worked_examples
 from annotation.forms import JoinForm, ResumeForm
 from annotation.models import Participation, Worker
 from annotation.services.joining import Joined, join_study, resume_worker, suggest_name
+from annotation.services.quizzes import standing_of
 from annotation.views.common import errors_as_pages, see_other
-from annotation.words import spell_count, spell_duration, spell_pay
+from annotation.words import spell_duration, spell_pay
+from judgments.countries import COUNTRIES
 from judgments.design import StudyDesign
 from judgments.errors import QuorumError
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
 from judgments.models import Study
+from judgments.quizzes import asks_anything
 from judgments.services.studies import design_of, find_study
 
 
@@ -27,10 +32,12 @@ def effort_of(design: StudyDesign) -> dict[str, str]:
     """What a page of work holds, how long it takes and what it pays, in words."""
     if KINDS[design.protocol].grouped:
         units = design.images_per_hit * design.captions_per_image
-        size = spell_count(design.images_per_hit, "picture", "pictures")
+        size = ngettext("%(n)d picture", "%(n)d pictures", design.images_per_hit) % {
+            "n": design.images_per_hit
+        }
     else:
         units = design.units_per_hit
-        size = spell_count(units, "question", "questions")
+        size = ngettext("%(n)d question", "%(n)d questions", units) % {"n": units}
     return {
         "size": size,
         "duration": spell_duration(units * design.seconds_per_unit),
@@ -121,11 +128,20 @@ def _study_page(
         "design": design,
         "consent": render_markdown(design.consent) if design.consent else "",
         "asks_code": design.access.join != "open",
+        "countries": _countries(request, design),
+        "has_quiz": asks_anything(design.quiz),
         "form": form or JoinForm(initial={"name": suggest_name()}),
         "resume_form": resume_form or ResumeForm(),
         **effort_of(design),
     }
     return render(request, "annotation/study.html", context, status=status)
+
+
+def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
+    """What to choose from, where the study asks and the worker has not said yet; all countries, so that the list does
+    not tell which ones are wanted."""
+    worker = worker_of(request) if design.workers.countries else None
+    return {} if not design.workers.countries or (worker is not None and worker.country) else COUNTRIES
 
 
 @never_cache
@@ -145,6 +161,8 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "worker": worker,
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(design.instructions) if design.instructions else "",
+        "examples": worked_examples(found, design),
+        "standing": standing_of(study=found, worker=worker),
         **effort_of(design),
     }
     return render(request, "annotation/start.html", context)

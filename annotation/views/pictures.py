@@ -9,10 +9,12 @@ from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
 from annotation.cookies import worker_of
-from annotation.models import Assignment, Worker
+from annotation.examples import example_item
+from annotation.models import Assignment, Participation, Worker
 from annotation.pictures import item_at, picture_response
 from annotation.services.joining import worker_for_token
-from judgments.models import Item
+from judgments.models import Item, Study
+from judgments.services.studies import design_of
 
 SCHEME = "token "
 
@@ -36,6 +38,19 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
             403, "Forbidden", "A worker's token opens the pictures of the worker's own assignments."
         )
     raise Http404("There is no such picture.")
+
+
+@require_safe
+def example_picture(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
+    """The picture of a worked example, for those who joined the study, and staff."""
+    study = Study.objects.filter(slug=slug).first()
+    worker = worker_of(request)
+    if study is None or not (
+        request.user.is_staff
+        or (worker is not None and Participation.objects.filter(study=study, worker=worker).exists())
+    ):
+        raise Http404("There is no such picture.")
+    return picture_response(request, example_item(study, design_of(study), number))
 
 
 @require_safe

@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from annotation.examples import Worked, worked_examples
 from annotation.pictures import preview_picture_url
 from annotation.presentation import Place, placed
 from annotation.views.sheet import sheet_context
@@ -46,7 +47,8 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
     except QuorumError as error:
         context = {"title": "There is nothing to preview", "message": str(error)}
         return render(request, "annotation/ended.html", context, status=error.status)
-    return render_preview(request, design, units, dataset=study.dataset)
+    examples = worked_examples(study, design)
+    return render_preview(request, design, units, dataset=study.dataset, examples=examples)
 
 
 def _first_units(study: Study) -> list[Unit]:
@@ -60,7 +62,12 @@ def _first_units(study: Study) -> list[Unit]:
 
 
 def render_preview(
-    request: HttpRequest, design: StudyDesign, units: Sequence[Unit | UnitSpec], *, dataset: Dataset
+    request: HttpRequest,
+    design: StudyDesign,
+    units: Sequence[Unit | UnitSpec],
+    *,
+    dataset: Dataset,
+    examples: Sequence[Worked] = (),
 ) -> HttpResponse:
     """The worker's page for ``units``, with a banner, and with a form that goes nowhere."""
     sides = KINDS[design.protocol].sides(units, rng_for(design.seed, "sides preview"))
@@ -69,6 +76,7 @@ def render_preview(
     context = sheet_context(design, steps) | {
         "study": {"name": design.name, "slug": design.slug},
         "left_words": spell_left(design.crowd.lease_minutes * 60),
+        "examples": examples,
         "preview": True,
     }
     return render(request, "annotation/work.html", context)

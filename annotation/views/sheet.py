@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
+from annotation.examples import worked_examples
 from annotation.models import Assignment
 from annotation.pictures import picture_url
 from annotation.presentation import Place
@@ -74,6 +75,7 @@ def render_sheet(
     left = (end - timezone.now()).total_seconds() if end else 0.0
     context = sheet_context(design, steps) | {
         "study": study,
+        "examples": worked_examples(study, design),
         "assignment": assignment,
         # the same for whoever takes the same work up again, so that nothing a browser kept is lost
         "shelf": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],

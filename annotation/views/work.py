@@ -11,14 +11,16 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.answers import without_unfinished
 from annotation.cookies import worker_of
-from annotation.errors import AnswersMissing, NotJoined, TooLateToChange
+from annotation.errors import AnswersMissing, NotJoined, QuizNotPassed, TooLateToChange
 from annotation.forms import ReportForm
 from annotation.models import Assignment, Judgment, Participation
 from annotation.presentation import places_of
+from annotation.services.admission import has_done_all
 from annotation.services.claims import claim_assignment, return_assignment
 from annotation.services.own_captions import without_own_captions
 from annotation.services.revisions import changeable_until, last_changeable, revise_judgments
@@ -35,6 +37,7 @@ from judgments.services.studies import design_of, find_study
 RECENT = 5  # of a worker's newest assignments, one is the last that was submitted or ran out of time
 
 
+@gzip_page  # the page repeats itself: a sixth of its bytes
 @never_cache
 @require_safe
 @errors_as_pages
@@ -56,6 +59,8 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         claim = claim_assignment(study=study, worker=worker)
     except NotJoined:  # known here, but not in this study yet
         return redirect("annotation:study", slug)
+    except QuizNotPassed:
+        return redirect("annotation:quiz", slug)
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
@@ -218,16 +223,28 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
     others = without_own_captions(others, study=study, worker=worker)
     is_open = study.state == Study.State.OPEN
-    more = is_open and not held and others.filter(open_slots__gt=0).exists()
+    design = design_of(study)
+    done_all = is_open and not held and has_done_all(study=study, design=design, worker=worker)
+    more = is_open and not held and not done_all and others.filter(open_slots__gt=0).exists()
     leases = Assignment.objects.filter(study=study).holding(now)
-    waiting = is_open and not held and not more and others.filter(assignments__in=leases).exists()
+    waiting = (
+        is_open and not held and not done_all and not more and others.filter(assignments__in=leases).exists()
+    )
     context = {
         "study": study,
-        "design": design_of(study),
+        "design": design,
         "worker": worker,
         "pages": finished,
         "judgments": Judgment.objects.filter(assignment__in=mine).count() if finished else 0,
         "code": participation.completion_code if finished else "",
-        "left": "held" if held else "more" if more else "waiting" if waiting else "nothing",
+        "left": "held"
+        if held
+        else "more"
+        if more
+        else "waiting"
+        if waiting
+        else "all"
+        if done_all
+        else "nothing",
     }
     return render(request, "annotation/done.html", context)

@@ -9,6 +9,7 @@ from judgments.templatetags.quorum_figures import coefficient
 
 ENOUGH = 20  # judgments from which a habit is worth a note
 ONE_SIDE = 0.9
+CAPTIONS_AT_AN_END = 5
 KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
@@ -71,23 +72,45 @@ def _coefficient_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None
 
 
 def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Metrics by coefficient, and the best kappa of each."""
+    """Metrics by coefficient, and what else there is: within images, the best kappa of each."""
+    found = result["metrics"].values()
+    within = any("per_image" in figures for figures in found)
+    kappas = any(figures["kappa"] for figures in found)
     rows = []
     for name, figures in result["metrics"].items():
-        cells = [cell for cell in figures["kappa"] if cell["value"] is not None]
-        best = max(cells, key=lambda cell: cell["value"], default=None)
         tau, rho = figures["kendall_tau_b"], figures["spearman"]
+        cells = [tau, rho]
+        if within:
+            cells.append(figures["per_image"]["kendall_tau_b"])
+        if kappas:
+            known = [cell for cell in figures["kappa"] if cell["value"] is not None]
+            cells.append(max(known, key=lambda cell: cell["value"], default=None))
         rows.append(
-            {
-                "name": name,
-                "order": tau["value"] or 0.0,
-                "cells": [_coefficient_cell(one) for one in (tau, rho, best)],
-            }
+            {"name": name, "order": tau["value"] or 0.0, "cells": [_coefficient_cell(one) for one in cells]}
         )
     rows.sort(key=lambda row: -row["order"])
+    columns = ["Kendall's tau-b", "Spearman's rho"]
+    columns += ["tau-b within images"] if within else []
+    columns += ["best kappa"] if kappas else []
+    return {"columns": columns, "rows": rows, "people": [], "share": False}
+
+
+def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The captions people liked most and least, where their judgments give captions scores; {} elsewhere."""
+    rows = sorted(figures.get("captions", ()), key=lambda row: -row["score"])
+    if not rows:
+        return {}
+    ends = (
+        rows
+        if len(rows) <= 2 * CAPTIONS_AT_AN_END
+        else rows[:CAPTIONS_AT_AN_END] + rows[-CAPTIONS_AT_AN_END:]
+    )
+    half = figures.get("split_half", {})
+    reliable = half.get("spearman")
     return {
-        "columns": ["Kendall's tau-b", "Spearman's rho", "best kappa"],
-        "rows": rows,
-        "people": [],
-        "share": False,
+        "rows": [row | {"shown_score": f"{row['score']:+.2f}"} for row in ends],
+        "count": len(rows),
+        "left": len(rows) - len(ends),
+        "splits": half.get("splits"),
+        "reliability": None if reliable is None else coefficient(reliable),
     }

@@ -10,15 +10,16 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Q
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.safestring import mark_safe
 
-from annotation.models import Assignment, Judgment, ProblemReport
+from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from evaluation.admin.forms import MetricsForm
-from evaluation.admin.results_tables import accuracy_table, correlation_table, worker_note
+from evaluation.admin.results_tables import accuracy_table, caption_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
 from evaluation.models import Analysis
 from evaluation.services.adoption import adopt_captions
@@ -62,8 +63,10 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "evaluation": evaluation,
         "metrics_form": MetricsForm(),
         "compares_pairs": KINDS[study.protocol].compares_pairs,
+        "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
+        "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
         "figures": _figures(study, aggregation, evaluation, progress),
-        **_freshness(aggregation, evaluation, progress),
+        **_freshness(study, aggregation, evaluation, progress),
         **(_agreement(aggregation) if aggregation else {}),
     }
     if evaluation is not None:
@@ -116,10 +119,16 @@ def _figures(
 
 
 def _freshness(
-    aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
+    study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
-    """Whether results are older than the data. Judgments are only ever added, so their number tells."""
+    """Whether results are older than the data. Judgments are only ever added, so their number and the time of the last
+    revision tell; decisions of adjudicators have a time too."""
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
+    if aggregation is not None and current:
+        made = aggregation.created_at
+        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False, made_at__gt=made)
+        decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
+        current = not revisions.exists() and not decided.exists()
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
@@ -137,6 +146,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
     return {
         "agreement": result["agreement"],
         "counts": result["counts"],
+        "upper_bounds": result.get("figures", {}).get("leave_one_out"),
         "systems": result.get("systems", []),
         "workers": [row | {"note": worker_note(row, threshold)} for row in workers[:WORKERS_SHOWN]],
         "workers_left": max(0, len(workers) - WORKERS_SHOWN),
@@ -168,7 +178,8 @@ def _compute(request: HttpRequest, study: Study) -> None:
         raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
     with transaction.atomic():
         enqueue_once(request, study, "aggregate")
-        enqueue_once(request, study, "evaluate", **chosen)
+        if not KINDS[study.protocol].instead_of_evaluate:
+            enqueue_once(request, study, "evaluate", **chosen)
 
 
 def _export(request: HttpRequest, study: Study) -> None:

@@ -28,6 +28,7 @@ GRADES_A_LINE = 3  # the expert file has three columns of grades
 class UnitAnswers:
     """The used answers on one image-caption unit; ``values`` are empty where there is none."""
 
+    pk: int
     image: str
     caption: str
     values: tuple[int, ...]
@@ -50,7 +51,7 @@ def unit_answers(study: Study) -> Iterator[UnitAnswers]:
         if pk == unit:
             values = tuple(value for _, worker, value in group if worker not in unused and value is not None)
             unit, group = next(grouped, (None, iter(())))
-        yield UnitAnswers(image, caption, values)
+        yield UnitAnswers(pk, image, caption, values)
 
 
 def _name(text: str, *, what: str) -> str:
@@ -64,19 +65,24 @@ def write_qrels(study: Study, file: HashedFile, *, task: str) -> dict[str, int]:
     """TREC relevance judgments: ``query 0 document relevance``.
 
     ``task`` annotation asks with an image for captions, search with a caption for images. Relevance is the
-    consensus as a whole number, as the kind has it (``Kind.relevance``). Units without used judgments are left out.
+    consensus as a whole number, as the kind has it (``Kind.relevance``), or what an adjudicator decided. Units
+    without either are left out.
     """
     kind = KINDS[study.protocol]
-    counts = {"lines": 0, "left_out": 0}
+    decisions = loaders.decisions_of(study)
+    counts = {"lines": 0, "left_out": 0} | ({"adjudicated": 0} if decisions else {})
     for batch in batched(unit_answers(study), ROWS_AT_ONCE):
         places = [place for place, unit in enumerate(batch) for _ in unit.values]
         values = [value for unit in batch for value in unit.values]
         found = kind.consensus(places, values) if values else {}
         for place, unit in enumerate(batch):
-            if place not in found:
+            decision = decisions.get(unit.pk)
+            if place not in found and decision is None:
                 counts["left_out"] += 1
                 continue
-            value = found[place].value
+            if decision is not None:
+                counts["adjudicated"] += 1
+            value = found[place].value if decision is None else float(decision.value)
             assert value is not None  # these kinds have no ties
             relevance = kind.relevance(value)
             image, caption = _name(unit.image, what="image"), _name(unit.caption, what="caption id")

@@ -17,6 +17,7 @@ from evaluation.figures.canvas import (
     quiet_axes,
     to_svg,
 )
+from evaluation.statistics.alpha import NO_PAIRS
 
 # Krippendorff's customary mark for conclusions that may be relied on.
 RELIABLE = 0.8
@@ -62,7 +63,8 @@ def agreement_figure(agreement: Mapping[str, Any], simulated: bool = False) -> s
 def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     """What the figure means."""
     if not agreement or not agreement["alpha"]["n"]:
-        return NOTHING
+        why = agreement["alpha"]["reason"] if agreement else ""
+        return f"Agreement is not measured: {why.rstrip('.')}." if why not in ("", NO_PAIRS) else NOTHING
     alpha = agreement["alpha"]
     if alpha["value"] is None:
         return f"Agreement is undefined: {alpha['reason']}."

@@ -18,11 +18,12 @@ from evaluation.aggregation import (
     pair_consensus,
     system_tallies,
     unit_consensus,
+    with_decisions,
     worker_table,
 )
 from evaluation.models import Analysis, Consensus
-from evaluation.provenance import signature
-from evaluation.records import JudgmentTable, PairRow, UnitRow
+from evaluation.provenance import hash_with, signature
+from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow
 from judgments.kinds import KINDS, Figures
 from judgments.kinds import Consensus as UnitConsensus
 from judgments.models import Study
@@ -31,6 +32,7 @@ from judgments.services.studies import design_of
 from judgments.stopping import stopping_in_words, stops_early
 
 ROWS_AT_ONCE = 2_000
+ADJUDICATED = Consensus.Source.ADJUDICATED.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +43,21 @@ class StudyConsensus:
         units, pairs: in their order; no control items.
         of_unit: unit row id -> consensus; units without used judgments are missing.
         of_pair: pair row id -> winner.
+        decisions: unit row id -> what an adjudicator decided; ``of_unit`` says the same.
+        data_hash: of the judgments and decisions.
     """
 
     units: list[UnitRow]
     pairs: list[PairRow]
     of_unit: Mapping[int, UnitConsensus]
     of_pair: Mapping[int, PairConsensus]
+    decisions: Mapping[int, Decision]
     data_hash: str
+
+    @property
+    def adjudicated_pairs(self) -> set[int]:
+        """Pairs with a unit that an adjudicator decided."""
+        return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,11 @@ class Aggregation:
         keys = {pair.pk: pair.key for pair in found.pairs}
         return {
             "units": [self._unit_dict(unit, keys) for unit in found.units],
-            "pairs": [_pair_dict(pair, found.of_pair[pair.pk]) for pair in found.pairs],
+            "pairs": [
+                _pair_dict(pair, found.of_pair[pair.pk])
+                | ({"source": ADJUDICATED} if pair.pk in found.adjudicated_pairs else {})
+                for pair in found.pairs
+            ],
             "agreement": self.agreement,
             "workers": self.workers,
             **({"figures": dict(self.figures.study)} if self.figures.study else {}),
@@ -95,6 +109,7 @@ class Aggregation:
             "kind": unit.kind or None,
             "pair": pair_keys[unit.pair] if unit.pair is not None else None,
             **_consensus_dict(one),
+            **_provenance(self.consensus.decisions.get(unit.pk)),
             **answer,
             **self.figures.units.get(unit.pk, {}),
         }
@@ -102,6 +117,14 @@ class Aggregation:
 
 def _decided(one: UnitConsensus) -> bool:
     return one.value is not None or (one.answer is not None and not one.tie)
+
+
+def _provenance(decision: Decision | None) -> dict[str, Any]:
+    """Where a person decided: who, when, why, and what the votes were."""
+    if decision is None:
+        return {}
+    told = {"by": decision.by, "at": decision.at, "reason": decision.reason, "votes": dict(decision.votes)}
+    return {"source": ADJUDICATED, "adjudicated": told}
 
 
 def _consensus_dict(one: UnitConsensus) -> dict[str, Any]:
@@ -129,10 +152,16 @@ def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
 
 
 def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
-    """What the judgments in ``table`` say of the study's units and pairs; nothing is stored."""
+    """What the judgments in ``table``, and adjudicators, say of the study's units and pairs; nothing is stored."""
     units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
-    of_unit = unit_consensus(KINDS[study.protocol], table)
-    return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), table.data_hash)
+    decisions = loaders.decisions_of(study)
+    of_unit = with_decisions(unit_consensus(KINDS[study.protocol], table), decisions)
+    data_hash = table.data_hash
+    if decisions:
+        data_hash = hash_with(
+            data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
+        )
+    return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)
 
 
 def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
@@ -177,6 +206,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             "counted_judgments": int(table.counted.sum()),
             "units": len(consensus.units),
             "units_with_consensus": sum(_decided(one) for one in consensus.of_unit.values()),
+            "adjudicated": len(consensus.decisions),
             "unit_ties": sum(one.tie for one in consensus.of_unit.values()),
             "pairs": len(consensus.pairs),
             "pairs_with_consensus": sum(one.value is not None for one in consensus.of_pair.values()),
@@ -230,6 +260,7 @@ def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> It
             yield Consensus(
                 study=study,
                 unit_id=unit.pk,
+                source=ADJUDICATED if unit.pk in found.decisions else Consensus.Source.JUDGMENTS,
                 n=one.n,
                 value=one.value,
                 answer=figures.units.get(unit.pk) if one.answer is None else one.answer,
@@ -238,14 +269,16 @@ def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> It
                 tie=one.tie,
                 votes=dict(one.votes),
             )
+    adjudicated = found.adjudicated_pairs
     for pair in found.pairs:
         two = found.of_pair[pair.pk]
+        source = ADJUDICATED if pair.pk in adjudicated else Consensus.Source.JUDGMENTS
         n = two.wins + two.losses + two.ties
         if n or two.published:
             yield Consensus(
                 study=study,
                 pair_id=pair.pk,
-                source=Consensus.Source.PUBLISHED if two.published else Consensus.Source.JUDGMENTS,
+                source=Consensus.Source.PUBLISHED if two.published else source,
                 n=n,
                 value=two.value,
                 share=max(two.wins, two.losses) / n if n else None,

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.db.models import Count
 from django.utils import timezone
 
+from annotation.models import Assignment
 from evaluation.errors import ExportError
 from evaluation.export.formats import TASKS, Options, check_fits, format_named
 from evaluation.export.rows import timestamp
@@ -85,6 +87,7 @@ def export_judgments(
         "counts": counts,
         "seed": design.seed,
         "design": _shareable(design),
+        "texts_read": _texts_read(study),
         "versions": versions(),
         "signature": signature("export", how),
         "created_at": timestamp(timezone.now()),
@@ -92,6 +95,15 @@ def export_judgments(
     write_json(manifest_path(output), manifest)
     progress(1.0, "done")
     return Export(output, manifest_path(output), manifest)
+
+
+def _texts_read(study: Study) -> list[dict[str, Any]]:
+    """Which consent text and which instructions finished work was done by, as hashes; the texts are in the design."""
+    work = (
+        Assignment.objects.filter(study=study).finished().order_by("consent_version", "instructions_version")
+    )
+    rows = work.values("consent_version", "instructions_version").annotate(assignments=Count("pk"))
+    return [dict(row) for row in rows]
 
 
 def _shareable(design: StudyDesign) -> dict[str, Any]:

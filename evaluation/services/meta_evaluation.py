@@ -158,12 +158,14 @@ class _Said:
 
 
 def _of_units(study: Study, consensus: StudyConsensus) -> list[_Said]:
-    """The consensus of each image-caption unit: the share of the answer where it has one, else the mean."""
+    """The consensus of each image-caption unit: the share of the answer where it has one, else the mean; an
+    adjudicator's answer where there is one."""
     rows = []
     for pk, item, key, text in loaders.caption_units(study):
         found = consensus.of_unit.get(pk)
         known = found is not None and found.value is not None
-        score = (found.value if found.share is None else found.share) if found and known else None
+        decided = pk in consensus.decisions  # the share of the votes says what was disputed
+        score = (found.value if found.share is None or decided else found.share) if found and known else None
         rows.append(_Said(pk, item, key, text, score))
     return rows
 

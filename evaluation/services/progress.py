@@ -59,9 +59,11 @@ def _stopping(study: Study) -> dict[str, Any]:
     units = Outlook.objects.filter(unit__study=study)
     left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
     found = units.aggregate(
-        n=Count("pk"), done=Count("pk", filter=Q(done=True)), spared=Sum(left, filter=Q(done=True), default=0)
+        n=Count("pk"),
+        settled=Count("pk", filter=Q(done=True)),
+        left=Sum(left, filter=Q(done=True), default=0),
     )
-    copies = HIT.objects.filter(study=study).aggregate(required=Sum("required"), spared=Sum("spared"))
+    copies = HIT.objects.filter(study=study).aggregate(all=Sum("required"), given_up=Sum("spared"))
     controls = HITUnit.objects.filter(hit__study=study, unit__control=True).aggregate(
         wanted=Sum(F("hit__required") - F("hit__spared"), default=0)
     )
@@ -69,13 +71,13 @@ def _stopping(study: Study) -> dict[str, Any]:
     pairs = CandidatePair.objects.filter(study=study).count()
     return {
         "full": full,
-        "spared": found["spared"],
-        "share": found["spared"] / full if full else None,
+        "spared": found["left"],
+        "share": found["left"] / full if full else None,
         "units": found["n"],
-        "done": found["done"],
-        "copies": copies["required"] or 0,
-        "copies_spared": copies["spared"] or 0,
-        "wanted": full - found["spared"] + controls["wanted"],
+        "done": found["settled"],
+        "copies": copies["all"] or 0,
+        "copies_spared": copies["given_up"] or 0,
+        "wanted": full - found["left"] + controls["wanted"],
         "expected": 1 - expected_share(design, references=round(found["n"] / pairs) if pairs else 1),
     }
 
@@ -84,7 +86,9 @@ def _timeline(study: Study) -> list[list[Any]]:
     rows = (
         Assignment.objects.filter(study=study)
         .finished()
-        .annotate(count=Count("judgments"))
+        .annotate(
+            count=Count("judgments", filter=Q(judgments__replaces=None))
+        )  # a revision is no further one
         .order_by("submitted_at", "pk")
         .values_list("submitted_at", "count")
     )

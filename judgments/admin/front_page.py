@@ -22,7 +22,7 @@ def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "states": [(label, by_state.get(value, 0)) for value, label in Study.State.choices],
             "studies": [
                 {"study": study, "link": first_page(study)}
-                for study in Study.objects.select_related("dataset")[:NEWEST]
+                for study in Study.objects.select_related("dataset").annotate(warned=Count("alarms"))[:NEWEST]
             ],
             "may_add_study": user.has_perm("judgments.add_study"),
         }

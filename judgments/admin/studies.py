@@ -177,7 +177,8 @@ class StudyAdmin(QuorumAdmin):
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
         """The study, if the person may do this to it."""
-        study = Study.objects.select_related("dataset").filter(pk=pk).first() if str(pk).isdecimal() else None
+        studies = Study.objects.select_related("dataset").annotate(warned=Count("alarms"))
+        study = studies.filter(pk=pk).first() if str(pk).isdecimal() else None
         allowed = self.has_view_permission if permission == "view" else self.has_change_permission
         if not allowed(request, study):
             raise PermissionDenied

@@ -13,6 +13,7 @@ from judgments.errors import QuorumError, WrongState
 from judgments.models import HIT, Study, Unit
 from judgments.services.generation import plan_study
 from judgments.services.studies import design_of
+from judgments.stopping import expected_share
 
 
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -36,10 +37,10 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
 
 
 def counts_of(study: Study) -> dict[str, Any]:
-    """What a generated study holds, in three queries."""
+    """What a generated study holds, in four queries."""
     units = Unit.objects.filter(study=study).aggregate(
         judged=Count("pk", filter=Q(control=False)),
-        controls=Count("pk", filter=Q(control=True, struck=False)),
+        controls=Count("pk", filter=Q(control=True, struck=False) & ~Q(control_kind="quiz")),
         struck=Count("pk", filter=Q(struck=True)),
         filtered=Count("pk", filter=Q(filtered=True)),
     )
@@ -47,12 +48,15 @@ def counts_of(study: Study) -> dict[str, Any]:
         n=Count("pk"), wanted=Sum("required"), free=Sum("open_slots")
     )
     kinds = Unit.objects.filter(study=study, control=False).exclude(kind="").order_by("kind")
-    overlap = design_of(study).judgments_per_unit
+    design = design_of(study)
+    overlap = design.judgments_per_unit
+    pairs = study.pairs.count()
     return {
+        "asked": expected_share(design, references=round(units["judged"] / pairs) if pairs else 1),
         "units": units,
         "hits": hits,
         "wanted_judgments": (units["judged"] + units["controls"]) * overlap,
-        "hours": (units["judged"] + units["controls"]) * overlap * design_of(study).seconds_per_unit / 3600,
+        "hours": (units["judged"] + units["controls"]) * overlap * design.seconds_per_unit / 3600,
         "pair_kinds": list(
             kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
         ),

@@ -58,6 +58,8 @@ def in_words(key: str, value: Any) -> str:
         return "yes" if value else "no"
     if value is None or value in ("", []):
         return "–"
+    if key in ROWS:
+        return str(RowsField(key.split(".")[-1], rows=1).prepare_value(value))
     if isinstance(value, list):
         return ", ".join(in_words(key, one) for one in value)
     return dict(CHOICES.get(key, [])).get(value, str(value))
@@ -105,9 +107,14 @@ class DesignForm(forms.Form):
         try:
             self.design = make_design(self._values(cleaned))
         except DesignError as error:
-            name = html_name(error.field)
-            self.add_error(name if name in self.fields else None, str(error))
+            self.add_error(self._field_of(error.field), str(error))
         return cleaned
+
+    def _field_of(self, key: str) -> str | None:
+        """The field that a dotted key is typed in: of a key within tables, the field of the tables."""
+        while key and html_name(key) not in self.fields:
+            key = key.rpartition(".")[0]
+        return html_name(key) if key else None
 
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """The base with the form's answers laid over it; what is left empty falls back to the default."""
@@ -151,7 +158,10 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
         return LinesField(label=label, help_text=text, rows=LINES[key])
     if key in CHOICES:
         widget: Any = UnfoldAdminRadioSelectWidget if key in RADIOS else UnfoldAdminSelectWidget
-        return forms.ChoiceField(label=label, help_text=text, choices=CHOICES[key], widget=widget)
+        required = all(value for value, _ in CHOICES[key])
+        return forms.ChoiceField(
+            label=label, help_text=text, required=required, choices=CHOICES[key], widget=widget
+        )
     if key in ("sampling.references", "sampling.images"):
         return AllOrNumberField(label=label, help_text=text, widget=UnfoldAdminTextInputWidget)
     if key.startswith("sampling.pairs."):

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from judgments.design import PAIR_KINDS
 from judgments.kinds.base import Entry, Kind
+from judgments.quizzes import QUIZ_PRESETS
+from judgments.requirements import REQUIREMENT_PRESETS
 
 CHOICES = {
     "sampling.source": [
@@ -36,6 +38,8 @@ CHOICES |= {
         ("repeated", "A unit of the same HIT again (repeated)"),
         ("known-good", "Items you know the answer of (known-good)"),
     ],
+    "quiz.preset": [("", "None"), *((name, one.title) for name, one in QUIZ_PRESETS.items())],
+    "workers.requirements": [("", "None"), *((name, one.title) for name, one in REQUIREMENT_PRESETS.items())],
     "quiz.explain": [
         ("after-each", "After each question"),
         ("at-the-end", "After the last question"),
@@ -123,8 +127,10 @@ def sections_for(kind: Kind) -> list[Section]:
                 "quiz.questions": Entry(
                     "Questions of your own", "As [[questions]] tables: text, options, answer, why."
                 ),
-                "quiz.ask": Entry("Questions in an attempt"),
-                "quiz.items": Entry("Known items in an attempt", "Of the study's own kind."),
+                "quiz.ask": Entry("Questions in an attempt", "Drawn from all there are."),
+                "quiz.items": Entry(
+                    "Known items in an attempt", "Of the study's own kind, about images set aside for them."
+                ),
                 "quiz.pass_mark": Entry("Share that must be right", "Between 0 and 1."),
                 "quiz.attempts": Entry("Attempts"),
                 "quiz.explain": Entry("Answers are explained"),
@@ -137,7 +143,7 @@ def sections_for(kind: Kind) -> list[Section]:
             "Workers and behaviour",
             "Whom the study asks for, and which rules watch over it.",
             {
-                "workers.requirements": Entry("Ready set of requirements"),
+                "workers.requirements": Entry("Ready set of requirements", "Fills what is left empty below."),
                 "workers.countries": Entry("Countries", "ISO codes, one a line. Empty: any."),
                 "workers.approval_above": Entry("Approval rate above", "Between 0 and 1. 0: not asked."),
                 "workers.approved_at_least": Entry("Approved HITs at least", "0: not asked."),
@@ -146,18 +152,7 @@ def sections_for(kind: Kind) -> list[Section]:
                 "rules": Entry("Rules of behaviour", "As [[rules]] tables: rule, action, settings."),
             },
         ),
-        Section(
-            "Early stopping",
-            "A unit gets no more judgments than its outcome needs.",
-            {
-                "stopping.rule": Entry("Stop"),
-                "stopping.full_depth": Entry(
-                    "Share that gets all its judgments", "So that agreement stays unbiased."
-                ),
-                "stopping.minimum": Entry("Votes before it may stop", "For the margin."),
-                "stopping.margin": Entry("Lead in votes", "For the margin."),
-            },
-        ),
+        *([_stopping()] if kind.settles else []),
         Section(
             "Texts",
             "What workers read. Instructions and consent may use Markdown.",
@@ -166,7 +161,8 @@ def sections_for(kind: Kind) -> list[Section]:
                 "instructions": Entry("Instructions", "Shown before and during the work."),
                 "consent": Entry("Consent", "Where there is one, a worker must agree before joining."),
                 "examples": Entry(
-                    "Worked examples", "As [[examples]] tables: image, shown (texts), answer, why."
+                    "Worked examples",
+                    "As [[examples]] tables: image (or scene, in words), shown (texts), answer, why.",
                 ),
                 "language": Entry("Language of the captions", "As en, de, ar; empty: not said."),
                 "contact": Entry("Contact", "Whom workers can ask: a name and an address."),
@@ -226,6 +222,23 @@ def _filter() -> Section:
                 "Fill the last group up to", "With filtered pairs, which measure the filter's own errors."
             ),
             "filter.order": Entry("Words are prepared"),
+        },
+    )
+
+
+def _stopping() -> Section:
+    return Section(
+        "Early stopping",
+        "A unit gets no more judgments than its outcome needs, and a HIT goes to no more workers than its units need. "
+        "The first rule loses nothing: the outcome is that of all votes.",
+        {
+            "stopping.rule": Entry("Stop"),
+            "stopping.full_depth": Entry(
+                "Share of HITs that go to all their workers",
+                "Drawn with the seed. Agreement is measured on these alone, so that it stays unbiased.",
+            ),
+            "stopping.minimum": Entry("Votes before it may stop", "For the margin."),
+            "stopping.margin": Entry("Lead in votes", "For the margin."),
         },
     )
 

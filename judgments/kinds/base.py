@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from evaluation.statistics.stopping import OPEN
-from judgments.material import Batch, Material
+from judgments.material import Batch, Group, Image, Material
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
@@ -118,6 +118,7 @@ class Kind(ABC):
         writes_captions: whether an answer is a caption of the unit's image.
         own_formats: export formats that hold this kind alone.
         guide: a template with more for the instructions, below templates/; "" where there is none.
+        keys: what keys do on its page, for the list of keys: ((keys), words), ...; () where its choices say so.
         script: a script of its own for that page, below static/; "" where it needs none (docs/adding-a-kind.md).
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
@@ -139,6 +140,8 @@ class Kind(ABC):
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
+    keys: ClassVar[tuple[tuple[tuple[str, ...], Any], ...]] = ()
+    letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
     settles: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
@@ -162,6 +165,21 @@ class Kind(ABC):
         Raises:
             DesignError: the dataset cannot give what the design asks for.
         """
+
+    def quiz_usable(self, image: Image) -> bool:
+        """Whether items for the quiz can be made of ``image``: a caption to compare, and one to compare it with."""
+        return len(image.references) > 1
+
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group | None:
+        """Items about ``image`` whose right answer is known, for the quiz; None where the kind has none.
+
+        Args:
+            place: tells equal items apart.
+            images: whose captions may stand as wrong answers.
+        """
+        return None
 
     @abstractmethod
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
@@ -194,6 +212,11 @@ class Kind(ABC):
     def seen(self, given: Any, *, side: Any) -> Any:
         """The answer as a worker sees it, for one in the unit's order; undoes ``canonical``."""
         return given
+
+    def in_words(self, given: Any) -> str:
+        """An answer as a worker sees it, in the words of its choice where it has one."""
+        words = {choice.value: choice.label for choice in self.choices}
+        return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
     @abstractmethod
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
@@ -249,6 +272,10 @@ class Kind(ABC):
     @abstractmethod
     def is_right(self, given: Any, expected: Any) -> bool:
         """Whether a canonical answer is the right one of a control item."""
+
+    def expectations(self) -> tuple[Any, ...]:
+        """What a known item of one or two captions can expect; none where it cannot be said in a study file."""
+        return ()
 
     def again(self, given: Any) -> Any:
         """What is expected of a unit that is shown again, for a canonical answer on it: ``is_right`` takes it."""

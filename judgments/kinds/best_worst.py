@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext_lazy as _
 
 from judgments.controls import DEGRADED, REFERENCE, Makers, foreign_captions, needs_split
 from judgments.degrading import degraded_text
@@ -46,6 +47,10 @@ class BestWorst(OpenKind):
     }
     template = "annotation/kinds/best_worst.html"
     script = "js/kinds/best_worst.js"
+    keys = (
+        (("1", "…"), _("the best caption first, then the worst")),
+        (("Shift 1", "…"), _("the worst caption at once")),
+    )
     per_image = True
     instead_of_evaluate = ""
     asks = {
@@ -170,6 +175,16 @@ class BestWorst(OpenKind):
         )
         return Group(image.name, (unit,))
 
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self._reference_control(design, place, image, images, rng)
+
+    def in_words(self, given: Any) -> str:
+        """The ends that are said, by the places of their captions."""
+        return ", ".join(f"{end}: {given[end]}" for end in ENDS if end in given)
+
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
         """An order of the options for each unit."""
         return [rng.permutation(len(_options(unit))).tolist() for unit in units]
@@ -210,7 +225,7 @@ class BestWorst(OpenKind):
 
     def seen(self, given: Mapping[str, int], *, side: Any) -> dict[str, int]:
         """Places in the worker's order."""
-        return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS}
+        return {end: side.index(given[end] - 1) + 1 if side else given[end] for end in ENDS if end in given}
 
     def exported(self, given: Any, *, content: Mapping[str, Any]) -> dict[str, Any]:
         """Ids of captions in place of places; an end that is open (a tie) stays null."""

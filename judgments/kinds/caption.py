@@ -29,13 +29,9 @@ COPIED = (
 )
 PLAIN = "Several things can be seen close together."
 SWAPS = (
-    ("A ", "The "),
-    ("The ", "A "),
-    (" is ", " was "),
-    (" in ", " within "),
-    (" on ", " upon "),
-    (" and ", " with "),
-)
+    ("A ", "One "), (" a ", " one "), ("Two ", "A couple of "), (" next to ", " beside "), (" near ", " close to "),
+    (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
+)  # fmt: skip
 
 
 class RefusedCaption(ValueError):

@@ -104,6 +104,10 @@ class CrossedKind(ChoiceKind):
             filtered=filtered,
         )
 
+    def expectations(self) -> tuple[Any, ...]:
+        """Good or bad."""
+        return (self.good, self.bad)
+
     def makers(self, design: StudyDesign) -> Makers:
         """Its control items: one image and caption each."""
         return Makers(
@@ -112,6 +116,12 @@ class CrossedKind(ChoiceKind):
             known=partial(self.known_control, design),
             known_together=self.grouped,
         )
+
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self.reference_control(design, place, image, images, rng)
 
     def reference_control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator

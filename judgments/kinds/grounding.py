@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from judgments.boxes import label_words, tags_of
+from judgments.controls import REFERENCE, needs_split
 from judgments.draws import content_key, rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
@@ -59,7 +60,7 @@ class Grounding(OpenKind):
             judged=design.sampling.split,
             controls=design.controls.split,
             seed=design.seed,
-            control_needed=design.controls.per_hit > 0,
+            control_needed=needs_split(design.controls),
         )
         there = [image for image in division.judged if image.boxes and image.references]
         if not there:
@@ -75,7 +76,7 @@ class Grounding(OpenKind):
             for text in self._drawn(design, image)
         ]
         usable = [image for image in division.controls if certain_links(image)]
-        if design.controls.per_hit and len(usable) < 2:
+        if needs_split(design.controls) and len(usable) < 2:
             raise DesignError(
                 f"controls.per_hit asks for control items, but the control split {design.controls.split!r} has "
                 f"{len(usable)} images with a caption that says a box's label word for word; at least two are needed "
@@ -110,6 +111,20 @@ class Grounding(OpenKind):
             content={"boxes": _frozen(image)},
         )
 
+    def quiz_usable(self, image: Image) -> bool:
+        """Where a caption says a label word for word."""
+        return bool(certain_links(image))
+
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self._control(design, place, image, images, rng)
+
+    def in_words(self, given: Any) -> str:
+        """Word by word, counted from 1."""
+        return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
+
     def _control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:
@@ -120,7 +135,7 @@ class Grounding(OpenKind):
             image=image.name,
             first=text,
             control=True,
-            control_kind="reference",
+            control_kind=REFERENCE,
             expected=links_of(links),
             content={"boxes": _frozen(image)},
         )

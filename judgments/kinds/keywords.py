@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext_lazy
 
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
@@ -29,7 +30,19 @@ MOST_KEYWORDS = 100
 LONGEST_KEYWORD = 200  # characters
 NONE_FITS: list[str] = []  # the answer that no word of the text describes the picture
 BETWEEN = re.compile(r"[;\n\r]|,(?!\d)")  # between typed keywords; the comma of "1,000" is none
+# what its worker reads, from the page's script and from the server alike
+MISSING = gettext_lazy("“%(word)s” does not occur in the text.")
+PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
+CLOSE = 0.8  # from this F1 on a rehearsal's keywords count as its truth
 OMITTED = 0.15  # how often a careful simulated worker leaves out a keyword that others give
+
+
+class NoKeyword(ValueError):
+    """What was typed is no keyword; ``says`` is what its worker reads."""
+
+    def __init__(self, keyword: str, why: str, says: Any) -> None:
+        super().__init__(f"{_shortened(keyword)} {why}")
+        self.says = says % {"word": _shortened(keyword, bare=True)}
 
 
 class Keywords(OpenKind):
@@ -143,11 +156,10 @@ class Keywords(OpenKind):
             keyword = " ".join(one.split())
             form = phrase(keyword)
             if not form or len(keyword) > LONGEST_KEYWORD or not keyword.isprintable():
-                raise ValueError(f"{_shortened(keyword)} is no keyword; expected a word of the text")
+                raise NoKeyword(keyword, "is no keyword; expected a word of the text", MISSING)
             if form not in words and form not in offered:
-                raise ValueError(
-                    f"{_shortened(keyword)} does not occur in the text; expected its words, or phrases offered with it"
-                )
+                why = "does not occur in the text; expected its words, or phrases offered with it"
+                raise NoKeyword(keyword, why, PHRASE if " " in form else MISSING)
             kept.setdefault(form, keyword)
         return list(kept.values())
 
@@ -224,9 +236,10 @@ class Keywords(OpenKind):
         return list(truth[: len(truth) // 2]) + _drawn(others or words, 2, rng)
 
     def recovers(self, found: Consensus, truth: Any) -> bool:
-        """What more than half of the workers gave is the truth."""
+        """What more than half of the workers gave is close to the truth: F1 of at least ``CLOSE``."""
         most = {keyword for keyword, count in (found.answer or {}).items() if 2 * count > found.n}
-        return most == {phrase(one) for one in truth}
+        wanted = {phrase(one) for one in truth}
+        return 2 * len(most & wanted) >= CLOSE * (len(most) + len(wanted))
 
 
 def _stop_words() -> frozenset[str]:
@@ -269,8 +282,9 @@ def _words_in(text: str) -> frozenset[str]:
     return frozenset(vocabulary(text))
 
 
-def _shortened(keyword: str) -> str:
-    return f"“{keyword}”" if len(keyword) <= 40 else f"“{keyword[:39]}…”"
+def _shortened(keyword: str, *, bare: bool = False) -> str:
+    short = keyword if len(keyword) <= 40 else f"{keyword[:39]}…"
+    return short if bare else f"“{short}”"
 
 
 def _drawn(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:

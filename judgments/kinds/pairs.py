@@ -61,6 +61,10 @@ class PairKind(ChoiceKind):
         """The sentence A of a control item, where the kind shows one."""
         return None
 
+    def expectations(self) -> tuple[Any, ...]:
+        """The first or the second."""
+        return self.values
+
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         """Whether the second candidate is shown first; the sides of an assignment differ by at most one."""
         return balanced_sides(len(units), rng)
@@ -118,6 +122,12 @@ class PairKind(ChoiceKind):
             pairs=tuple(pairs),
             notes=notes | ({"sentences": sentences} if sentences else {}),
         )
+
+    def quiz_group(
+        self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
+    ) -> Group:
+        """As a control item."""
+        return self._reference_control(design.seed, place, image, images, rng)
 
     def _reference_control(
         self, seed: int, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator

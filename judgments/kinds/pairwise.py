@@ -18,6 +18,7 @@ class Pairwise(PairKind):
     choices = (Choice(1, "Description B", "1"), Choice(2, "Description C", "2"))
     defaults = {"question": "Which is the better description?", "seconds_per_unit": 8.0}
     template = "annotation/kinds/pairwise.html"
+    letters = ("B", "C")
 
     def units_of(self, pair: Pair, seed: int, texts: dict[str, Text]) -> list[UnitSpec]:
         """The pair itself."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from django.utils.translation import gettext_lazy as _
 
 from evaluation.statistics.aggregation import mean_grade, standardised_mean
 from judgments.kinds.base import Consensus, Figures, Judged
@@ -33,6 +34,12 @@ class Slider(Graded):
     }
     template = "annotation/kinds/slider.html"
     script = "js/kinds/slider.js"
+    keys = (
+        (("0", "…", "9"), _("0, 10, 20 … 90")),
+        (("←", "→"), _("one less, one more")),
+        (("Page ↓", "Page ↑"), _("ten less, ten more")),
+        (("Home", "End"), _("0 and 100")),
+    )
     has_figures = True
     per_image = True
 

@@ -23,6 +23,7 @@ class Triplet(PairKind):
         "seconds_per_unit": 6.0,
     }
     template = "annotation/kinds/triplet.html"
+    letters = ("A", "B", "C")
     shows_picture = False
     control_references = 2
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from django.db import transaction
@@ -13,7 +13,7 @@ from django.utils import timezone
 from judgments.bulk import insert_rows, refresh_statistics
 from judgments.control_pool import ControlPool, pool_of
 from judgments.design import StudyDesign
-from judgments.errors import WrongState
+from judgments.errors import DesignError, WrongState
 from judgments.kinds import KINDS
 from judgments.material import Batch, Image, Material, Pair, Text, UnitSpec
 from judgments.models import (
@@ -30,8 +30,10 @@ from judgments.models import (
     System,
     Unit,
 )
+from judgments.quiz_items import quiz_groups, set_aside
+from judgments.requirements import not_stated, requirements_of
 from judgments.services.studies import design_of
-from judgments.stopping import full_depth_hits
+from judgments.stopping import expected_share, full_depth_hits
 
 ROWS_AT_ONCE = 2_000
 Progress = Callable[[float, str], None]
@@ -47,8 +49,11 @@ class Plan:
         hits: pages of work.
         judgments: answers that will be asked for, controls included.
         hours: expected hours of workers' time, from the design's seconds per unit.
+        asked: the share of the judgments on units that is expected to be asked for, where the design stops early.
         pool: the different control items, and how many HITs a worker can do before one comes again.
         notes: what the kind says about the draw (relevance: what the filter did).
+        asks: what the study asks of its workers, in words.
+        unsaid: those of them that its crowd can neither state nor check; it cannot be opened with them.
     """
 
     units: int
@@ -56,8 +61,11 @@ class Plan:
     hits: int
     judgments: int
     hours: float
+    asked: float
     pool: ControlPool
     notes: dict[str, Any]
+    asks: list[str]
+    unsaid: list[str]
 
 
 def no_progress(share: float, words: str) -> None:
@@ -124,7 +132,27 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
     Raises:
         DesignError: the dataset cannot give what the design asks for.
     """
-    return KINDS[design.protocol].batch(design, load_material(dataset))
+    material = load_material(dataset)
+    _check_examples(design, material)
+    aside = set_aside(design, material)
+    batch = KINDS[design.protocol].batch(design, aside.rest)
+    quiz = quiz_groups(design, aside)
+    if not quiz:
+        return batch
+    items = sum(len(group.units) for group in quiz)
+    return replace(batch, quiz=quiz, notes={**batch.notes, "quiz_items": items})
+
+
+def _check_examples(design: StudyDesign, material: Material) -> None:
+    """Worked examples are shown with pictures that are there."""
+    known = {image.name for image in material.images}
+    for number, example in enumerate(design.examples, start=1):
+        if example.image and example.image not in known:
+            raise DesignError(
+                f"examples: example {number} names image {example.image!r}, which dataset {material.name!r} does not "
+                "have.",
+                field="examples",
+            )
 
 
 def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
@@ -138,8 +166,13 @@ def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
         hits=len(batch.hits),
         judgments=judgments,
         hours=judgments * design.seconds_per_unit / 3600,
+        asked=expected_share(
+            design, references=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
+        ),
         pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
         notes=batch.notes,
+        asks=list(requirements_of(design.workers).values()),
+        unsaid=not_stated(design.workers, design.crowd.backend),
     )
 
 
@@ -221,6 +254,7 @@ def _store(study: Study, design: StudyDesign, batch: Batch, progress: Progress) 
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
     in_order = [unit for hit in batch.hits for unit in hit.units]
+    in_order += [unit for group in batch.quiz for unit in group.units]
     insert_rows(
         Unit,
         ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
@@ -331,7 +365,7 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
 
 
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
-    """The batch as canonical JSON lines: candidate pairs, then HITs with their units; sorted keys."""
+    """The batch as canonical JSON lines: candidate pairs, HITs with their units, the quiz's items; sorted keys."""
     for pair in batch.pairs:
         yield _line(
             {
@@ -356,6 +390,15 @@ def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
                 "position": position,
                 "required": design.judgments_per_unit,
                 "units": [_unit_dict(design, number, unit) for number, unit in enumerate(hit.units, start=1)],
+            }
+        )
+    for group in batch.quiz:
+        yield _line(
+            {
+                "type": "quiz",
+                "units": [
+                    _unit_dict(design, number, unit) for number, unit in enumerate(group.units, start=1)
+                ],
             }
         )
 

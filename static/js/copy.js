@@ -7,14 +7,14 @@ for (const button of document.querySelectorAll("[data-copy]")) {
   button.addEventListener("click", async () => {
     try {
       await navigator.clipboard.writeText(source.textContent.trim());
-      button.textContent = "Copied";
+      button.textContent = button.dataset.copied;
     } catch {
       // without leave to write to the clipboard: mark it, so that the keys for copying work
       const range = document.createRange();
       range.selectNodeContents(source);
       getSelection().removeAllRanges();
       getSelection().addRange(range);
-      button.textContent = "Marked: copy it now";
+      button.textContent = button.dataset.marked;
     }
   });
 }

@@ -33,6 +33,7 @@ function start(form) {
   const revising = "revising" in form.dataset;
   const shelf = `quorum:${form.dataset.shelf}${revising ? ":change" : ""}`;
   const waiting = new Map();   // position -> answer that the server does not have yet
+  const noticed = new Map();   // position -> how its kind says that the answer came about
   const drafts = new Map();    // position -> what a kind wants kept of an answer that is not one yet
   const known = new Map();     // position -> the answer as last told, by anybody
   let timer = 0;
@@ -92,7 +93,8 @@ function start(form) {
   function note(position, given) {
     known.set(position, given);
     drafts.delete(position);
-    waiting.set(position, { position, ...given, ...besides(position) });
+    const signals = noticed.has(position) ? { signals: noticed.get(position) } : {};
+    waiting.set(position, { position, ...given, ...besides(position), ...signals });
   }
 
   // what the step says now; ``settled``: the worker goes on from it
@@ -162,7 +164,9 @@ function start(form) {
     }
     for (const [position, remark] of kept.remarks || []) {
       const field = form.elements[`c${position}`];
-      if (field) field.value = remark;
+      if (!field) continue;
+      field.value = remark;
+      field.closest("details").open = true;
     }
     form.dispatchEvent(new CustomEvent("quorum:refresh"));
     if (waiting.size) soon(0);
@@ -258,14 +262,14 @@ function start(form) {
     const next = await Promise.race([ahead, new Promise((late) => { setTimeout(late, 300); })]);
     const reply = await post(form.action, { answers: [...waiting.values()], ahead: idOf(next) }, 30000);
     submitting = false;
-    if (reply?.ok) {
-      const result = await reply.json();
+    const result = reply?.ok ? await reply.json().catch(() => null) : null;
+    if (result) {
       waiting.clear();
       drafts.clear();
       keep();
       tabs.tell({ submitted: true });
       goOn(result, next);
-    } else if (passing(reply)) {
+    } else if (passing(reply) || reply.ok) {
       say(reply ? words.troubleSubmit : words.offlineSubmit, "bad");
     } else {
       await refused(reply);
@@ -383,15 +387,17 @@ function start(form) {
     notice(step, false);
     changed(placesOf(step));
   }, listening);
+  form.addEventListener("input", (event) => { if (event.target.matches("[data-remark]")) keep(); }, listening);
   form.addEventListener("quorum:answer", ({ detail }) => {
     const { position, answer = null, value = null, draft = null, signals = null } = detail;
     if (answer === null && value === null) {
       waiting.delete(position);
       known.delete(position);
       if (draft === null) drafts.delete(position); else drafts.set(position, draft);
+      if (state.dataset.tone === "good") say("");  // "Saved" was said of another answer
     } else {
+      if (signals) noticed.set(position, signals); else noticed.delete(position);
       note(position, value === null ? { answer } : { value });
-      if (signals) waiting.get(position).signals = signals;
     }
     changed([position]);
   }, listening);

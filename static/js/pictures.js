@@ -16,6 +16,7 @@ function enlarge(image) {
   const fingers = new Map();
   let factor = 1;
   let apart = 0;
+  let dragged = false;
   copy.src = image.currentSrc || image.src;
   copy.alt = image.alt;
   document.body.append(dialog);
@@ -40,10 +41,12 @@ function enlarge(image) {
 
   function release(event) { fingers.delete(event.pointerId); apart = 0; }
 
-  room.addEventListener("pointerdown", (event) => { fingers.set(event.pointerId, event); });
+  room.addEventListener("pointerdown", (event) => { dragged = false; fingers.set(event.pointerId, event); });
+  room.addEventListener("click", () => { if (factor === 1 && !dragged) dialog.close(); });
   room.addEventListener("pointermove", (event) => {
     const before = fingers.get(event.pointerId);
     if (!before) return;
+    dragged ||= Math.hypot(before.clientX - event.clientX, before.clientY - event.clientY) > 2 || fingers.size > 1;
     if (fingers.size === 1) {
       room.scrollBy(before.clientX - event.clientX, before.clientY - event.clientY);
     } else {

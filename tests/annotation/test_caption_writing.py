@@ -12,6 +12,7 @@ from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Judgment, Worker
 from annotation.services.claims import claim_assignment
 from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.revisions import revise_judgments
 from annotation.services.submissions import save_answers, submit_assignment
 from judgments.kinds.caption import COPIED
 from judgments.models import Study
@@ -138,6 +139,18 @@ def test_what_the_page_counted_stays_beside_what_is_noticed() -> None:
     assert all(one == {"pasted": 29, "same_as_own": 2} for one in signals_of(ada).values())
 
 
+def test_a_revision_is_looked_at_anew() -> None:
+    study = writing_study(images=3)
+    ada = joined(study, "ada").worker
+    done = submit_texts(study, ada, ["Some shapes lie around here."] * 3)
+    assert all(one == {"same_as_own": 2} for one in signals_of(ada).values())
+    answers = [{"position": 1, "answer": "One of them stands apart."}]
+    assert revise_judgments(assignment=done, answers=answers) == [1]
+    current = Judgment.objects.current().filter(assignment=done)
+    assert {row.answer: row.signals for row in current}["One of them stands apart."] == {}
+    assert Judgment.objects.filter(assignment=done).count() == 4
+
+
 def test_noticing_costs_two_queries_however_many_captions(django_assert_max_num_queries: Any) -> None:
     study = writing_study(images=9, writers=3)
     write_all(study, "ada")
@@ -173,7 +186,7 @@ def test_the_page_shows_a_box_for_each_image_and_tells_nothing_that_others_wrote
     study = writing_study(images=3)
     write_all(study, "zoe")
     _, _, html = page_of(study)
-    assert html.count("<textarea") == 3
+    assert html.count("data-caption=") == 3
     assert html.count("data-rules") == 1
     assert "zoe" not in html
     assert "says that shape" not in html  # the references of the dataset

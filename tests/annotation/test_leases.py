@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate
+from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate, WorkPaused
 from annotation.models import Assignment, Participation, Worker
 from annotation.presentation import places_of
 from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
@@ -257,18 +257,27 @@ def test_who_took_another_page_meanwhile_finishes_that_one_first() -> None:
         retake_assignment(assignment=lost)
 
 
-@pytest.mark.parametrize("why", ["closed", "paused"])
-def test_nothing_is_taken_up_again_where_the_study_takes_no_more_work(why: str) -> None:
+def test_nothing_is_taken_up_again_in_a_closed_study() -> None:
     study = make_study()
     worker, _ = make_worker(study)
     held = take(study, worker)
     let_it_end(held)
-    if why == "closed":
-        close_study(study=study)
-    else:
-        Participation.objects.filter(worker=worker).update(standing="paused")
-    with pytest.raises(SeatTaken, match="takes no more work from you"):
+    close_study(study=study)
+    with pytest.raises(SeatTaken, match="takes no more work"):
         retake_assignment(assignment=held)
+
+
+def test_who_is_paused_takes_nothing_up_again_and_is_not_given_what_was_fetched_ahead() -> None:
+    study = make_study("pairwise")
+    worker, _ = make_worker(study)
+    held = take(study, worker)
+    assert reserve_next(assignment=held) is not None
+    Participation.objects.filter(worker=worker).update(standing="paused")
+    let_it_end(held)
+    with pytest.raises(WorkPaused):
+        retake_assignment(assignment=held)
+    with pytest.raises(WorkPaused):
+        claim_assignment(study=study, worker=worker)
 
 
 def test_submitted_or_returned_work_is_not_taken_up_again() -> None:

@@ -58,6 +58,22 @@ def test_a_page_with_a_missing_answer_comes_back_with_what_was_given() -> None:
     assert submit(study, ada, assignment, {"u1": "dog, oak", "u2": "barn", "u3": "farm"}).status_code == 303
 
 
+def test_a_word_that_is_not_in_the_text_comes_back_with_the_reason_and_with_what_was_typed() -> None:
+    study = make("keywords")
+    ada = joined(study)
+    _, assignment = work_of(study, ada)
+    response = submit(study, ada, assignment, {"u1": "dog, cow", "u2": "barn", "u3-none": "1"})
+    html = response.content.decode()
+    assert response.status_code == 422
+    assert ">dog, cow</textarea>" in html
+    assert "“cow” does not occur in the text." in html
+    assert ">barn</textarea>" in html
+    assignment.refresh_from_db()
+    assert assignment.answers["2"]["answer"] == ["barn"]
+    assert answers_of(study) == []
+    assert submit(study, ada, assignment, {"u1": "dog", "u2": "barn", "u3-none": "1"}).status_code == 303
+
+
 def test_links_are_given_by_a_plain_form_with_a_field_for_each_word() -> None:
     study = make("grounding", sampling={"references": 1})
     ada = joined(study)

@@ -14,6 +14,7 @@ from annotation.presentation import places_of
 from annotation.services.claims import claim_assignment
 from annotation.services.revisions import current_answers, revise_judgments
 from annotation.services.submissions import submit_assignment
+from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.studies import make_study, make_worker
 
@@ -119,3 +120,30 @@ def test_a_revision_with_an_invalid_answer_changes_nothing() -> None:
             assignment=assignment, answers=[{"position": 1, "value": 2}, {"position": 2, "value": 3}]
         )
     assert Judgment.objects.filter(replaces__isnull=False).count() == 0
+
+
+def test_a_revision_is_counted_where_votes_are_spared() -> None:
+    study = make_study(
+        "pairwise",
+        judgments_per_unit=3,
+        sampling={"pairs": {"HC": 1}},
+        controls={"per_hit": 0},
+        stopping={"rule": "settled", "full_depth": 0.0},
+    )
+    hit = study.hits.get()
+    for name in ("ada", "bo"):
+        worker, _ = make_worker(study, name)
+        claim = claim_assignment(study=study, worker=worker)
+        assert claim is not None
+        assignment = claim.assignment
+        answers = [
+            {"position": place.position, "value": KINDS["pairwise"].seen(1, side=place.side)}
+            for place in claim.places
+        ]
+        submit_assignment(assignment=assignment, answers=answers)
+    hit.refresh_from_db()
+    assert hit.open_slots == 0, "two of three agree: nobody else can turn it"
+    other = {"position": 1, "value": 3 - answers[0]["value"]}
+    revise_judgments(assignment=Assignment.objects.get(pk=assignment.pk), answers=[other])
+    hit.refresh_from_db()
+    assert hit.open_slots == 1

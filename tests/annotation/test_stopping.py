@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,13 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from annotation.models import Assignment, Exclusion, Judgment, Worker
+from annotation.models import Exclusion, Judgment, Worker
 from annotation.models.assignments import LIVE
 from annotation.presentation import places_of
 from annotation.services.claims import claim_assignment, return_assignment
-from annotation.services.joining import join_study
-from annotation.services.stopping import settle_hits, settle_study
+from annotation.services.exclusions import exclude_worker, lift_exclusion
+from annotation.services.revisions import revise_judgments
+from annotation.services.stopping import settle_study
 from annotation.services.submissions import submit_and_claim, submit_assignment
 from evaluation.integrity import check_integrity
 from evaluation.services.aggregation import compute_aggregation
@@ -23,42 +23,16 @@ from judgments.design import make_design
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
 from judgments.models import HIT, Outlook, Study, Unit
+from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
-
-Vote = Callable[[Unit, Worker], int]
 
 
 def stopping_study(protocol: str = "triplet", *, full_depth: float = 0.0, **values: Any) -> Study:
     """A study that stops where the outcome is settled, without control items unless asked for."""
     stopping = {"rule": "settled", "full_depth": full_depth} | values.pop("stopping", {})
     return make_study(protocol, **({"controls": {"per_hit": 0}} | values), stopping=stopping)
-
-
-def joined(study: Study, name: str) -> Worker:
-    return join_study(study=study, name=name, consent=True).worker
-
-
-def answers_of(assignment: Assignment, worker: Worker, vote: Vote) -> list[dict[str, Any]]:
-    kind = KINDS[assignment.study.protocol]
-    return [
-        {"position": place.position, "value": kind.seen(vote(place.unit, worker), side=place.side)}
-        for place in places_of(assignment)
-    ]
-
-
-def work(study: Study, worker: Worker, vote: Vote, *, most: int = 1000) -> list[Assignment]:
-    """The worker answers what they are given, ``most`` HITs."""
-    done = []
-    while len(done) < most and (claim := claim_assignment(study=study, worker=worker)) is not None:
-        submit_assignment(assignment=claim.assignment, answers=answers_of(claim.assignment, worker, vote))
-        done.append(claim.assignment)
-    return done
-
-
-def always_first(unit: Unit, worker: Worker) -> int:
-    return int(unit.expected) if unit.control else 1
 
 
 def seats_add_up(study: Study) -> bool:
@@ -69,13 +43,8 @@ def seats_add_up(study: Study) -> bool:
     ]
 
 
-def exclude(worker: Worker, study: Study) -> None:
-    """What an exclusion does to assignments and slots."""
-    exclusion = Exclusion.objects.create(study=study, worker=worker, why="careless")
-    gone = Assignment.objects.filter(study=study, worker=worker, state__in=LIVE)
-    hits = list(gone.values_list("hit_id", flat=True))
-    gone.update(state="invalidated", exclusion=exclusion)
-    settle_hits(study=study, hits=hits)
+def exclude(worker: Worker, study: Study) -> Exclusion:
+    return exclude_worker(study=study, worker=worker, why="careless")
 
 
 def test_two_equal_votes_of_three_are_enough_and_the_third_seat_is_spared() -> None:
@@ -155,7 +124,7 @@ def test_what_is_returned_is_offered_again_only_where_it_is_still_wanted() -> No
     for name in ("ada", "bea"):
         work(study, joined(study, name), always_first)
     return_assignment(assignment=slow.assignment)
-    hit = HIT.objects.get(pk=slow.assignment.hit_id)
+    hit = HIT.objects.get(assignments=slow.assignment)
     assert (hit.open_slots, hit.spared) == (0, 1)
     other = claim_assignment(study=study, worker=joined(study, "early"))
     assert other is None
@@ -174,6 +143,31 @@ def test_an_exclusion_opens_exactly_the_slots_that_it_unsettles() -> None:
     work(study, joined(study, "cy"), always_first)
     of_ada.refresh_from_db()
     assert (of_ada.open_slots, of_ada.spared) == (0, 1)
+
+
+def test_an_exclusion_that_is_taken_back_spares_the_slot_again() -> None:
+    study = stopping_study("pairwise")
+    ada = joined(study, "ada")
+    work(study, ada, always_first)
+    work(study, joined(study, "bea"), always_first)
+    exclusion = exclude(ada, study)
+    assert set(HIT.objects.values_list("open_slots", "spared")) == {(2, 0)}
+    lift_exclusion(exclusion=exclusion, why="it was somebody else")
+    assert set(HIT.objects.values_list("open_slots", "spared", "required")) == {(0, 1, 3)}
+    assert check_integrity().problems == []
+
+
+def test_a_revision_that_unsettles_a_unit_opens_the_slot_again() -> None:
+    study = stopping_study("pairwise")
+    ada, bea = joined(study, "ada"), joined(study, "bea")
+    (last,) = work(study, ada, always_first, most=1)
+    work(study, bea, always_first, most=1)
+    hit = HIT.objects.get(position=0)
+    assert (hit.open_slots, hit.spared) == (0, 1)
+    revise_judgments(assignment=last, answers=answers_of(last, ada, lambda *_: 2))
+    hit.refresh_from_db()
+    assert (hit.open_slots, hit.spared) == (1, 0)
+    assert seats_add_up(study)
 
 
 def test_a_seat_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_again() -> None:
@@ -195,6 +189,7 @@ def test_a_seat_that_left_a_unit_out_is_made_up_for_when_the_unit_is_needed_agai
     # the other units have the vote of bea alone: two more may be needed, and one seat is free
     assert (hit.open_slots, hit.spared, hit.required) == (2, 0, 4)
     assert seats_add_up(study)
+    assert check_integrity().problems == []
 
 
 def test_a_worker_who_falls_below_the_control_threshold_unsettles_what_they_settled() -> None:
@@ -206,7 +201,7 @@ def test_a_worker_who_falls_below_the_control_threshold_unsettles_what_they_sett
     assert (hit.open_slots, hit.spared) == (0, 1)
 
     def careless(unit: Unit, worker: Worker) -> int:
-        return 3 - int(unit.expected) if unit.control else 1
+        return 3 - always_first(unit, worker) if unit.control else 1
 
     work(study, ada, careless, most=1)  # one of two control items: below .6
     hit.refresh_from_db()
@@ -270,9 +265,11 @@ def test_the_final_consensus_is_that_of_full_depth_whatever_the_votes_not_asked_
                 exclude(worker, study)
                 excluded, idle = True, set()
     assert seats_add_up(study)
+    assert check_integrity().problems == []
     ended = compute_aggregation(study=study).consensus
     cast: dict[int, list[int]] = {row.pk: [] for row in ended.units}
     for unit, value in Judgment.objects.current().values_list("unit_id", "value"):
+        assert value is not None
         cast[unit].append(value)
     assert sum(map(len, cast.values())) < 3 * len(cast)
     for _ in range(20):

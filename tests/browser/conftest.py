@@ -10,17 +10,32 @@ from tests.installations import Installation, Installations
 
 STUDIES = """
 from tests.annotation.casting import make_dataset, make_study
+from tests.annotation.scenes import make_scenes
 
 dataset = make_dataset(images=12)
 for protocol in ("triplet", "pairwise", "relevance", "graded"):
     make_study(dataset, protocol, slug=protocol, judgments_per_unit=100)
+make_study(dataset, "slider", slug="slider", judgments_per_unit=100)
+make_study(dataset, "caption", slug="caption", judgments_per_unit=100, controls={"per_hit": 0})
 make_study(
     dataset, name="With consent", slug="consent", judgments_per_unit=100, consent="You may **stop** at any time.",
     instructions="Judge what is described.", contact="lab@example.org", units_per_hit=20,
     sampling={"pairs": {"MM": 10}, "references": 4}, controls={"per_hit": 0},
 )
+scenes = make_scenes()
+for protocol in ("keywords", "grounding"):
+    make_study(scenes, protocol, slug=protocol, judgments_per_unit=100, units_per_hit=2, controls={"per_hit": 0})
 make_study(dataset, name="Short", slug="short", judgments_per_unit=100, units_per_hit=9)
 make_study(dataset, "relevance", name="Which of all these captions describe the photograph?", slug="long-name")
+make_study(
+    dataset, "relevance", name="The paper's size", slug="whole", judgments_per_unit=100, images_per_hit=6,
+    captions_per_image=10,
+)
+arabic = make_dataset("arabic", images=8)
+for caption in arabic.captions.all():
+    caption.text = f"كلبان يركضان على العشب (photo {caption.pk}) !"
+    caption.save()
+make_study(arabic, "pairwise", slug="arabic", language="ar", judgments_per_unit=100)
 """
 
 

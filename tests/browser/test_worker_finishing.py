@@ -23,8 +23,8 @@ def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Install
     for number in range(1, steps + 1):
         expect(page.locator("[data-count]")).to_have_text(f"{number} of {steps}")
         expect(page.locator("[data-step]:visible")).to_have_count(1)
-        page.locator("[data-step]:visible .choice").nth(number % 2).click()
-        page.get_by_role("button", name="Submit" if number == steps else "Next").click()
+        page.locator("[data-step]:visible .choice").nth(number % 2).click()  # and it goes on by itself
+    page.get_by_role("button", name="Submit").click()
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
     expect(page.locator("[data-count]")).to_have_text(re.compile("^1 of"))
     judgments = stored(site, "mouse")
@@ -57,14 +57,14 @@ def test_a_person_finishes_a_page_of_triplets_by_keyboard_alone(page: Page, site
     page.keyboard.press("Enter")
     expect(page.get_by_text("Choose B or C to go on.")).to_be_visible()
     page.keyboard.press("2")
-    page.keyboard.press("Enter")
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
     page.keyboard.press("Backspace")
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
     expect(page.locator("[data-step]:visible input").nth(1)).to_be_checked()
     for _ in range(4):
         page.keyboard.press("1")
-        page.keyboard.press("Enter")
+    expect(page.locator("[data-state]")).to_have_text("All answered")
+    page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
     judgments = stored(site, "keys")
     assert len(judgments) == 4
@@ -110,7 +110,7 @@ def test_the_picture_is_enlarged_by_key_and_by_click_and_put_back(page: Page, si
     page.keyboard.press("3")  # no answer while the picture covers the question
     page.keyboard.press("Escape")
     expect(page.locator("dialog.zoom")).to_have_count(0)
-    expect(page.locator("input:checked")).to_have_count(0)
+    expect(page.locator("[data-step] input:checked")).to_have_count(0)
     page.locator("[data-step]:visible [data-zoom]").click()
     page.locator("dialog.zoom").click()
     expect(page.locator("dialog.zoom")).to_have_count(0)
@@ -162,7 +162,7 @@ def test_the_last_page_thanks_and_hands_over_the_completion_code(page: Page, sit
         before = page.locator("[data-work]").get_attribute("data-assignment")
         for _ in range(count_of(page)):
             page.keyboard.press("1")
-            page.keyboard.press("Enter")
+        page.keyboard.press("Enter")
         page.wait_for_function(
             "before => document.querySelector('[data-work]')?.dataset.assignment !== before", arg=before
         )

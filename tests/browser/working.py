@@ -34,3 +34,49 @@ def count_of(page: Page) -> int:
     page.locator("[data-step]").first.wait_for(state="attached")
     page.wait_for_load_state()
     return page.locator("[data-step]").count()
+
+
+def fetched(page: Page, action: Any) -> tuple[list[str], int]:
+    """Addresses that came over the network during ``action`` (not from the browser's cache), and their bytes."""
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    sent: dict[str, list[str]] = {}
+    size: list[int] = []
+
+    def going(event: dict[str, Any]) -> None:
+        if not event["request"]["url"].startswith("data:"):
+            sent.setdefault(event["requestId"], []).append(event["request"]["url"])
+
+    def cached(event: dict[str, Any]) -> None:
+        sent.pop(event["requestId"], None)
+
+    def answered(event: dict[str, Any]) -> None:
+        if event["response"].get("fromDiskCache"):
+            sent.pop(event["requestId"], None)
+
+    session.on("Network.requestWillBeSent", going)
+    session.on("Network.requestServedFromCache", cached)
+    session.on("Network.responseReceived", answered)
+    session.on("Network.loadingFinished", lambda event: size.append(int(event["encodedDataLength"])))
+    action()
+    session.detach()
+    return [url for urls in sent.values() for url in urls], sum(size)
+
+
+def open_cold(
+    page: Page, site: Installation, slug: str, name: str, **fields: Any
+) -> tuple[Page, list[str], int]:
+    """A person's first page of work in a browser that holds nothing of it yet; what came over the network."""
+    page.goto(f"{site.url}/s/{slug}/")
+    page.get_by_label("Your name here").first.fill(name)
+    agree = page.get_by_label("I have read the text above")
+    if agree.count():
+        agree.check()
+    page.get_by_role("button", name="Join the study").click()
+    assert page.context.browser is not None
+    context = page.context.browser.new_context(**fields)
+    context.add_cookies(page.context.cookies())  # type: ignore[arg-type]  # what cookies() gives is what add_cookies() takes
+    cold = context.new_page()
+    address = f"{site.url}/s/{slug}/work/"
+    urls, size = fetched(cold, lambda: cold.goto(address, wait_until="networkidle"))
+    return cold, urls, size

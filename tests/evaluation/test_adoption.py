@@ -184,7 +184,7 @@ def test_the_command_says_what_became_of_the_captions(capsys: pytest.CaptureFixt
         ("slider", {"units_per_hit": 2}),
         (
             "best-worst",
-            {"units_per_hit": 1, "sampling": {"options": 3, "appearances": 1}, "judgments_per_unit": 3},
+            {"units_per_hit": 1, "sampling": {"options": 3, "appearances": 1}},
         ),
     ],
 )
@@ -192,11 +192,8 @@ def test_nobody_is_shown_a_caption_they_wrote_and_others_are(protocol: str, valu
     written = written_study("ada", "ben", images=4)
     adopt_captions(study=written, system="crowd")
     ada, ben = (Worker.objects.get(name=name) for name in ("ada", "ben"))
-    study = make_study(
-        written.dataset,
-        protocol,
-        **({"name": "Later", "slug": "later", "controls": {"per_hit": 0}, "judgments_per_unit": 3} | values),
-    )
+    common: dict[str, Any] = {"name": "Later", "slug": "later", "controls": {"per_hit": 0}}
+    study = make_study(written.dataset, protocol, **(common | {"judgments_per_unit": 3} | values))
     of_ada, of_ben = texts_seen(study, known(study, ada)), texts_seen(study, known(study, ben))
     of_cleo = texts_seen(study, joined(study, "cleo").worker)
     assert not {text for text in of_ada if "by ada" in text}

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
 from annotation.models import Judgment
 from annotation.services.importing import import_judgments
 from annotation.services.rehearsal import Crowd, rehearse
-from evaluation.errors import ExportError
+from evaluation.errors import EvaluationError, ExportError
 from evaluation.integrity import check_integrity
 from evaluation.models import Analysis, Consensus
 from evaluation.services import aggregate_study, evaluate_study, export_judgments
@@ -213,3 +216,41 @@ def test_the_same_seed_rehearses_the_same(rehearsed: Any) -> None:
         Judgment.objects.of_study(copy).values_list("unit__key", "assignment__worker__name", "answer")
     )
     assert again == rows
+
+
+def test_the_results_page_names_the_captions_people_like(rehearsed: Any, client: Client) -> None:
+    study = rehearsed("best-worst", accuracy=1.0, design=NOBODY_ASIDE)
+    found = aggregate_study(study=study)
+    evaluate_study(study=study, metrics=["bleu-1"])
+    client.force_login(User.objects.create_superuser("designer"))
+    page = client.get(reverse("admin:judgments_study_results", args=[study.pk])).content.decode()
+    assert "Which captions do people like?" in page
+    assert "30 captions have a score" in page
+    best = max(found["figures"]["captions"], key=lambda row: row["score"])
+    assert best["text"] in page
+    assert f"{best['score']:+.2f}" in page
+    assert "correlate by" in page
+    assert "tau-b within images" in page
+    assert "best kappa" not in page
+    assert "These results are older" not in page
+
+
+def test_a_revised_answer_makes_results_old(rehearsed: Any, client: Client) -> None:
+    study = rehearsed("slider")
+    aggregate_study(study=study)
+    client.force_login(User.objects.create_superuser("designer"))
+    address = reverse("admin:judgments_study_results", args=[study.pk])
+    assert "These results are older" not in client.get(address).content.decode()
+    first = Judgment.objects.of_study(study).first()
+    assert first is not None
+    Judgment.objects.create(assignment=first.assignment, unit=first.unit, value=1, replaces=first)
+    assert "These results are older" in client.get(address).content.decode()
+
+
+def test_answers_that_no_metric_fits_say_what_to_use_instead() -> None:
+    make_dataset()
+    study = make_study("caption", controls={"per_hit": 0})
+    with pytest.raises(EvaluationError, match="is not evaluated against metrics: "):
+        evaluate_study(study=study)
+    found = aggregate_study(study=study)
+    assert found["agreement"]["alpha"]["value"] is None

@@ -41,7 +41,7 @@ def zoo(images: int = 24, dev: int = 8) -> Material:
     )
 
 
-def batch_of(protocol: str, kinds: list[str], *, material: Material | None = None, **values: Any) -> Batch:
+def batch_of(protocol: str, kinds: list[str], material: Material | None = None, **values: Any) -> Batch:
     controls = {"per_hit": 2, "kinds": kinds} | values.pop("controls", {})
     wanted = {"name": "x", "dataset": "zoo", "protocol": protocol, "seed": 5, "units_per_hit": 8}
     pairs = {"sampling": {"pairs": {"HC": 30, "MM": 20}, "references": 2}} if protocol == "triplet" else {}
@@ -94,7 +94,7 @@ def test_a_damaged_relevance_image_has_ten_captions_of_which_one_to_three_are_ri
 
 @pytest.mark.parametrize("protocol", [*PLAIN, "best-worst"])
 def test_a_repeated_unit_shows_a_judged_unit_of_its_hit_again_and_is_not_judged(protocol: str) -> None:
-    values = {"sampling": {"options": 3}} if protocol == "best-worst" else {}
+    values: dict[str, Any] = {"sampling": {"options": 3}} if protocol == "best-worst" else {}
     batch = batch_of(protocol, ["repeated"], **values)
     for hit in batch.hits:
         of_key = {unit.key: unit for unit in hit.units}
@@ -143,7 +143,7 @@ def test_kinds_are_drawn_in_equal_shares_and_the_seed_decides() -> None:
 @pytest.mark.parametrize("protocol", ["pairwise", "graded", "slider", "relevance", "best-worst"])
 def test_a_page_with_pictures_holds_no_image_twice_but_for_what_is_repeated(protocol: str) -> None:
     kinds = ["degraded", "reference", "repeated"]
-    values = {"sampling": {"options": 3}} if protocol == "best-worst" else {}
+    values: dict[str, Any] = {"sampling": {"options": 3}} if protocol == "best-worst" else {}
     if protocol == "pairwise":
         values = {"sampling": {"pairs": {"HC": 60, "MM": 40}}}
     for hit in batch_of(protocol, kinds, **values).hits:

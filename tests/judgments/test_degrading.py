@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from evaluation.metrics import score
 from evaluation.metrics.stemming import rouge_stems, smart_stop_words
-from judgments.degrading import degraded
+from judgments.degrading import degraded, degraded_text
+from judgments.material import Image, Text
 
 OWN = (
     "A brown dog jumps over a wooden fence in the garden.",
@@ -86,6 +90,24 @@ def test_a_text_without_words_to_exchange_is_shuffled_for_a_comparison_and_left_
     assert mixed != text
     assert sorted(mixed.split()) == sorted(text.split())
     assert degraded(text, own=[text], donors=DONORS, rng=rng, whole=True) is None
+
+
+def test_damaged_captions_of_pascal_50s_are_further_from_the_image_s_other_captions(shared: Path) -> None:
+    lines = (shared / "data" / "pascal-50s" / "references.jsonl").read_text("utf-8").splitlines()[::5]
+    rows = [json.loads(line) for line in lines]
+    images = [
+        Image(row["image"], "", tuple(Text(str(n), text) for n, text in enumerate(row["references"])))
+        for row in rows
+    ]
+    rng = np.random.default_rng(0)
+    for whole, least in ((False, 0.9), (True, 0.98)):
+        damaged = [degraded_text(image.references[0], image, images, rng, whole=whole) for image in images]
+        assert all(one is not None for one in damaged)
+        others = [[text.text for text in image.references[1:]] for image in images]
+        intact = score([image.references[0].text for image in images], others, metrics=["cider-d"])
+        worse = score([one.text for one in damaged if one], others, metrics=["cider-d"])
+        lower = worse.scores["cider-d"].images < intact.scores["cider-d"].images
+        assert lower.mean() >= least
 
 
 @pytest.mark.parametrize("text", ["", "dog", "犬が塀を跳び越える"])

@@ -137,6 +137,15 @@ def test_a_label_of_two_boxes_or_a_word_said_twice_is_no_control_item():
         GROUNDING.batch(design(controls={"per_hit": 1}), material("A car near a car ."))
 
 
+def test_a_caption_may_be_shown_again_to_see_whether_its_links_stay_the_same():
+    again = design(controls={"per_hit": 1, "kinds": ["repeated"]}, units_per_hit=4)
+    batch = GROUNDING.batch(again, material("Nothing .", images=9))
+    repeated = [one for hit in batch.hits for one in hit.units if one.control]
+    assert repeated
+    assert {one.control_kind for one in repeated} == {"repeated"}
+    assert all(one.content["boxes"] == BOXES for one in repeated)
+
+
 def test_the_consensus_is_the_majority_word_by_word():
     dress, car = {"word": 5, "box": "0"}, {"word": 12, "box": "3"}
     found = GROUNDING.consensus([4] * 3, [[dress, car], [dress], [{"word": 5, "box": "2"}]])[4]

@@ -120,7 +120,7 @@ def expected_triplets(accuracy: float, references: int) -> float:
     played = np.arange(references)
     # after t triplets it goes on while neither candidate has won more than half
     goes_on = binom.cdf(half, played, right) - binom.cdf(played - half - 1, played, right)
-    return float(goes_on.sum())
+    return float(np.sum(goes_on))
 
 
 @pytest.mark.parametrize(("accuracy", "published"), [(0.6, 0.66), (0.7, 0.54), (0.8, 0.45), (0.9, 0.39)])

@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluation.aggregation import SYSTEM_COUNTS, system_tallies
 from evaluation.loaders import systems_of_pairs
-from evaluation.management.words import percent, table_lines, with_interval
+from evaluation.management.words import coefficient, percent, table_lines, with_interval
 from evaluation.services import aggregate_study
 from judgments.files import check_place, write_json
 from judgments.management.base import QuorumCommand, progress_bar
@@ -67,6 +67,7 @@ class Command(QuorumCommand):
         )
         if agreement["alpha"]["reason"]:
             self.say(f"Alpha is undefined: {agreement['alpha']['reason']}.")
+        self._upper_bounds(result.get("figures", {}).get("leave_one_out", {}))
         if result["workers"]:
             self._table(
                 "Workers",
@@ -75,6 +76,23 @@ class Command(QuorumCommand):
             )
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
+
+    def _upper_bounds(self, found: dict[str, Any]) -> None:
+        if not found.get("metrics"):
+            return
+        self._table(
+            f"What people reach: each of {found['captions']:,} captions against the others of its image",
+            ["metric", "mean over images [95 % interval]", "median", "deviation"],
+            [
+                [
+                    name,
+                    with_interval({**one, "value": one["macro"]}),
+                    coefficient(one["median"]),
+                    coefficient(one["deviation"]),
+                ]
+                for name, one in found["metrics"].items()
+            ],
+        )
 
     def _table(self, title: str, columns: list[str], rows: list[list[str]]) -> None:
         self.say(f"\n{title}")

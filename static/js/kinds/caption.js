@@ -40,7 +40,7 @@ function item(words, rule) {
 function setUp(step, rules) {
   const field = step.querySelector("[data-caption]");
   const advice = step.querySelector("[data-advice]");
-  const count = step.querySelector("[data-words]");
+  const count = step.querySelector("[data-count-words]");
   const words = { refused: advice.dataset.refused, advice: advice.dataset.may };
   const position = Number(field.name.slice(1));
   let pasted = 0;

@@ -2,14 +2,14 @@
 // the plain form hold the links; this script shows them otherwise and tells the page (docs/adding-a-kind.md).
 
 function fill(words, parts) {
-  return words.replace(/%(\w+)%/g, (_, name) => parts[name]);
+  return words.replace(/\{(\w+)\}/g, (_, name) => parts[name]);
 }
 
 function setUp(step) {
   const ground = step.querySelector("[data-ground]");
   if (!ground) return;
   const position = Number(step.id.slice(1));
-  const list = ground.querySelector("[data-words]");
+  const list = ground.querySelector("[data-tokens]");
   const words = [...list.querySelectorAll("[data-word]")];
   const buttons = [...ground.querySelectorAll("button[data-box]")];
   const none = ground.querySelector("[data-none]");
@@ -18,8 +18,8 @@ function setUp(step) {
   const links = new Map();  // word -> box id
   let here = -1;            // the chosen word, as a place in words
 
-  const fieldOf = (word) => ground.querySelector(`select[data-link="${word.dataset.word}"]`);
-  const textOf = (word) => word.querySelector("bdi").textContent;
+  const fieldOf = (word) => step.closest("form").elements[`u${position}-w${word.dataset.word}`];
+  const textOf = (word) => word.firstElementChild.textContent;
   const nameOf = (button) => `${button.dataset.with} ${button.querySelector("bdi").textContent}`;
   const buttonOf = (box) => buttons.find((button) => button.dataset.box === box);
 

@@ -27,7 +27,7 @@ export function vocabularyOf(text) {
 
 export const phraseOf = (text) => wordsOf(text).join(" ");
 
-const fill = (words, word) => words.replace("%word%", word);
+const fill = (words, word) => words.replace("{word}", word);
 
 function setUp(step) {
   const sheet = step.querySelector("[data-keywords]");
@@ -129,12 +129,15 @@ function setUp(step) {
     type.removeAttribute("aria-activedescendant");
   }
 
+  function beginning(start) {
+    return [...known, ...phrases.map((box) => box.dataset.phrase)].filter((one) => phraseOf(one).startsWith(start));
+  }
+
   function offer() {
     close();
     const start = phraseOf(type.value);
     if (!start) { say(""); return; }
-    const found = [...known].filter((word) => word.startsWith(start));
-    found.push(...phrases.map((box) => box.dataset.phrase).filter((one) => phraseOf(one).startsWith(start)));
+    const found = beginning(start);
     if (!found.length) { say(sheet.dataset.sayNothing, true); return; }
     say("");
     offers.replaceChildren(...found.slice(0, MOST_OFFERS).map((word, place) => {
@@ -177,9 +180,9 @@ function setUp(step) {
       close();
     } else if ((event.key === "Enter" || event.key === "," || event.key === ";") && type.value.trim()) {
       event.preventDefault();  // on an empty field Enter goes on
-      const alone = offers.children.length === 1 ? offers.firstElementChild.textContent : type.value;
-      const exact = known.has(phraseOf(type.value)) ? type.value : alone;
-      enter(marked >= 0 ? offers.children[marked].textContent : exact);
+      const start = phraseOf(type.value);
+      const found = known.has(start) ? [] : beginning(start);  // the only one that begins like this is meant
+      enter(marked >= 0 ? offers.children[marked].textContent : found.length === 1 ? found[0] : type.value);
     } else if (event.key === "Backspace" && !type.value && typed.size) {
       event.preventDefault();
       take([...typed.keys()].pop());

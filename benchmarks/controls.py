@@ -1,0 +1,92 @@
+"""What the rules about control items do: run ``python -m benchmarks.controls`` (docs/controls.md has its figures).
+
+How often an honest worker's running accuracy falls below the threshold, how soon a guessing one's does; how surely a
+wrong control item is suspected, and how often a sound one; and how much worse damaged captions of PASCAL-50S are.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from annotation.quality import running_accuracy
+from annotation.suspects import suspicions
+from evaluation.metrics import bleu_pre_matrix, score
+from judgments.degrading import degraded_text
+from judgments.material import Image, Text
+
+RUNS = 4_000
+STUDIES = 300
+SEED = 1
+
+
+def accuracy(rng: np.random.Generator) -> None:
+    """40 control items, threshold .7."""
+    print("chance to be right, after: ever below / below at the end / median control item it is first below")
+    for share in (0.95, 0.9, 0.85, 0.8, 0.5):
+        for after in (4, 10, 20):
+            found = [
+                running_accuracy((rng.random(40) < share).tolist(), after=after, threshold=0.7)
+                for _ in range(RUNS)
+            ]
+            first = [one.first_below for one in found if one.first_below is not None]
+            last = sum(one.below for one in found) / RUNS
+            middle = np.median(first) if first else np.nan
+            print(f"{share} after {after}: {len(first) / RUNS:.3f} / {last:.3f} / {middle:.0f}")
+
+
+def suspects(rng: np.random.Generator) -> None:
+    """40 control items, 20 workers, one item of which the stated answer is wrong."""
+    print("judgments an item, chance to be right: wrong item suspected / any sound item suspected")
+    for each in (3, 5, 10):
+        for share in (0.95, 0.9, 0.8):
+            caught = false = 0
+            for _ in range(STUDIES):
+                rows = [
+                    (item, int(worker), bool(rng.random() < (1 - share if item == 0 else share)))
+                    for item in range(40)
+                    for worker in rng.permutation(20)[:each]
+                ]
+                found = suspicions(rows, threshold=0.7)
+                caught += found[0].suspect
+                false += any(one.suspect for item, one in found.items() if item != 0)
+            print(f"{each}, {share}: {caught / STUDIES:.2f} / {false / STUDIES:.3f}")
+
+
+def damage(rng: np.random.Generator, folder: Path) -> None:
+    """A caption of each image of PASCAL-50S, damaged, against the other 49."""
+    lines = (folder / "pascal-50s" / "references.jsonl").read_text("utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    images = [
+        Image(row["image"], "dev", tuple(Text(str(n), text) for n, text in enumerate(row["references"])))
+        for row in rows
+    ]
+    for whole in (False, True):
+        pairs = [
+            (image, image.references[0].text, damaged.text)
+            for image in images
+            if (damaged := degraded_text(image.references[0], image, images, rng, whole=whole)) is not None
+        ]
+        others = [[text.text for text in image.references[1:]] for image, _, _ in pairs]
+        intact = score([text for _, text, _ in pairs], others, metrics=["cider-d"]).scores["cider-d"].images
+        worse = score([text for _, _, text in pairs], others, metrics=["cider-d"]).scores["cider-d"].images
+        hits, totals = bleu_pre_matrix([text for _, _, text in pairs], others)
+        share = np.diagonal(hits).sum() / totals.sum()
+        print(
+            f"whole={whole}: {len(pairs)} of {len(images)} damaged; CIDEr-D of the intact one higher in "
+            f"{np.mean(intact > worse):.3f} (mean {np.mean(intact):.2f} against {np.mean(worse):.2f}); content words "
+            f"that another caption has: {share:.3f}"
+        )
+        for _, text, damaged_text in pairs[:3]:
+            print(f"  {text!r} -> {damaged_text!r}")
+
+
+if __name__ == "__main__":
+    rng = np.random.default_rng(SEED)
+    accuracy(rng)
+    suspects(rng)
+    if os.environ.get("QUORUM_SHARED"):
+        damage(rng, Path(os.environ["QUORUM_SHARED"]) / "data")

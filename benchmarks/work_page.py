@@ -1,0 +1,212 @@
+"""What the page of work costs a person, a browser and the server: keys, milliseconds, bytes, requests.
+
+    python -m benchmarks.work_page
+    python -m benchmarks.work_page --reading 2.5 --hits 5
+
+It starts an installation of its own on SQLite with gunicorn on 127.0.0.1, joins as a worker in a headless Chromium, and
+answers whole HITs by keyboard without stopping to think. What it prints are the tables of docs/benchmarks.md:
+
+* keys per HIT are counted as they are pressed; a HIT's seconds are the page's own plus ``--reading`` for each item;
+* from key to paint: from the key event until the frame after the next item was drawn;
+* the server's time is the browser's from the end of a request to the first byte of its reply;
+* the figures of a cold start are what Lighthouse reports, by the same browser interfaces: as it is, and with its phone
+  profile (processor four times slower, 1.6 Mbit/s, 150 ms there and back).
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from tests import services
+from tests.browser.working import count_of, fetched
+from tests.conftest import CHROMIUM_FLAGS
+from tests.installations import Installation, Installations
+
+STUDIES = """
+from tests.annotation.casting import make_dataset, make_study
+
+dataset = make_dataset(images=40)
+make_study(dataset, slug="triplet", judgments_per_unit=1000, units_per_hit=20,
+           sampling={"pairs": {"MM": 30}, "references": 5})
+make_study(dataset, "relevance", slug="relevance", judgments_per_unit=1000, images_per_hit=6, captions_per_image=10)
+"""
+SIZE = {"width": 1280, "height": 800}
+WATCH = """
+window.paints = [];
+addEventListener("keydown", (event) => {
+  const pressed = performance.now();
+  requestAnimationFrame(() => setTimeout(() => paints.push([event.key, performance.now() - pressed])));
+}, true);
+"""
+VITALS = """() => new Promise((told) => {
+  const seen = { fcp: 0, lcp: 0, cls: 0, tbt: 0 };
+  const watch = (type, act) =>
+    new PerformanceObserver((list) => list.getEntries().forEach(act)).observe({ type, buffered: true });
+  watch("paint", (one) => { if (one.name === "first-contentful-paint") seen.fcp = one.startTime; });
+  watch("largest-contentful-paint", (one) => { seen.lcp = one.startTime; });
+  watch("layout-shift", (one) => { seen.cls += one.value; });
+  watch("longtask", (one) => { seen.tbt += Math.max(0, one.duration - 50); });
+  setTimeout(() => told(seen), 500);
+})"""
+PHONE = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 750e3 / 8}
+
+
+def join(context: BrowserContext, site: Installation, slug: str) -> Page:
+    """A worker who joined and has not opened the work yet."""
+    page = context.new_page()
+    page.goto(f"{site.url}/s/{slug}/")
+    page.get_by_role("button", name="Join the study").click()
+    page.get_by_role("link", name="Start").wait_for()
+    return page
+
+
+def keys_of(slug: str, step: int) -> str:
+    """What a practised person presses for an item: a triplet's side; two captions that fit, or none, and on."""
+    if slug == "triplet":
+        return "12"[step % 2]
+    return "n\n" if step % 3 == 2 else "14\n"
+
+
+def work_through(page: Page, slug: str) -> tuple[int, int]:
+    """Answer the page of work and submit it; how many keys that took, and how many items there were."""
+    steps = count_of(page)
+    keys = "".join(keys_of(slug, step) for step in range(steps)) + ("\n" if slug == "triplet" else "")
+    with page.expect_response("**/ahead/") as ahead:
+        for key in keys[:-1]:
+            page.keyboard.press("Enter" if key == "\n" else key)
+    ahead.value.finished()
+    before = page.locator("[data-work]").get_attribute("data-assignment")
+    page.evaluate(
+        """() => { window.swapped = 0; const begun = performance.now();
+        document.addEventListener("quorum:swapped", () => requestAnimationFrame(() => setTimeout(() => {
+          window.swapped = performance.now() - begun; })), { once: true }); }"""
+    )
+    page.keyboard.press("Enter")
+    expect(page.locator(f'[data-assignment="{before}"]')).to_have_count(0)
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    return len(keys), steps
+
+
+def spread(values: Sequence[float]) -> str:
+    """Median and the 95th percentile."""
+    ordered = sorted(values)
+    return f"{statistics.median(ordered):.0f} ({ordered[int(0.95 * (len(ordered) - 1))]:.0f})"
+
+
+def by_keyboard(
+    browser: Browser, site: Installation, hits: int, reading: dict[str, float]
+) -> dict[str, list[float]]:
+    """Prints a row for each study; the server's milliseconds by kind of request."""
+    print(
+        "| HIT | items | keys | an item | key to paint, ms | submit to next HIT, ms | reading, s an item | s a HIT |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    server: dict[str, list[float]] = {}
+    for slug in ("triplet", "relevance"):
+        context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
+        context.add_init_script(WATCH)
+        page = join(context, site, slug)
+        page.goto(f"{site.url}/s/{slug}/work/")
+        counts, swaps = [], []
+        for _ in range(hits):
+            counts.append(work_through(page, slug))
+            swaps.append(page.evaluate("window.swapped"))
+        paints = [took for _, took in page.evaluate("window.paints")]
+        keys, items = counts[0]
+        own = keys * statistics.median(paints) / 1000 + statistics.median(swaps) / 1000
+        print(
+            f"| {slug} | {items} | {keys} | {keys / items:.2f} | {spread(paints)} | {spread(swaps)} "
+            f"| {reading[slug]:g} | {items * reading[slug] + own:.0f} (the page's own: {own:.1f}) |"
+        )
+        for kind, took in page.evaluate(
+            "performance.getEntriesByType('resource').filter((one) => one.initiatorType === 'fetch')"
+            ".map((one) => [one.name.split('/').at(-2), one.responseStart - one.requestStart])"
+        ):
+            server.setdefault(kind, []).append(took)
+        server.setdefault(f"answers of {slug}", []).append(
+            float(hits * items * (10 if slug == "relevance" else 1))
+        )
+        context.close()
+    return server
+
+
+def on_the_server(server: dict[str, list[float]]) -> None:
+    """Prints the server's times."""
+    answers = sum(sum(values) for kind, values in server.items() if kind.startswith("answers"))
+    calls = {kind: values for kind, values in server.items() if not kind.startswith("answers")}
+    print("\n| request | how many | ms, median (95 %) |")
+    print("|---|---|---|")
+    for kind, values in sorted(calls.items()):
+        print(f"| {kind} | {len(values)} | {spread(values)} |")
+    total = sum(sum(values) for values in calls.values())
+    print(f"| all, per answer | {answers:.0f} answers | {total / answers:.2f} |")
+
+
+def cold_start(browser: Browser, site: Installation) -> None:
+    """Prints what opening the page of work costs a browser that holds nothing of it."""
+    print("\n| page, profile | requests, own | kB, own | pictures, kB | FCP, ms | LCP, ms | CLS | TBT, ms |")
+    print("|---|---|---|---|---|---|---|---|")
+    for slug in ("triplet", "relevance"):
+        joined = browser.new_context()
+        join(joined, site, slug)
+        cookies: Any = joined.cookies()
+        for profile in ("desktop", "phone"):
+            wide = profile == "desktop"
+            context = browser.new_context(viewport=SIZE if wide else {"width": 390, "height": 844})  # type: ignore[arg-type]
+            context.add_cookies(cookies)
+            page = context.new_page()
+            if not wide:
+                session = context.new_cdp_session(page)
+                session.send("Network.enable")
+                session.send("Network.emulateNetworkConditions", PHONE)
+                session.send("Emulation.setCPUThrottlingRate", {"rate": 4})
+            address = f"{site.url}/s/{slug}/work/"
+            urls, size = fetched(
+                page, lambda page=page, address=address: page.goto(address, wait_until="networkidle")
+            )
+            pictures = page.evaluate(
+                "performance.getEntriesByType('resource').filter((one) => one.initiatorType === 'img')"
+                ".reduce((sum, one) => sum + one.transferSize, 0)"
+            )
+            own = [url for url in urls if "/pictures/" not in url]
+            seen = page.evaluate(VITALS)
+            print(
+                f"| {slug}, {profile} | {len(own)} | {(size - pictures) / 1000:.1f} | {pictures / 1000:.1f} "
+                f"| {seen['fcp']:.0f} | {seen['lcp']:.0f} | {seen['cls']:.3f} | {seen['tbt']:.0f} |"
+            )
+            context.close()
+        joined.close()
+
+
+def main() -> None:
+    """Measure, and print the tables."""
+    parser = argparse.ArgumentParser(description="Measure the page of work.")
+    parser.add_argument("--hits", type=int, default=5, help="HITs of each kind (default 5)")
+    parser.add_argument(
+        "--reading", type=float, default=0.0, help="seconds to read an item (default: the studies')"
+    )
+    given = parser.parse_args()
+    reading = {"triplet": given.reading or 3.5, "relevance": given.reading or 12.0}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, sync_playwright() as playwright:
+        maker = Installations(Path(folder), None)
+        with maker.fresh("sqlite") as site:
+            site.python(STUDIES)
+            site.start_server()
+            browser = playwright.chromium.launch(
+                executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS
+            )
+            on_the_server(by_keyboard(browser, site, given.hits, reading))
+            cold_start(browser, site)
+            browser.close()
+        maker.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,313 @@
+"""Control items among workers: met once, counted by kind, suspected, struck, and an alarm when they run out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from annotation.admin.control_figures import figures_of
+from annotation.controls import accuracy_of, control_answers
+from annotation.models import Assignment, Judgment, StudyAlarm, Worker
+from annotation.presentation import places_of
+from annotation.quality import running_accuracy
+from annotation.services.claims import claim_assignment, return_assignment
+from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.submissions import submit_assignment
+from evaluation.loaders import control_records_of, hash_of_judgments
+from evaluation.services.aggregation import aggregate_study
+from judgments.control_pool import mark_of
+from judgments.kinds import KINDS
+from judgments.models import Caption, Item, Study
+from judgments.services.generation import strike_control
+from tests.studies import make_dataset, make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+
+
+def small_pool(protocol: str = "relevance", **values: Any) -> Study:
+    """Two control images, and more HITs than that."""
+    make_dataset(images=8, references=4, systems=3)
+    Item.objects.filter(position__gte=6).update(split="dev")
+    Item.objects.filter(position__lt=6).update(split="test")
+    return make_study(protocol, **values)
+
+
+def work(study: Study, worker: Worker, value: Any = 1, *, pages: int = 1000) -> list[Assignment]:
+    """Up to so many pages, all answered with ``value`` or with what it makes of a unit."""
+    done: list[Assignment] = []
+    while len(done) < pages and (claim := claim_assignment(study=study, worker=worker)) is not None:
+        answers = [
+            {"position": place.position, "value": value(place) if callable(value) else value}
+            for place in claim.places
+        ]
+        submit_assignment(assignment=claim.assignment, answers=answers)
+        done.append(claim.assignment)
+    return done
+
+
+def right(study: Study) -> Any:
+    """Answers as expected; on judged units the first value."""
+    kind = KINDS[study.protocol]
+
+    def answer(place: Any) -> int:
+        unit = place.unit
+        good = [
+            value
+            for value in kind.values
+            if unit.expected is not None and kind.is_right(value, unit.expected)
+        ]
+        return kind.seen(good[0] if good else kind.values[0], side=place.side)
+
+    return answer
+
+
+@pytest.mark.parametrize("protocol", ["relevance", "graded", "pairwise", "triplet"])
+def test_no_control_item_is_shown_to_a_worker_in_two_hits(protocol: str) -> None:
+    study = small_pool(protocol, controls={"per_hit": 1})
+    worker, _ = make_worker(study)
+    pages = work(study, worker)
+    assert len(pages) == study.hits.count() > 2
+    grouped = KINDS[protocol].grouped
+    met: Counter[Any] = Counter()
+    for page in pages:
+        units = [place.unit for place in places_of(page) if place.unit.control]
+        met.update({mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) for unit in units})
+    assert set(met.values()) == {1}
+    judged = study.units.filter(control=False).count()
+    assert Judgment.objects.filter(unit__control=False).count() == judged, "nothing else is left out"
+
+
+def test_pages_with_new_control_items_come_first_and_then_an_alarm_says_what_pages_lack() -> None:
+    study = small_pool(controls={"per_hit": 1})
+    assert study.notes["control_pool"] == {"items": 2, "lasts": 2, "comes_again": True}
+    worker, _ = make_worker(study)
+    pages = work(study, worker)
+    with_control = [any(place.unit.control for place in places_of(page)) for page in pages]
+    assert with_control == [True, True] + [False] * (len(pages) - 2)
+    alarm = StudyAlarm.objects.get()
+    assert (alarm.study, alarm.worker) == (study, worker)
+    assert (alarm.pages, alarm.missing) == (len(pages) - 2, len(pages) - 2)
+    other, _ = make_worker(study, "w-other")
+    assert [
+        bool(any(place.unit.control for place in places_of(page))) for page in work(study, other, pages=2)
+    ] == [
+        True,
+        True,
+    ]
+    assert StudyAlarm.objects.count() == 1
+
+
+def test_a_page_that_was_given_back_has_its_control_items_still_when_it_is_taken_again() -> None:
+    study = small_pool(controls={"per_hit": 1})
+    worker, _ = make_worker(study)
+    first = claim_assignment(study=study, worker=worker)
+    assert first is not None
+    return_assignment(assignment=first.assignment)
+    work(study, worker)
+    again = Assignment.objects.filter(hit=first.assignment.hit).exclude(pk=first.assignment.pk).get()
+    seen = {place.unit.item_id for place in first.places if place.unit.control}
+    elsewhere = {
+        place.unit.item_id
+        for page in Assignment.objects.filter(study=study).exclude(hit=again.hit)
+        for place in places_of(page)
+        if place.unit.control
+    }
+    assert not seen & elsewhere
+    assert {place.unit.item_id for place in places_of(again) if place.unit.control} == seen
+
+
+def test_where_no_item_comes_again_nothing_is_left_out() -> None:
+    study = make_study("graded", controls={"per_hit": 1, "kinds": ["repeated"]})
+    worker, _ = make_worker(study)
+    pages = work(study, worker)
+    assert sum(len(places_of(page)) for page in pages) == study.units.count()
+    assert not StudyAlarm.objects.exists()
+
+
+def test_a_repeated_unit_is_right_where_the_worker_says_the_same_twice() -> None:
+    study = make_study("pairwise", controls={"per_hit": 1, "kinds": ["repeated"]})
+    same, _ = make_worker(study, "same")
+    work(study, same, lambda place: KINDS["pairwise"].seen(1, side=place.side))
+    left, _ = make_worker(study, "left")
+    work(study, left, 1)
+    records = control_records_of(study)
+    repeats = study.units.filter(control=True).count()
+    assert (records[same.pk].seen, records[same.pk].right) == (repeats, repeats)
+    assert records[left.pk].right < repeats, "sides are drawn anew, so the left one is not the same one"
+    assert records[same.pk].by_kind == {"repeated": (repeats, repeats)}
+
+
+def test_a_grade_next_to_the_first_one_is_the_same_answer() -> None:
+    study = make_study("graded", controls={"per_hit": 1, "kinds": ["repeated"]}, seed=5)
+    close, _ = make_worker(study, "close")
+    work(study, close, lambda place: 3 if place.unit.control else 2)
+    far, _ = make_worker(study, "far")
+    work(study, far, lambda place: 4 if place.unit.control else 2)
+    records = control_records_of(study)
+    assert records[close.pk].share == 1
+    assert records[far.pk].share == 0
+
+
+def test_workers_are_told_apart_by_kind_of_control_item() -> None:
+    study = make_study("graded", controls={"per_hit": 2, "kinds": ["reference", "repeated"]}, units_per_hit=5)
+    worker, _ = make_worker(study)
+    work(study, worker, 4)
+    (row,) = aggregate_study(study=study)["workers"]
+    by_kind = row["controls_by_kind"]
+    assert set(by_kind) == {"reference", "repeated"}
+    assert by_kind["repeated"]["right"] == by_kind["repeated"]["seen"] > 0
+    good = sum(
+        answer.expected == "3-4" for answer in control_answers(study) if answer.control_kind == "reference"
+    )
+    assert by_kind["reference"]["right"] == good
+    assert row["controls_seen"] == sum(one["seen"] for one in by_kind.values())
+
+
+def test_damaged_captions_become_candidates_of_no_system_and_are_shown_like_any_other() -> None:
+    before = set(make_dataset().captions.values_list("key", flat=True))
+    study = make_study("pairwise", controls={"per_hit": 1, "kinds": ["degraded"]})
+    made = Caption.objects.filter(dataset=study.dataset).exclude(key__in=before)
+    assert made.exists()
+    assert set(made.values_list("role", flat=True)) == {"candidate"}
+    assert not made.filter(outputs__isnull=False).exists()
+    worker, _ = make_worker(study)
+    assert len(work(study, worker, right(study))) == study.hits.count()
+    assert control_records_of(study)[worker.pk].share == 1
+    make_study(
+        "pairwise", controls={"per_hit": 1, "kinds": ["degraded"]}, slug="again"
+    )  # the same texts once more
+
+
+def test_the_running_accuracy_says_nothing_before_enough_were_seen() -> None:
+    rights = [False, True, True, False, False, True]
+    found = running_accuracy(rights, after=4, threshold=0.5)
+    assert (found.seen, found.right, found.first_below) == (6, 3, 5)  # 1/2 after four is not below
+    assert not found.below, "3 of 6 reach one half again"
+    assert running_accuracy(rights[:1], after=4, threshold=0.5).first_below is None
+    assert running_accuracy(rights, after=1, threshold=0.5).first_below == 1
+
+
+def test_the_accuracy_of_a_worker_is_of_their_own_answers() -> None:
+    study = make_study("graded", controls={"per_hit": 1, "after": 2})
+    good, _ = make_worker(study, "good")
+    bad, _ = make_worker(study, "bad")
+    work(study, good, right(study))
+    work(study, bad, lambda place: 1 if place.unit.expected == "3-4" else 4)
+    assert (accuracy_of(study, good).share, accuracy_of(study, bad).share) == (1, 0)
+    assert accuracy_of(study, bad).first_below == 2
+    other, _ = make_worker(study, "nobody")
+    assert accuracy_of(study, other).seen == 0
+
+
+def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -> None:
+    study = make_study("graded", controls={"per_hit": 2}, units_per_hit=5)
+    wrong = study.units.filter(control=True).order_by("position")[0]
+    alike = set(
+        study.units.filter(control=True, item=wrong.item, first=wrong.first).values_list("pk", flat=True)
+    )
+    right_answer = right(study)
+    for number in range(3):
+        worker, _ = make_worker(study, f"w{number}")
+        work(
+            study,
+            worker,
+            lambda place: 5 - right_answer(place) if place.unit.pk in alike else right_answer(place),
+        )
+    (suspect,) = figures_of(study).suspects
+    assert {unit.pk for unit in suspect.units} == alike
+    assert (suspect.found.right, suspect.found.elsewhere) == (0, 1)
+    before, answers = hash_of_judgments(study), Judgment.objects.count()
+    seen = control_records_of(study)[worker.pk].seen
+    for unit in suspect.units:
+        strike_control(study=study, unit_key=unit.key)
+    assert not figures_of(study).suspects
+    record = control_records_of(study)[worker.pk]
+    assert (record.seen, record.share) == (seen - 1, 1)
+    assert Judgment.objects.count() == answers
+    assert hash_of_judgments(study) != before, "figures made before are out of date"
+    late, _ = make_worker(study, "late")
+    assert not alike & {place.unit.pk for page in work(study, late) for place in places_of(page)}
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+def test_a_rehearsal_answers_all_four_kinds_and_careful_workers_pass_them(protocol: str) -> None:
+    known: dict[str, Any] = {"image": "009.jpg", "first": "A hen .", "expected": 1}
+    known |= {"graded": {"expected": "3-4"}, "relevance": {}}.get(
+        protocol, {"reference": "A hen is here .", "second": "A bus ."}
+    )
+    study = make_study(
+        protocol,
+        controls={
+            "per_hit": 2,
+            "kinds": ["degraded", "repeated", "known-good", "reference"],
+            "known": [known],
+        },
+        units_per_hit=6,
+        images_per_hit=5,
+        opened=True,
+    )
+    report = rehearse(study=study, crowd=Crowd(workers=8, spammers=0.25, accuracy=0.9, drop_outs=0, seed=2))
+    assert {answer.control_kind for answer in control_answers(study)} == set(
+        study.units.filter(control=True).values_list("control_kind", flat=True)
+    )
+    assert report.controls_careful is not None
+    assert report.controls_spammers is not None
+    assert report.controls_careful > report.controls_spammers + 0.1
+
+
+def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> None:
+    study = small_pool(controls={"per_hit": 1})
+    first = study.units.filter(control=True).order_by("position")[0]
+    worker, _ = make_worker(study)
+    work(study, worker, right(study))
+    designer = Client()
+    designer.force_login(User.objects.create_superuser("designer"))
+    address = reverse("admin:judgments_study_controls", args=[study.pk])
+    shown = " ".join(designer.get(address).content.decode().split())
+    assert "<b>1 worker</b> has met every control item within reach" in shown
+    assert "let each worker do at most 2 HITs" in shown
+    assert first.first is not None
+    assert first.first.text in shown
+    assert "1 of 1 right" in shown
+    for page in ("results", "hits"):
+        other = designer.get(reverse(f"admin:judgments_study_{page}", args=[study.pk])).content.decode()
+        assert "control items used up" in other
+    assert "control items used up" in designer.get(reverse("admin:index")).content.decode()
+    assert Client().get(address).status_code == 302
+
+
+def test_the_page_of_control_items_costs_the_same_queries_however_much_was_answered(
+    django_assert_max_num_queries: Any,
+) -> None:
+    study = make_study("graded", controls={"per_hit": 2, "kinds": ["reference", "repeated"]}, units_per_hit=5)
+    for number in range(3):
+        worker, _ = make_worker(study, f"w{number}")
+        work(study, worker)
+    designer = Client()
+    designer.force_login(User.objects.create_superuser("designer"))
+    address = reverse("admin:judgments_study_controls", args=[study.pk])
+    with django_assert_max_num_queries(12):
+        designer.get(address)
+
+
+def test_control_items_of_best_worst_lists_are_told_and_shown() -> None:
+    make_dataset(systems=4)
+    study = make_study(
+        "best-worst",
+        controls={"per_hit": 3, "kinds": ["reference", "degraded", "repeated"]},
+        sampling={"options": 3},
+        units_per_hit=6,
+    )
+    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.2, drop_outs=0, seed=1))
+    assert {answer.control_kind for answer in control_answers(study)} == {"reference", "degraded", "repeated"}
+    designer = Client()
+    designer.force_login(User.objects.create_superuser("designer"))
+    shown = designer.get(reverse("admin:judgments_study_controls", args=[study.pk])).content.decode()
+    unit = study.units.filter(control_kind="degraded")[0]
+    assert all(option["text"] in shown for option in unit.content["options"])
+    assert "right answer: best: " in shown or "right answer: worst: " in shown

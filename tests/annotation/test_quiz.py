@@ -1,0 +1,429 @@
+"""The quiz before the work: drawn once, answered once, and in the way of nobody who passed it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotation.errors import AlreadyEnded, AnswerProblem, QuizFailed, QuizNotPassed
+from annotation.models import Assignment, QuizAttempt
+from annotation.quiz_sheet import Paper
+from annotation.services.claims import claim_assignment
+from annotation.services.quizzes import answer_attempt, paper_of, standing_of, start_attempt
+from annotation.services.rehearsal import Crowd, rehearse
+from judgments.kinds import KINDS
+from judgments.models import HITUnit, Study, Unit
+from judgments.services.studies import design_of
+from tests.annotation.casting import Person, joined, make_dataset, make_study
+
+pytestmark = pytest.mark.django_db
+PROTOCOLS = ("triplet", "pairwise", "relevance", "graded")
+QUESTIONS = [
+    {
+        "text": f"Question {number}?",
+        "options": [f"right {number}", f"wrong {number}", f"worse {number}"],
+        "answer": 1,
+        "why": f"Because of {number}.",
+    }
+    for number in range(1, 5)
+]
+
+
+def quizzed(protocol: str = "triplet", **quiz: Any) -> Study:
+    """A study with a quiz of its own four questions, unless told otherwise."""
+    return make_study(make_dataset(), protocol, quiz={"questions": QUESTIONS} | quiz)
+
+
+def right_answers(paper: Paper, *, wrong: int = 0) -> list[dict[str, Any]]:
+    """Right answers to everything an attempt asks, but for the first ``wrong`` ones."""
+    kind = KINDS[paper.design.protocol]
+    answers = []
+    for position in range(1, paper.size + 1):
+        if position in paper.questions:
+            value = paper.questions[position].expected
+            others = [one for one in range(1, len(paper.questions[position].order) + 1) if one != value]
+        else:
+            place = paper.places[position]
+            good = [
+                one
+                for one in kind.values
+                if kind.is_right(kind.canonical(one, side=place.side), place.unit.expected)
+            ]
+            value, others = good[0], [one for one in kind.values if one not in good]
+        answers.append({"position": position, "value": others[0] if position <= wrong else value})
+    return answers
+
+
+def take(study: Study, person: Person, *, wrong: int = 0) -> QuizAttempt:
+    """A whole attempt."""
+    attempt = start_attempt(study=study, worker=person.worker)
+    return answer_attempt(attempt=attempt, answers=right_answers(paper_of(attempt), wrong=wrong))
+
+
+# --- the services ---------------------------------------------------------------------------------
+
+
+def test_no_work_is_given_out_before_the_quiz_is_passed_and_all_of_it_afterwards() -> None:
+    study = quizzed()
+    ada = joined(study)
+    with pytest.raises(QuizNotPassed):
+        claim_assignment(study=study, worker=ada.worker)
+    assert not Assignment.objects.exists()
+    assert take(study, ada).passed
+    assert claim_assignment(study=study, worker=ada.worker) is not None
+
+
+def test_an_attempt_is_drawn_from_the_seed_the_worker_and_its_number() -> None:
+    study = quizzed(preset="hodosh-2013-english", attempts=3)
+    ada, bob = joined(study, "ada"), joined(study, "bob")
+    first = start_attempt(study=study, worker=ada.worker)
+    assert len(first.items) == 10
+    assert start_attempt(study=study, worker=bob.worker).items != first.items
+    kept = first.items
+    first.delete()
+    assert start_attempt(study=study, worker=ada.worker).items == kept
+
+
+def test_the_next_attempt_asks_other_questions_and_the_last_one_is_the_last() -> None:
+    study = quizzed(preset="hodosh-2013-english", attempts=2)
+    ada = joined(study)
+    first = take(study, ada, wrong=5)
+    assert (first.passed, first.right) == (False, 5)
+    second = take(study, ada, wrong=3)
+    assert not {item["question"] for item in first.items} & {item["question"] for item in second.items}
+    assert (second.number, second.passed) == (2, False)
+    with pytest.raises(QuizFailed):
+        start_attempt(study=study, worker=ada.worker)
+    with pytest.raises(QuizFailed):
+        claim_assignment(study=study, worker=ada.worker)
+    assert QuizAttempt.objects.count() == 2
+
+
+def test_starting_in_two_windows_starts_one_attempt() -> None:
+    study = quizzed()
+    ada = joined(study)
+    assert start_attempt(study=study, worker=ada.worker) == start_attempt(study=study, worker=ada.worker)
+    assert QuizAttempt.objects.count() == 1
+
+
+def test_an_answer_is_final_and_saying_it_again_is_harmless() -> None:
+    study = quizzed()
+    ada = joined(study)
+    attempt = start_attempt(study=study, worker=ada.worker)
+    answer_attempt(attempt=attempt, answers=[{"position": 1, "value": 2}])
+    again = answer_attempt(attempt=attempt, answers=[{"position": 1, "value": 2}])
+    assert again.answers == {"1": {"value": 2}}
+    with pytest.raises(AlreadyEnded, match="number 1 was answered before"):
+        answer_attempt(attempt=attempt, answers=[{"position": 1, "value": 1}, {"position": 2, "value": 1}])
+    attempt.refresh_from_db()
+    assert attempt.answers == {"1": {"value": 2}}
+
+
+def test_the_last_answer_sent_twice_ends_the_attempt_once() -> None:
+    study = quizzed()
+    ada = joined(study)
+    attempt = start_attempt(study=study, worker=ada.worker)
+    answers = right_answers(paper_of(attempt))
+    ended = answer_attempt(attempt=attempt, answers=answers)
+    repeat = answer_attempt(attempt=attempt, answers=answers)
+    assert repeat.finished_at == ended.finished_at
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"position": 0, "value": 1},
+        {"position": 5, "value": 1},
+        {"position": 1, "value": 4},
+        {"position": 1, "value": True},
+        {"position": 1},
+        {"value": 1},
+        7,
+    ],
+)
+def test_an_answer_that_is_none_is_refused_and_nothing_is_kept(answer: Any) -> None:
+    study = quizzed()
+    ada = joined(study)
+    attempt = start_attempt(study=study, worker=ada.worker)
+    with pytest.raises(AnswerProblem, match="Nothing was"):
+        answer_attempt(attempt=attempt, answers=[{"position": 2, "value": 1}, answer])
+    attempt.refresh_from_db()
+    assert attempt.answers == {}
+
+
+def test_a_quiz_passed_once_counts_for_every_study_that_shares_its_name() -> None:
+    dataset = make_dataset()
+    first, second, third = (
+        make_study(dataset, name=name, quiz={"questions": QUESTIONS, "qualification": shared})
+        for name, shared in (("One", "english"), ("Two", "english"), ("Three", ""))
+    )
+    ada = joined(first)
+    for other in (second, third):
+        ada.client.post(f"/s/{other.slug}/", {"name": "ada"})
+    take(first, ada)
+    assert claim_assignment(study=second, worker=ada.worker) is not None
+    with pytest.raises(QuizNotPassed):
+        claim_assignment(study=third, worker=ada.worker)
+
+
+def test_attempts_at_a_shared_quiz_are_counted_together() -> None:
+    dataset = make_dataset()
+    first, second = (
+        make_study(dataset, name=name, quiz={"questions": QUESTIONS, "qualification": "english"})
+        for name in ("One", "Two")
+    )
+    ada = joined(first)
+    ada.client.post(f"/s/{second.slug}/", {"name": "ada"})
+    take(first, ada, wrong=4)
+    assert standing_of(study=second, worker=ada.worker).attempts_left == 1
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_known_items_of_the_study_s_kind_stand_in_no_hit_and_are_judged_by_their_kind(protocol: str) -> None:
+    study = make_study(make_dataset(), protocol, quiz={"items": 1, "attempts": 1}, controls={"per_hit": 0})
+    known = Unit.objects.filter(study=study, control_kind="quiz")
+    assert known.exists()
+    assert not HITUnit.objects.filter(unit__in=known).exists()
+    judged = set(Unit.objects.filter(study=study).exclude(control_kind="quiz").values_list("item", flat=True))
+    assert not judged & set(known.values_list("item", flat=True))
+    ada, bob = joined(study, "ada"), joined(study, "bob")
+    assert take(study, ada).passed
+    missed = take(study, bob, wrong=99)
+    assert (missed.right, missed.passed) == (0, False)
+
+
+def test_a_known_item_that_was_struck_is_not_asked_and_an_empty_quiz_stops_nobody() -> None:
+    study = make_study(make_dataset(), quiz={"items": 1, "attempts": 1}, controls={"per_hit": 0})
+    Unit.objects.filter(study=study, control_kind="quiz").update(struck=True)
+    ada = joined(study)
+    assert start_attempt(study=study, worker=ada.worker).passed
+    assert claim_assignment(study=study, worker=ada.worker) is not None
+
+
+def test_a_study_without_a_quiz_asks_the_database_nothing_about_one() -> None:
+    study = make_study(make_dataset())
+    ada = joined(study)
+    with CaptureQueriesContext(connection) as queries:
+        claim_assignment(study=study, worker=ada.worker)
+    assert not [query for query in queries if "quizattempt" in query["sql"]]
+
+
+# --- the pages ------------------------------------------------------------------------------------
+
+
+def page(person: Person, path: str) -> str:
+    response = person.client.get(path, follow=True)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def answer_on_page(study: Study, person: Person, *, right: bool = True) -> Any:
+    """Answer what the page shows, by its form."""
+    attempt = QuizAttempt.objects.filter(worker=person.worker).latest("number")
+    paper = paper_of(attempt)
+    html = page(person, f"/s/{study.slug}/quiz/")
+    first = int(re.findall(r'name="step" value="(\d+)"', html)[0])
+    expected = paper.questions[first].expected
+    value = expected if right else expected % len(paper.questions[first].order) + 1
+    return person.client.post(
+        f"/s/{study.slug}/quiz/{attempt.number}/answer/", {"step": first, f"u{first}": value}
+    )
+
+
+def test_a_worker_goes_from_the_instructions_through_the_quiz_to_the_work_by_plain_forms() -> None:
+    study = quizzed(explain="at-the-end")
+    ada = joined(study)
+    assert "Go on to the test" in page(ada, f"/s/{study.slug}/start/")
+    assert ada.client.get(f"/s/{study.slug}/work/")["Location"] == f"/s/{study.slug}/quiz/"
+    first = page(ada, f"/s/{study.slug}/quiz/")
+    assert "4 questions" in first
+    assert "80 % right" in first
+    assert "2 times" in first
+    assert ada.client.post(f"/s/{study.slug}/quiz/start/").status_code == 303
+    for number in range(4):
+        assert f"Test: {number + 1} of 4" in page(ada, f"/s/{study.slug}/quiz/")
+        assert answer_on_page(study, ada, right=number > 0).status_code == 303
+    result = page(ada, f"/s/{study.slug}/quiz/")
+    assert "The test is not passed" in result
+    assert "3 of 4 right; 80 % are needed" in result
+    assert result.count("Because of") == 4
+    assert "Your answer:" in result
+    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    for _ in range(4):
+        answer_on_page(study, ada)
+    assert "You passed the test" in page(ada, f"/s/{study.slug}/quiz/")
+    assert 'data-assignment="' in page(ada, f"/s/{study.slug}/work/")
+
+
+def test_after_each_answer_it_is_said_what_is_right_and_why_where_the_quiz_teaches() -> None:
+    study = quizzed(explain="after-each")
+    ada = joined(study)
+    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    response = answer_on_page(study, ada, right=False)
+    assert response["Location"] == f"/s/{study.slug}/quiz/?seen=1"
+    told = page(ada, response["Location"])
+    assert "That is not right" in told
+    assert re.search(r"Right is:</span> <bdi dir=\"auto\">right \d", told)
+    assert told.count("Because of") == 1
+    assert "That is right" in page(ada, answer_on_page(study, ada)["Location"])
+
+
+@pytest.mark.parametrize(("explain", "before", "after"), [("at-the-end", 0, 4), ("never", 0, 0)])
+def test_nothing_is_explained_sooner_than_the_design_says(explain: str, before: int, after: int) -> None:
+    study = quizzed(explain=explain)
+    ada = joined(study)
+    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    for _ in range(4):
+        told = page(ada, f"/s/{study.slug}/quiz/?seen=1")
+        assert told.count("Because of") == before
+        assert answer_on_page(study, ada)["Location"] == f"/s/{study.slug}/quiz/"
+    assert page(ada, f"/s/{study.slug}/quiz/").count("Because of") == after
+
+
+def test_back_and_another_answer_changes_nothing() -> None:
+    study = quizzed()
+    ada = joined(study)
+    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    answer_on_page(study, ada, right=False)
+    attempt = QuizAttempt.objects.get()
+    before = attempt.answers
+    again = ada.client.post(
+        f"/s/{study.slug}/quiz/1/answer/", {"step": 1, "u1": paper_of(attempt).questions[1].expected}
+    )
+    assert again.status_code == 303
+    attempt.refresh_from_db()
+    assert attempt.answers == before
+
+
+@pytest.mark.parametrize("fields", [{"step": "1"}, {"step": "1", "u1": "x"}])
+def test_going_on_without_an_answer_is_told_on_the_same_page(fields: dict[str, str]) -> None:
+    study = quizzed()
+    ada = joined(study)
+    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    response = ada.client.post(f"/s/{study.slug}/quiz/1/answer/", fields)
+    assert response.status_code == 422
+    assert "choose an answer first" in response.content.decode()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_known_item_is_shown_and_answered_on_the_page_of_its_kind(protocol: str) -> None:
+    study = make_study(make_dataset(), protocol, quiz={"items": 1, "attempts": 1}, controls={"per_hit": 0})
+    ada = joined(study)
+    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    html = page(ada, f"/s/{study.slug}/quiz/")
+    paper = paper_of(QuizAttempt.objects.get())
+    step = paper.steps()[0]
+    if protocol != "triplet":
+        picture = re.findall(r'<img src="([^"]+)"', html)[0]
+        shown = ada.client.get(picture)
+        assert (shown.status_code, shown["Content-Type"]) == (200, "image/jpeg")
+        shown.close()
+        assert Client().get(picture).status_code == 404
+    answers = {answer["position"]: answer["value"] for answer in right_answers(paper)}
+    fields: dict[str, Any] = {"step": step[0]}
+    fields |= {f"u{position}": answers[position] for position in step if answers[position]}
+    response = ada.client.post(f"/s/{study.slug}/quiz/1/answer/", fields)
+    assert "That is right" in page(ada, response["Location"])
+
+
+def test_a_relevance_item_without_a_tick_is_asked_about_again() -> None:
+    study = make_study(make_dataset(), "relevance", quiz={"items": 1, "attempts": 1}, controls={"per_hit": 0})
+    ada = joined(study)
+    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    assert ada.client.post(f"/s/{study.slug}/quiz/1/answer/", {"step": 1}).status_code == 422
+    assert ada.client.post(f"/s/{study.slug}/quiz/1/answer/", {"step": 1, "none1": "1"}).status_code == 303
+
+
+def test_who_used_up_all_attempts_is_told_kindly_and_gets_no_work() -> None:
+    study = quizzed(attempts=1, explain="never")
+    ada = joined(study)
+    take(study, ada, wrong=4)
+    told = page(ada, f"/s/{study.slug}/work/")
+    assert "No attempt is left" in told
+    assert "Try again" not in told
+    refused = ada.client.post(f"/s/{study.slug}/quiz/start/")
+    assert refused.status_code == 403
+    assert "Go on" not in refused.content.decode()
+
+
+def test_a_stranger_and_one_who_did_not_join_are_led_to_the_study_s_page() -> None:
+    study = quizzed()
+    eve = joined(make_study(study.dataset, name="Other"), "eve")
+    for client in (Client(), eve.client):
+        for path in ("quiz/", "quiz/start/", "quiz/1/answer/"):
+            assert client.get(f"/s/{study.slug}/{path}")["Location"] == f"/s/{study.slug}/"
+        assert client.post(f"/s/{study.slug}/quiz/start/")["Location"] == f"/s/{study.slug}/"
+    assert not QuizAttempt.objects.exists()
+
+
+def test_a_page_of_the_quiz_takes_few_queries() -> None:
+    study = quizzed(preset="hodosh-2013-english", ask=30)
+    ada = joined(study)
+    ada.client.post(f"/s/{study.slug}/quiz/start/")
+    with CaptureQueriesContext(connection) as queries:
+        page(ada, f"/s/{study.slug}/quiz/")
+    assert len(queries) <= 5
+
+
+# --- what designers see ---------------------------------------------------------------------------
+
+
+def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_client: Client) -> None:
+    study = quizzed(attempts=1)
+    for number in range(6):
+        person = joined(study, f"worker-{number}")
+        attempt = start_attempt(study=study, worker=person.worker)
+        paper = paper_of(attempt)
+        answers = right_answers(paper)
+        for answer in answers:
+            asked = paper.questions[answer["position"]]
+            if asked.question.text == "Question 3?":
+                answer["value"] = asked.expected % 3 + 1
+        answer_attempt(attempt=attempt, answers=answers)
+    html = admin_client.get(f"/admin/judgments/study/{study.pk}/quiz/").content.decode()
+    assert "Nearly everybody misses 1 question" in html
+    aside = re.findall(r'<tr class="q-aside"><td>(Question \d\?)', html)
+    assert aside == ["Question 3?"]
+    assert "worker-5" in html
+    assert "3 of 4" in html
+
+
+def test_a_study_without_a_quiz_says_so(admin_client: Client) -> None:
+    study = make_study(make_dataset())
+    html = admin_client.get(f"/admin/judgments/study/{study.pk}/quiz/").content.decode()
+    assert "No test comes before the work" in html
+
+
+def test_the_page_of_results_is_for_those_who_may_see_the_study(client: Client) -> None:
+    study = quizzed()
+    path = f"/admin/judgments/study/{study.pk}/quiz/"
+    assert client.get(path).status_code == 302
+    client.force_login(User.objects.create_user("outsider", is_staff=True))
+    assert client.get(path).status_code == 403
+
+
+def test_known_items_of_the_quiz_are_not_counted_as_control_items(admin_client: Client) -> None:
+    study = make_study(make_dataset(), quiz={"items": 1}, controls={"per_hit": 0})
+    assert (
+        "Control items</span><b>0</b>"
+        in admin_client.get(f"/admin/judgments/study/{study.pk}/hits/").content.decode()
+    )
+    html = admin_client.get(f"/admin/judgments/study/{study.pk}/controls/").content.decode()
+    assert "This study has no control items" in html
+    assert design_of(study).quiz.items == 1
+
+
+def test_a_rehearsal_takes_no_quiz_and_fills_every_hit() -> None:
+    study = make_study(
+        make_dataset(), opened=False, quiz={"questions": QUESTIONS}, workers={"hits_at_most": 1}
+    )
+    report = rehearse(study=study, crowd=Crowd(workers=4, spammers=0.0, seed=1))
+    assert report.hits == study.hits.count()
+    assert not study.hits.filter(open_slots__gt=0).exists()
+    assert not QuizAttempt.objects.exists()

@@ -1,0 +1,185 @@
+"""Keywords in a real browser: typed, clicked, ticked, by keys alone, on a phone, without scripts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
+from playwright.sync_api import Browser, Page, expect
+
+from judgments.phrases import phrase, vocabulary
+from tests.browser.working import count_of, join
+from tests.installations import Installation
+
+NASTY = [
+    "A tank, two Tanks!",
+    "“Bush’s” U.S. visit – 1,000 people (well-known) a/b-c’s",
+    "cafe\u0301 İstanbul ΟΔΥΣΣΕΥΣ Straße",
+    "नमस्ते दुनिया । مرحبا، بالعالم",
+    "no\u00a0break\u2003space\ttab\nline don't rock-’n’-roll 's -- ‘’",
+    "e\u0301tude\u2010like naïve\u2011ness 3.5% #tag @home x² ½ 漢字 👍 👍🏽ok",
+    "",
+]
+
+
+def answers(site: Installation, name: str) -> list[Any]:
+    code = (
+        "import json; from annotation.models import Judgment; print(json.dumps(list(Judgment.objects.current()"
+        f".filter(assignment__worker__name={name!r}).order_by('pk').values_list('answer', flat=True))))"
+    )
+    rows: list[Any] = json.loads(site.python(code))
+    return rows
+
+
+def here(page: Page) -> Any:
+    return page.locator("[data-step]:visible")
+
+
+def submitted(page: Page) -> None:
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+
+
+def test_keywords_by_mouse_are_words_of_the_text_and_ticked_phrases(page: Page, site: Installation) -> None:
+    join(page, site, "keywords", "kw-mouse")
+    for _ in range(2):
+        step = here(page)
+        step.locator(".word", has_text="well-known").click()
+        step.locator(".word", has_text="dog").click()
+        step.locator(".word", has_text="farm").first.click()
+        step.get_by_role("button", name="Remove “farm”").click()
+        step.get_by_label("red barn").check()
+        expect(step.get_by_role("listitem").filter(has_text="dog")).to_be_visible()
+        page.locator("[data-next]:visible, [data-submit]:visible").first.click()
+    submitted(page)
+    assert answers(site, "kw-mouse") == [["well-known", "dog", "red barn"]] * 2
+
+
+def test_keywords_by_keyboard_alone_with_completion(page: Page, site: Installation) -> None:
+    join(page, site, "keywords", "kw-keys")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Add at least one word")).to_be_visible()
+    for _ in range(2):
+        field = here(page).get_by_role("combobox")
+        for _ in range(20):
+            if field.evaluate("one => one === document.activeElement"):
+                break
+            page.keyboard.press("Tab")
+        expect(field).to_be_focused()
+        page.keyboard.type("visi")
+        expect(here(page).get_by_role("option", name="visitors")).to_be_visible()
+        page.keyboard.press("Enter")  # the only word that begins like this
+        page.keyboard.type("o")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        page.keyboard.type("Barn,")
+        page.keyboard.type("sunday")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Backspace")  # on an empty field it takes the last one back
+        expect(field).to_have_value("")
+        page.keyboard.press("Enter")  # and Enter goes on
+    page.keyboard.press("Enter")
+    submitted(page)
+    assert answers(site, "kw-keys") == [["visitors", "on", "Barn"]] * 2
+
+
+def test_a_word_that_is_not_in_the_text_is_told_beside_the_field_while_typing(
+    page: Page, site: Installation
+) -> None:
+    join(page, site, "keywords", "kw-wrong")
+    field = here(page).get_by_role("combobox")
+    field.fill("cow")
+    told = here(page).get_by_text("No word of the text begins like this.")
+    expect(told).to_be_visible()
+    below = told.bounding_box(), field.bounding_box()
+    assert below[0] is not None
+    assert below[1] is not None
+    assert 0 <= below[0]["y"] - (below[1]["y"] + below[1]["height"]) < 20
+    field.press("Enter")
+    expect(here(page).get_by_text("“cow” does not occur in the text.")).to_be_visible()
+    expect(field).to_have_attribute("aria-invalid", "true")
+    field.fill("barn drew")
+    field.press("Enter")
+    expect(here(page).get_by_text("“barn drew” is not among the phrases below.")).to_be_visible()
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("[data-state]")).to_contain_text("is not among the phrases below")
+    here(page).get_by_label("No word of the text fits").check()
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("[data-count]")).to_have_text("2 of 2")
+
+
+def test_half_a_word_and_chosen_words_outlast_a_reload(page: Page, site: Installation) -> None:
+    join(page, site, "keywords", "kw-reload")
+    here(page).get_by_role("combobox").fill("vis")
+    page.reload()
+    count_of(page)
+    expect(here(page).get_by_role("combobox")).to_have_value("vis")
+    here(page).get_by_role("combobox").press("Enter")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.evaluate("localStorage.clear()")
+    page.reload()
+    count_of(page)
+    page.get_by_role("button", name="Back").click()
+    expect(here(page).get_by_role("button", name="Remove “visitors”")).to_be_visible()
+
+
+def test_keywords_are_typed_and_ticked_with_scripts_switched_off(
+    browser: Browser, site: Installation
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    page.goto(f"{site.url}/s/keywords/")
+    page.get_by_label("Your name here").first.fill("kw-plain")
+    page.get_by_role("button", name="Join the study").click()
+    page.get_by_role("link", name="Start").click()
+    page.get_by_label("Words of the text, with commas between them").first.fill("dog, oak")
+    page.get_by_label("red barn").first.check()
+    page.get_by_label("No word of the text fits").nth(1).check()
+    page.get_by_role("button", name="Submit").click()
+    submitted(page)
+    context.close()
+    assert answers(site, "kw-plain") == [["dog", "oak", "red barn"], []]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
+def test_the_page_of_keywords_fits_its_screen_and_a_screen_reader(
+    browser: Browser, site: Installation, size: tuple[int, int], scheme: Any
+) -> None:
+    width, height = size
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        has_touch=width < 700,
+        is_mobile=width < 700,
+        color_scheme=scheme,
+    )
+    page = context.new_page()
+    join(page, site, "keywords", f"kw-{width}-{scheme}")
+    expect(page.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
+    here(page).locator(".word", has_text="dog").first.click()
+    here(page).get_by_label("farm show").check()
+    here(page).get_by_role("combobox").fill("o")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+    targets = here(page).locator(
+        "button:visible, label.option:visible, input[type=text]:visible, .offers li:visible"
+    )
+    sizes = [size for one in targets.all() if (size := one.bounding_box())]
+    assert [one for one in sizes if min(one["width"], one["height"]) < 44] == []
+    context.close()
+
+
+def test_the_script_and_the_server_tell_words_apart_alike(page: Page, site: Installation) -> None:
+    join(page, site, "keywords", "kw-alike")
+    module = page.locator("script[src*='keywords']").get_attribute("src")
+    found = page.evaluate(
+        """async ([module, texts]) => {
+          const { phraseOf, vocabularyOf } = await import(module);
+          return texts.map((text) => [phraseOf(text), [...vocabularyOf(text)]]);
+        }""",
+        [module, NASTY],
+    )
+    assert found == [[phrase(text), list(vocabulary(text))] for text in NASTY]

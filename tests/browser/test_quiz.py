@@ -1,0 +1,231 @@
+"""The quiz and the worker's own page in a real browser: by keyboard alone, by touch, without scripts, in two tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.installations import Installation
+
+STUDIES = """
+from judgments.models import Dataset
+from judgments.worked import GRADED
+from tests.annotation.casting import make_study
+
+dataset = Dataset.objects.get(name="shapes")
+asked = [
+    {"text": f"Question {n}?", "options": [f"right {n}", f"wrong {n}", f"worse {n}"], "answer": 1, "why": "It is."}
+    for n in range(3)
+]
+make_study(
+    dataset, "graded", name="Taught", slug="taught", judgments_per_unit=100, quiz={"questions": asked, "attempts": 5},
+    examples=GRADED, workers={"countries": ["DE"]}, crowd={"reward_cents": 20},
+)
+make_study(
+    dataset, "pairwise", name="Tried", slug="tried", judgments_per_unit=100, controls={"per_hit": 0},
+    quiz={"questions": asked, "items": 1, "explain": "at-the-end", "attempts": 2},
+    examples=[{"image": "secret-file-00.jpg", "shown": ["A red one.", "A blue one."], "answer": "B"}],
+)
+"""
+SIZES = [(1280, 800), (390, 844)]
+
+
+@pytest.fixture(scope="module")
+def quizzed(site: Installation) -> Installation:
+    """The browser tests' installation with two studies more that have a quiz."""
+    site.python(STUDIES)
+    return site
+
+
+def join(page: Page, site: Installation, slug: str, name: str) -> None:
+    """From the study's link to the page before the work."""
+    page.goto(f"{site.url}/s/{slug}/")
+    page.get_by_label("Your name here").first.fill(name)
+    if page.get_by_label("Where you live").count():
+        page.get_by_label("Where you live").select_option(label="Germany")
+    page.get_by_role("button", name="Join the study").click()
+    page.get_by_role("heading", name="Before you start").wait_for()
+
+
+def begin(page: Page, site: Installation, slug: str, name: str) -> None:
+    """To the first question."""
+    join(page, site, slug, name)
+    page.get_by_role("link", name="Go on to the test").click()
+    page.get_by_role("button", name="Start the test").click()
+    page.locator("[data-quiz]").wait_for()
+
+
+def place_of(page: Page, word: str) -> int:
+    """The number of the option that starts with ``word``, from 1."""
+    texts = page.locator("form[data-quiz] .option .said").all_inner_texts()
+    return next(number for number, text in enumerate(texts, start=1) if text.startswith(word))
+
+
+def answers(site: Installation, name: str) -> str:
+    """The person's answers in their latest attempt, as stored."""
+    query = f"QuizAttempt.objects.filter(worker__name={name!r}).latest('number').answers"
+    return site.python(f"from annotation.models import QuizAttempt; print({query})")
+
+
+def test_a_person_passes_by_keyboard_alone(page: Page, quizzed: Installation) -> None:
+    join(page, quizzed, "taught", "quiz-keys")
+    page.get_by_role("link", name="Go on to the test").focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Start the test").focus()
+    page.keyboard.press("Enter")
+    for number in range(3):
+        expect(page.get_by_text(f"Test: {number + 1} of 3")).to_be_visible()
+        page.wait_for_load_state()
+        page.keyboard.press(str(place_of(page, "right")))
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="That is right")).to_be_visible()
+        page.wait_for_load_state()
+        page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="You passed the test")).to_be_visible()
+    page.get_by_role("link", name="Start the work").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-step]").first).to_be_attached()
+
+
+def test_a_wrong_answer_by_touch_on_a_phone_is_explained(browser: Browser, quizzed: Installation) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    begin(page, quizzed, "taught", "quiz-touch")
+    page.locator(".option").nth(place_of(page, "wrong") - 1).tap()
+    page.get_by_role("button", name="Check").tap()
+    expect(page.get_by_role("heading", name="That is not right")).to_be_visible()
+    expect(page.get_by_text("Right is:")).to_be_visible()
+    page.get_by_role("link", name="Next question").tap()
+    expect(page.get_by_text("Test: 2 of 3")).to_be_visible()
+    context.close()
+
+
+def test_with_scripts_switched_off_the_quiz_is_failed_and_tried_again(
+    browser: Browser, quizzed: Installation
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    begin(page, quizzed, "tried", "quiz-plain")
+    page.get_by_role("button", name="Next").click()
+    # the browser itself asks for an answer, or the server does
+    for _ in range(4):
+        if page.locator(".option .said").count():
+            page.locator(".option").nth(place_of(page, "wrong") - 1).click()
+        else:
+            page.locator(".choice").first.click()
+        page.locator("form[data-quiz] .primary").click()
+    expect(page.get_by_role("heading", name="The test is not passed")).to_be_visible()
+    expect(page.get_by_text("Right is:").first).to_be_visible()
+    page.get_by_role("button", name="Try again").click()
+    expect(page.get_by_text("Test: 1 of 4")).to_be_visible()
+    context.close()
+
+
+def test_in_two_tabs_the_first_answer_stays_and_both_go_on(page: Page, quizzed: Installation) -> None:
+    begin(page, quizzed, "tried", "quiz-tabs")
+    other = page.context.new_page()
+    other.goto(page.url)
+    first = page.locator("[name=step]").input_value()
+    for tab, label in ((page, 0), (other, 1)):
+        tab.locator("form[data-quiz] :is(.option, .choice)").nth(label).click()
+        tab.locator("form[data-quiz] .primary").click()
+        expect(tab.get_by_text("Test: 2 of 4")).to_be_visible()
+    assert answers(quizzed, "quiz-tabs") == str({first: {"value": 1}})
+
+
+def test_a_closed_tab_loses_nothing(page: Page, quizzed: Installation) -> None:
+    begin(page, quizzed, "tried", "quiz-closed")
+    page.locator("form[data-quiz] :is(.option, .choice)").first.click()
+    page.locator("form[data-quiz] .primary").click()
+    expect(page.get_by_text("Test: 2 of 4")).to_be_visible()
+    context = page.context
+    page.close()
+    again = context.new_page()
+    again.goto(f"{quizzed.url}/s/tried/work/")
+    expect(again.get_by_text("Test: 2 of 4")).to_be_visible()
+
+
+def test_a_person_comes_back_to_their_own_page_in_another_browser(
+    browser: Browser, page: Page, quizzed: Installation
+) -> None:
+    join(page, quizzed, "tried", "quiz-me")
+    code = page.locator("#resume-code").inner_text()
+    page.get_by_role("link", name="Your work").click()
+    expect(page.get_by_role("heading", name="Tried")).to_be_visible()
+    context = browser.new_context()
+    elsewhere = context.new_page()
+    elsewhere.goto(f"{quizzed.url}/me/")
+    elsewhere.get_by_label("Your name here").fill("quiz-me")
+    elsewhere.get_by_label("Resume code").fill(code)
+    elsewhere.get_by_role("button", name="Show my work").click()
+    elsewhere.get_by_role("link", name="Go on to the test").click()
+    expect(elsewhere.get_by_role("heading", name="A short test comes first")).to_be_visible()
+    context.close()
+
+
+def small_targets(page: Page) -> list[Any]:
+    """What can be pressed and is smaller than 44 by 44; links within sentences apart."""
+    found: list[Any] = page.evaluate(
+        """[...document.querySelectorAll("button, a, select, label.option, label.choice, summary")]
+        .filter((one) => one.checkVisibility() && !one.matches(".sr, .skip, p:not(.act) a, .note a"))
+        .map((one) => [one.textContent.trim().slice(0, 40), one.getBoundingClientRect()])
+        .filter(([, box]) => box.height < 44 || box.width < 44).map(([words, box]) => [words, box.width, box.height])"""
+    )
+    return found
+
+
+def pages(context: BrowserContext, site: Installation, name: str) -> Iterator[tuple[str, Page]]:
+    """Every page of the way, one after another."""
+    page = context.new_page()
+    page.goto(f"{site.url}/me/")
+    yield "stranger", page
+    page.goto(f"{site.url}/s/taught/")
+    yield "join", page
+    begin(page, site, "taught", name)
+    page.goto(f"{site.url}/s/taught/start/")
+    yield "start", page
+    page.goto(f"{site.url}/s/taught/quiz/")
+    yield "question", page
+    page.locator(".option").nth(place_of(page, "wrong") - 1).click()
+    page.get_by_role("button", name="Check").click()
+    page.get_by_role("heading", name="That is not right").wait_for()
+    yield "explanation", page
+    page.goto(f"{site.url}/s/taught/quiz/")
+    for _ in range(2):
+        page.locator(".option").nth(place_of(page, "wrong") - 1).click()
+        page.get_by_role("button", name="Check").click()
+        page.locator("[data-on]").click()
+    page.get_by_role("heading", name="The test is not passed").wait_for()
+    yield "result", page
+    page.goto(f"{site.url}/s/tried/")
+    page.get_by_role("button", name="Join the study").click()
+    page.get_by_role("link", name="Go on to the test").click()
+    yield "before the quiz", page
+    page.goto(f"{site.url}/me/")
+    yield "me", page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=["wide", "phone"])
+def test_axe_finds_nothing_and_everything_fits_and_can_be_pressed(
+    browser: Browser, quizzed: Installation, size: tuple[int, int], scheme: Any
+) -> None:
+    width, height = size
+    context = browser.new_context(
+        color_scheme=scheme, viewport={"width": width, "height": height}, has_touch=width < 700
+    )
+    found: dict[str, Any] = {}
+    for name, page in pages(context, quizzed, f"quiz-axe-{width}-{scheme}"):
+        problems: list[Any] = [
+            (one["id"], [node["html"] for node in one["nodes"]][:3])
+            for one in Axe().run(page).response["violations"]
+        ]
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            problems.append("wider than the screen")
+        found[name] = problems + small_targets(page)
+    context.close()
+    assert {name: problems for name, problems in found.items() if problems} == {}

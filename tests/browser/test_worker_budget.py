@@ -1,0 +1,97 @@
+"""What a page of work weighs, how often it asks the server, and that nothing on it moves."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.working import count_of, fetched, join, open_cold
+from tests.installations import Installation
+
+SHIFTS = """() => new Promise((told) => {
+  let sum = 0;
+  new PerformanceObserver((list) => { for (const one of list.getEntries()) sum += one.value; })
+    .observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => told(sum), 100);
+})"""
+
+
+@pytest.mark.parametrize("study", ["consent", "whole", "pairwise", "graded", "slider", "caption"])
+def test_a_page_opened_cold_is_light_and_asks_nobody_else(page: Page, site: Installation, study: str) -> None:
+    cold, urls, size = open_cold(page, site, study, f"light-{study}")
+    own = [url for url in urls if "/pictures/" not in url]
+    assert len(own) <= 6, own
+    assert {urlsplit(url).netloc for url in urls} == {urlsplit(site.url).netloc}
+    pictures = cold.evaluate(
+        "performance.getEntriesByType('resource').filter((one) => one.initiatorType === 'img')"
+        ".reduce((sum, one) => sum + one.encodedBodySize + 300, 0)"
+    )
+    assert size - pictures <= 60_000, size
+    cold.context.close()
+
+
+def test_no_request_lies_between_two_units(page: Page, site: Installation) -> None:
+    cold, _, _ = open_cold(page, site, "consent", "between")
+    cold.keyboard.press("1")
+    expect(cold.locator("[data-state]")).to_have_text("Saved")
+
+    def go_on() -> None:
+        cold.keyboard.press("Backspace")
+        cold.keyboard.press("Enter")
+        expect(cold.locator("[data-count]")).to_have_text("2 of 20")
+
+    asked = [url for url in fetched(cold, go_on)[0] if not url.endswith("/save/")]
+    assert asked == []
+    cold.context.close()
+
+
+def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(page: Page, site: Installation) -> None:
+    cold, _, _ = open_cold(page, site, "consent", "whole-page")
+
+    def finish() -> None:
+        for _ in range(20):
+            cold.keyboard.press("1")
+        cold.wait_for_load_state("networkidle")
+        cold.keyboard.press("Enter")
+        expect(cold.get_by_text("Your page of work is submitted.")).to_be_visible()
+
+    kinds = [urlsplit(url).path.rstrip("/").rsplit("/", 1)[1] for url in fetched(cold, finish)[0]]
+    assert sorted(kind for kind in kinds if kind != "save") == ["ahead", "submit"]
+    assert kinds.count("save") <= 2
+    cold.context.close()
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
+@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+def test_nothing_moves_when_pictures_come_and_answers_are_given(
+    browser: Browser, site: Installation, protocol: str, size: tuple[int, int]
+) -> None:
+    context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    page = context.new_page()
+    join(page, site, protocol, f"still-{protocol}-{size[0]}")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate(SHIFTS) == pytest.approx(0, abs=0.001)
+    switch = page.get_by_label("An answer goes on by itself")
+    if switch.count():
+        switch.uncheck()
+    page.evaluate("scrollTo(0, 0)")
+    where = "() => [...document.querySelectorAll('.now label, .now img, .tail.fixed button')]" + (
+        ".filter((one) => one.checkVisibility()).map((one) => JSON.stringify(one.getBoundingClientRect()))"
+    )
+    before = page.evaluate(where)
+    page.keyboard.press("1")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    assert page.evaluate(where) == before
+    context.close()
+
+
+def test_the_picture_of_the_next_unit_is_there_before_it_is_asked_for(page: Page, site: Installation) -> None:
+    join(page, site, "graded", "ahead")
+    count_of(page)
+    page.wait_for_load_state("networkidle")
+    loaded = (
+        "[...document.querySelectorAll('[data-step] img')].map((one) => one.complete && one.naturalWidth > 0)"
+    )
+    assert page.evaluate(loaded)[:2] == [True, True]

@@ -1,0 +1,164 @@
+"""Answers taken back, left for later, commented on, and corrected after they were submitted."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.working import join
+from tests.installations import Installation
+
+
+def judged(site: Installation, name: str) -> list[dict[str, Any]]:
+    """All judgments of a person, replaced ones too, in order."""
+    rows: list[dict[str, Any]] = json.loads(
+        site.python(
+            "import json; from annotation.models import Judgment; print(json.dumps(list(Judgment.objects"
+            f".filter(assignment__worker__name={name!r}).order_by('pk')"
+            ".values('pk', 'value', 'comment', 'replaces', 'seconds', 'wall_seconds'))))"
+        )
+    )
+    return rows
+
+
+def answer_all(page: Page, key: str = "1", steps: int = 4) -> None:
+    for _ in range(steps):
+        page.keyboard.press(key)
+    expect(page.locator("[data-state]")).to_have_text("All answered")
+
+
+def test_undo_goes_back_to_the_last_answer_and_on_from_there(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "undoer")
+    page.keyboard.press("1")
+    page.keyboard.press("1")
+    expect(page.locator("[data-count]")).to_have_text("3 of 4")
+    page.keyboard.press("u")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    expect(page.locator("[data-step]:visible input").first).to_be_checked()
+    page.keyboard.press("u")
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    page.keyboard.press("2")
+    expect(page.locator("[data-count]")).to_have_text("3 of 4")
+
+
+def test_the_same_answer_again_goes_on_too(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "again")
+    page.keyboard.press("1")
+    page.keyboard.press("u")
+    page.keyboard.press("1")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+
+
+def test_an_arrow_key_chooses_without_going_on(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "arrows")
+    page.locator("[data-step]:visible input").first.focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-step]:visible input").nth(1)).to_be_checked()
+    page.wait_for_timeout(100)
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+
+
+def test_who_does_not_want_it_goes_on_by_enter_and_the_choice_is_remembered(
+    page: Page, site: Installation
+) -> None:
+    join(page, site, "triplet", "slow")
+    page.get_by_label("An answer goes on by itself").uncheck()
+    page.keyboard.press("1")
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    page.reload()
+    expect(page.get_by_label("An answer goes on by itself")).not_to_be_checked()
+
+
+def test_single_keys_can_be_switched_off(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "voice")
+    page.keyboard.press("?")
+    page.get_by_label("Use single keys").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("1")
+    expect(page.locator("input[type=radio]:checked")).to_have_count(0)
+
+
+def test_what_is_left_for_later_comes_back_before_the_end(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "later")
+    page.keyboard.press("s")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4 · 1 for later")
+    page.get_by_role("button", name="Later").click()
+    expect(page.locator("[data-count]")).to_have_text("3 of 4 · 2 for later")
+    page.keyboard.press("1")
+    page.keyboard.press("1")
+    expect(page.locator("[data-count]")).to_have_text("1 of 4 · 1 for later")
+    page.keyboard.press("1")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    page.keyboard.press("1")
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    assert len(judged(site, "later")) == 4
+
+
+def test_a_comment_is_kept_with_its_answer(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "commenter")
+    page.get_by_text("Comment", exact=True).locator("visible=true").click()
+    page.get_by_label("Comment on this item").locator("visible=true").fill("Both are odd.")
+    page.reload()
+    expect(page.get_by_label("Comment on this item").locator("visible=true")).to_have_value("Both are odd.")
+    page.locator("[data-step]:visible .choice").first.click()
+    answer_all(page, steps=3)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    assert sorted(one["comment"] for one in judged(site, "commenter")) == ["", "", "", "Both are odd."]
+
+
+def test_a_submitted_page_is_corrected_beside_what_was_submitted(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "corrector")
+    answer_all(page)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text("You can still change your answers")).to_be_visible()
+    expect(page.locator("[data-count]")).to_have_text("4 of 4")
+    page.keyboard.press("2")
+    page.get_by_role("button", name="Save the changes").click()
+    expect(page.get_by_text("Your answers are changed")).to_be_visible()
+    rows = judged(site, "corrector")
+    assert len(rows) == 5
+    replaced = next(one for one in rows if one["pk"] == rows[-1]["replaces"])
+    assert rows[-1]["value"] == 3 - replaced["value"]
+
+
+def test_corrections_need_no_script(browser: Browser, site: Installation) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site.url}/s/triplet/")
+    page.get_by_label("Your name here").first.fill("plain-corrector")
+    page.get_by_role("button", name="Join the study").click()
+    page.get_by_role("link", name="Start").click()
+    for number in range(1, 5):
+        page.locator(f"#u{number} .choice").first.click()
+    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("link", name="Change my last page").click()
+    page.locator("#u3 .choice").nth(1).click()
+    page.get_by_role("button", name="Save the changes").click()
+    expect(page.get_by_text("Your answers are changed")).to_be_visible()
+    context.close()
+    assert sum(one["replaces"] is not None for one in judged(site, "plain-corrector")) == 1
+
+
+def test_the_next_page_stands_there_without_loading_and_is_worked_on_like_the_first(
+    page: Page, site: Installation
+) -> None:
+    join(page, site, "triplet", "runner")
+    page.evaluate("window.before = 'still the same document'")
+    for _ in range(2):
+        with page.expect_response("**/ahead/") as fetched:
+            answer_all(page)
+        fetched.value.finished()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+        expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    assert page.evaluate("window.before") == "still the same document"
+    assert page.evaluate("document.activeElement.tagName") == "H2"
+    assert len(judged(site, "runner")) == 8

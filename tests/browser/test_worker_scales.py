@@ -1,0 +1,260 @@
+"""A person judges by best-worst and by slider in a real browser: keyboard alone, mouse, phone, without scripts."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.working import join
+from tests.installations import Installation
+
+SCENES = """
+from tests.annotation.casting import make_dataset, make_study
+from judgments.models import Caption, Item, Output, Study, System
+
+if not Study.objects.filter(slug="best-worst").exists():
+    dataset = make_dataset("scenes", images=8)
+    for number in range(3):
+        system = System.objects.create(dataset=dataset, name=f"scene-{number}")
+        for item in Item.objects.filter(dataset=dataset):
+            text = f"Scene {item.position} as number {number} tells it."
+            key = f"scene-{number}-{item.position}"
+            caption = Caption.objects.create(dataset=dataset, key=key, text=text, role="candidate")
+            Output.objects.create(system=system, item=item, caption=caption)
+    for protocol in ("best-worst", "slider"):
+        make_study(dataset, protocol, slug=protocol, judgments_per_unit=100, controls={"per_hit": 1})
+"""
+SUBMITTED = "Your page of work is submitted."
+
+
+@pytest.fixture(scope="module")
+def scenes(site: Installation) -> Installation:
+    """The installation with a study of each kind, four units a page."""
+    site.python(SCENES)
+    return site
+
+
+@pytest.fixture
+def phone(browser: Browser) -> Any:
+    """A window of a phone's size that is touched."""
+    context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    yield context.new_page()
+    context.close()
+
+
+@pytest.fixture
+def plain(browser: Browser) -> Any:
+    """A browser without scripts."""
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
+    yield context.new_page()
+    context.close()
+
+
+def join_plainly(page: Page, site: Installation, slug: str, name: str) -> None:
+    page.goto(f"{site.url}/s/{slug}/")
+    page.get_by_label("Your name here").first.fill(name)
+    page.get_by_role("button", name="Join the study").click()
+    page.get_by_role("link", name="Start").click()
+
+
+def answers_of(site: Installation, name: str) -> list[Any]:
+    """What is stored of a person, as they saw it, in the order of the page."""
+    code = (
+        "import json; from annotation.models import Assignment; print(json.dumps(["
+        "[one.answers[key].get('answer', one.answers[key].get('value')) for key in sorted(one.answers, key=int)]"
+        f" for one in Assignment.objects.filter(worker__name={name!r}, state='submitted').order_by('pk')]))"
+    )
+    rows: list[list[Any]] = json.loads(site.python(code))
+    return [answer for row in rows for answer in row]
+
+
+def now(page: Page) -> Locator:
+    return page.locator("[data-step]:visible")
+
+
+def test_two_keys_judge_a_list(page: Page, scenes: Installation) -> None:
+    join(page, scenes, "best-worst", "two-keys")
+    page.keyboard.press("2")
+    expect(now(page).locator(".best input").nth(1)).to_be_checked()
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    page.keyboard.press("4")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    page.keyboard.press("Shift+1")
+    page.keyboard.press("3")
+    expect(page.locator("[data-count]")).to_have_text("3 of 4")
+    for first, second in (("1", "2"), ("4", "1")):
+        page.keyboard.press(first)
+        page.keyboard.press(second)
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text(SUBMITTED)).to_be_visible()
+    assert answers_of(scenes, "two-keys") == [
+        {"best": 2, "worst": 4}, {"best": 3, "worst": 1}, {"best": 1, "worst": 2}, {"best": 4, "worst": 1},
+    ]  # fmt: skip
+
+
+def test_one_caption_is_never_best_and_worst(page: Page, scenes: Installation) -> None:
+    join(page, scenes, "best-worst", "changes")
+    now(page).locator(".best").nth(0).click()
+    now(page).locator(".worst").nth(0).click()
+    expect(now(page).locator(".best input:checked")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Choose the best caption and the worst to go on.")).to_be_visible()
+    page.keyboard.press("2")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    page.keyboard.press("u")
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    expect(now(page).locator("input:checked")).to_have_count(2)
+
+
+def test_arrow_keys_walk_through_the_buttons_without_going_on(page: Page, scenes: Installation) -> None:
+    join(page, scenes, "best-worst", "arrows")
+    now(page).locator(".worst input").nth(3).focus()
+    page.keyboard.press("Space")
+    now(page).locator(".best input").nth(0).focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("ArrowDown")
+    expect(now(page).locator(".best input").nth(1)).to_be_checked()
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    expect(
+        page.get_by_role("radio", name="Best Scene").or_(page.get_by_role("radio", name="Best A "))
+    ).not_to_have_count(0)
+
+
+def test_a_half_chosen_list_survives_a_reload(page: Page, scenes: Installation) -> None:
+    join(page, scenes, "best-worst", "reloads")
+    page.keyboard.press("3")
+    page.reload()
+    expect(now(page).locator(".best input").nth(2)).to_be_checked()
+    page.keyboard.press("1")
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.reload()
+    expect(page.locator("#u1 input:checked")).to_have_count(2)
+
+
+def test_lists_are_judged_by_touch_with_nothing_out_of_reach(phone: Page, scenes: Installation) -> None:
+    join(phone, scenes, "best-worst", "touches")
+    for label in now(phone).locator(".pick label").all():
+        box = label.bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) >= 44
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390
+    for number in range(4):
+        now(phone).locator(".best").nth(number % 2).tap()
+        now(phone).locator(".worst").nth(3).tap()
+    phone.get_by_role("button", name="Submit").tap()
+    expect(phone.get_by_text(SUBMITTED)).to_be_visible()
+    assert [one["worst"] for one in answers_of(scenes, "touches")] == [4] * 4
+
+
+def test_lists_are_judged_without_scripts(plain: Page, scenes: Installation) -> None:
+    join_plainly(plain, scenes, "best-worst", "plain-lists")
+    for number in range(1, 4):
+        plain.locator(f"#u{number} .best").nth(1).click()
+        plain.locator(f"#u{number} .worst").nth(2).click()
+    plain.locator("#u4 .best").nth(0).click()
+    plain.locator("#u4 .worst").nth(0).click()
+    plain.get_by_role("button", name="Submit").click()
+    expect(plain.get_by_text("Not submitted yet. Your answers are saved.")).to_be_visible()
+    expect(plain.locator("#u2 input:checked")).to_have_count(2)
+    plain.locator("#u4 .best").nth(3).click()
+    plain.locator("#u4 .worst").nth(1).click()
+    plain.get_by_role("button", name="Submit").click()
+    expect(plain.get_by_text(SUBMITTED)).to_be_visible()
+    assert answers_of(scenes, "plain-lists") == [{"best": 2, "worst": 3}] * 3 + [{"best": 4, "worst": 2}]
+
+
+def test_a_slider_says_nothing_until_it_is_touched(page: Page, scenes: Installation) -> None:
+    join(page, scenes, "slider", "untouched")
+    slide = now(page).get_by_role("slider")
+    expect(slide).to_have_attribute("aria-valuetext", "not answered yet")
+    expect(now(page).get_by_label("Your answer")).to_have_value("")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Move the slider, or type a number from 0 to 100, to go on.")).to_be_visible()
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    # the middle, where it stands, is an answer once somebody presses there
+    slide.click()
+    expect(now(page).get_by_label("Your answer")).to_have_value("50")
+
+
+def test_a_slider_is_set_by_keyboard_alone(page: Page, scenes: Installation) -> None:
+    join(page, scenes, "slider", "slide-keys")
+    for keys in (["7"], ["3", "ArrowRight", "ArrowRight"], ["End", "PageDown"], ["Home"]):
+        for key in keys:
+            page.keyboard.press(key)
+        page.keyboard.press("Enter")
+    expect(page.get_by_text(SUBMITTED)).to_be_visible()
+    assert answers_of(scenes, "slide-keys") == [70, 32, 90, 0]
+
+
+def test_a_slider_is_set_by_mouse_and_by_typing(page: Page, scenes: Installation) -> None:
+    join(page, scenes, "slider", "slide-mouse")
+    slide = now(page).get_by_role("slider")
+    box = slide.bounding_box()
+    assert box is not None
+    slide.click(position={"x": box["width"] * 0.25, "y": box["height"] / 2})
+    value = int(now(page).get_by_label("Your answer").input_value())
+    assert 20 <= value <= 30
+    page.get_by_role("button", name="Next").click()
+    field = now(page).get_by_label("Your answer")
+    field.fill("101")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
+    field.fill("100")
+    expect(now(page).get_by_role("slider")).to_have_attribute("aria-valuetext", "100")
+    page.get_by_role("button", name="Next").click()
+    expect(page.locator("[data-count]")).to_have_text("3 of 4")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.reload()
+    expect(page.locator("#u2 [data-number]")).to_have_value("100")
+    expect(page.locator("#u3 [data-number]")).to_have_value("")
+
+
+def test_a_slider_is_set_by_touch(phone: Page, scenes: Installation) -> None:
+    join(phone, scenes, "slider", "slide-touch")
+    for number in range(4):
+        slide = now(phone).get_by_role("slider")
+        box = slide.bounding_box()
+        assert box is not None
+        assert box["height"] >= 44
+        slide.tap(position={"x": box["width"] * (number + 0.5) / 4, "y": box["height"] / 2})
+        phone.get_by_role("button", name="Submit" if number == 3 else "Next").tap()
+    expect(phone.get_by_text(SUBMITTED)).to_be_visible()
+    values = answers_of(scenes, "slide-touch")
+    assert values == sorted(values)
+    assert values[0] < 25 < 75 < values[-1]
+
+
+def test_a_slider_without_scripts_is_a_field_for_a_number(plain: Page, scenes: Installation) -> None:
+    join_plainly(plain, scenes, "slider", "plain-slider")
+    expect(plain.locator("[data-slide]").first).to_be_hidden()
+    for number, value in ((1, "0"), (2, "64"), (3, "100")):
+        plain.locator(f"#u{number}").get_by_label("Your answer").fill(value)
+    plain.get_by_role("button", name="Submit").click()
+    expect(plain.get_by_text("Not submitted yet. Your answers are saved.")).to_be_visible()
+    expect(plain.locator("#u1 [data-number]")).to_have_value("0")
+    plain.locator("#u4").get_by_label("Your answer").fill("1")
+    plain.get_by_role("button", name="Submit").click()
+    expect(plain.get_by_text(SUBMITTED)).to_be_visible()
+    assert answers_of(scenes, "plain-slider") == [0, 64, 100, 1]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("slug", ["best-worst", "slider"])
+def test_axe_finds_nothing(browser: Browser, scenes: Installation, slug: str, scheme: Any) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    join(page, scenes, slug, f"axe-{slug}-{scheme}")
+    found = []
+    for key in ("", "2"):
+        if key:
+            page.keyboard.press(key)
+        violations = Axe().run(page).response["violations"]
+        found += [f"{one['id']}: {[node['html'] for node in one['nodes']][:3]}" for one in violations]
+    context.close()
+    assert found == []

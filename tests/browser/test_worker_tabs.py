@@ -1,0 +1,99 @@
+"""The same work in two tabs, after a crash, and in a browser that is not known any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.working import count_of, join, stored
+from tests.installations import Installation, Installations
+
+
+def test_two_tabs_show_the_same_answers_and_the_last_one_counts(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "twins")
+    other = page.context.new_page()
+    other.goto(page.url)
+    count_of(other)
+    for tab in (page, other):
+        expect(tab.get_by_text("is open in another tab too")).to_be_visible()
+    page.bring_to_front()
+    page.keyboard.press("1")
+    expect(other.locator("#u1 input").first).to_be_checked()
+    expect(other.locator("[data-state]")).to_have_text("Answered in another tab")
+    other.bring_to_front()
+    other.keyboard.press("2")
+    expect(page.locator("#u1 input").nth(1)).to_be_checked()
+    other.get_by_role("button", name="Close").locator("visible=true").click()
+    for _ in range(3):
+        other.keyboard.press("2")
+    other.keyboard.press("Enter")
+    expect(other.get_by_text("Your page of work is submitted.")).to_be_visible()
+    expect(page.get_by_text("This page of work was submitted in another tab.")).to_be_visible()
+    other.close()
+    page.get_by_role("link", name="Go on").click()
+    expect(page.locator("[data-count]")).to_have_text("1 of 4")
+    assert len(stored(site, "twins")) == 4
+
+
+def test_unsent_answers_of_one_study_outlast_work_on_another(page: Page, site: Installation) -> None:
+    join(page, site, "triplet", "two-studies")
+    page.route("**/s/triplet/work/*/save/", lambda route: route.abort("internetdisconnected"))
+    page.keyboard.press("2")
+    expect(page.locator("[data-state]")).to_contain_text("kept in this browser")
+    page.goto(f"{site.url}/s/graded/")
+    page.get_by_role("button", name="Join the study").click()
+    page.get_by_role("link", name="Start").click()
+    count_of(page)
+    page.keyboard.press("3")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    page.goto(f"{site.url}/s/triplet/work/")
+    expect(page.locator("#u1 input").nth(1)).to_be_checked()
+
+
+def test_a_browser_that_is_not_known_any_more_keeps_its_answers_until_it_is(
+    page: Page, site: Installation
+) -> None:
+    join(page, site, "triplet", "forgotten")
+    cookies = page.context.cookies()
+    page.context.clear_cookies(name="quorum_worker")
+    page.keyboard.press("2")
+    expect(page.get_by_text("This browser is not known here any more.")).to_be_visible()
+    page.context.add_cookies(cookies)  # type: ignore[arg-type]  # what cookies() gives is what add_cookies() takes
+    page.goto(f"{site.url}/s/triplet/work/")
+    expect(page.locator("#u1 input").nth(1)).to_be_checked()
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+
+
+@pytest.fixture
+def fragile(installations: Installations) -> Iterator[Installation]:
+    """An installation of its own, to be killed."""
+    with installations.fresh("sqlite") as installation:
+        installation.python(
+            "from tests.annotation.casting import make_dataset, make_study; "
+            "make_study(make_dataset(images=12), 'triplet', slug='triplet', judgments_per_unit=9)"
+        )
+        installation.start_server(workers=1)
+        yield installation
+
+
+def test_a_killed_server_costs_no_answer(page: Page, fragile: Installation) -> None:
+    join(page, fragile, "triplet", "survivor")
+    page.keyboard.press("2")
+    expect(page.locator("[data-state]")).to_have_text("Saved")
+    fragile.stop()  # by SIGKILL
+    page.keyboard.press("1")
+    expect(page.locator("[data-state]")).to_contain_text("your answers are kept in this browser")
+    page.keyboard.press("2")
+    fragile.start_server(workers=1, port=urlsplit(fragile.url).port or 0)
+    expect(page.locator("[data-state]")).to_have_text("Saved", timeout=40_000)
+    page.keyboard.press("1")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
+    seen = [
+        3 - one["value"] if one["presented"] == "second-left" else one["value"]
+        for one in stored(fragile, "survivor")
+    ]
+    assert seen == [2, 1, 2, 1]

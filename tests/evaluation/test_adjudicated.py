@@ -1,0 +1,226 @@
+"""What an adjudicator decides, in the consensus, in exports, and on the designer's page."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Adjudication, Judgment
+from annotation.services.adjudication import decide, send_to_adjudicator, withdraw
+from evaluation.integrity import check_integrity
+from evaluation.models import Consensus
+from evaluation.services import aggregate_study, evaluate_study
+from evaluation.services.exports import export_judgments
+from judgments.models import Caption, Study, Unit
+from tests.evaluation.studies import StudyOf, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+IMAGES = {"a.jpg": ["a dog runs", "a brown dog"], "b.jpg": ["a cat sleeps", "a cat"]}
+
+
+def person(name: str = "rita") -> User:
+    user = User.objects.create_user(name, is_staff=True)
+    user.user_permissions.add(Permission.objects.get(codename="change_adjudication"))
+    return user
+
+
+def triplets() -> StudyOf:
+    """One pair with two triplets and two workers: the first is 1, the second tied, so the pair is 1."""
+    made = StudyOf(make_dataset("toy", IMAGES), "triplet", judgments_per_unit=2)
+    pair = made.pair("p1", "a.jpg", "a dog", "a cat")
+    references = Caption.objects.filter(item=pair.item)
+    units = [made.unit(f"u{place}", pair=pair, reference=row) for place, row in enumerate(references)]
+    hit = made.hit("h1", units, required=2)
+    made.answer(hit, "alma", [1, 1], presented=["first-left"] * 2)
+    made.answer(hit, "bela", [1, 2], presented=["first-left"] * 2)
+    return made
+
+
+def decided(study: Study, key: str, value: int, reason: str = "") -> Adjudication:
+    rita = User.objects.filter(username="rita").first() or person()
+    unit = Unit.objects.get(study=study, key=key)
+    (one,) = send_to_adjudicator(study=study, units=[unit.pk], adjudicator=rita)
+    Adjudication.objects.filter(pk=one.pk).update(side=None)
+    one.refresh_from_db()
+    return decide(adjudication=one, given=value, reason=reason)
+
+
+def test_a_decision_takes_the_place_of_a_tie_and_says_where_it_comes_from() -> None:
+    study = triplets().study
+    before = aggregate_study(study=study)
+    one = decided(study, "u1", 2, "B has no dog")
+    found = aggregate_study(study=study)
+    crowd, tied = found["units"]
+    assert crowd == before["units"][0]
+    assert "source" not in crowd
+    assert (tied["value"], tied["tie"], tied["n"], tied["share"], tied["source"]) == (
+        2,
+        False,
+        2,
+        0.5,
+        "adjudicated",
+    )
+    assert one.decided_at is not None
+    assert tied["adjudicated"] == {
+        "by": "rita", "at": one.decided_at.isoformat(), "reason": "B has no dog", "votes": {"1": 1, "2": 1},
+    }  # fmt: skip
+    (pair,) = found["pairs"]
+    assert (pair["value"], pair["wins"], pair["losses"], pair["tie"]) == (None, 1, 1, True)
+    assert pair["source"] == "adjudicated"
+    assert dict(Consensus.objects.values_list("unit__key", "source")) == {
+        "u0": "judgments", "u1": "adjudicated", None: "adjudicated",
+    }  # fmt: skip
+
+
+def test_agreement_and_judgments_do_not_know_of_it() -> None:
+    study = triplets().study
+    before, rows = aggregate_study(study=study)["agreement"], list(Judgment.objects.values())
+    decided(study, "u1", 2)
+    assert aggregate_study(study=study)["agreement"] == before
+    assert list(Judgment.objects.values()) == rows
+    assert check_integrity().problems == []
+
+
+def test_withdrawing_gives_the_crowds_outcome_back() -> None:
+    study = triplets().study
+    before = aggregate_study(study=study)
+    one = decided(study, "u1", 2)
+    aggregate_study(study=study)
+    withdraw(study=study, pk=one.pk)
+    assert aggregate_study(study=study) == before
+    assert set(Consensus.objects.values_list("source", flat=True)) == {"judgments"}
+
+
+def test_a_unit_that_nobody_judged_can_be_decided() -> None:
+    made = triplets()
+    made.unit("u9", "b.jpg", first="a dog", second=Caption.objects.filter(role="candidate").first())
+    decided(made.study, "u9", 1)
+    found = {unit["unit"]: unit for unit in aggregate_study(study=made.study)["units"]}
+    assert (found["u9"]["value"], found["u9"]["n"], found["u9"]["share"]) == (1, 0, None)
+
+
+@pytest.fixture
+def relevance() -> Study:
+    """Two image-caption pairs, one of them relevant by two votes of three."""
+    made = StudyOf(make_dataset("toy", IMAGES), "relevance")
+    units = [made.unit("u1", "a.jpg", first="a dog"), made.unit("u2", "b.jpg", first="a dog")]
+    hit = made.hit("h1", units)
+    for name, values in (("alma", [1, 0]), ("bela", [1, 0]), ("cili", [0, 1])):
+        made.answer(hit, name, values)
+    return made.study
+
+
+def test_qrels_and_metrics_take_the_decision(relevance: Study, tmp_path: Path) -> None:
+    decided(relevance, "u1", 0)
+    made = export_judgments(study=relevance, format="qrels", output=tmp_path / "out.qrels")
+    assert [line.split()[3] for line in made.path.read_text().splitlines()] == ["0", "0"]
+    assert made.manifest["counts"] == {"lines": 2, "left_out": 0, "adjudicated": 1}
+    evaluate_study(study=relevance, metrics=["bleu-1"])
+    crowd = export_judgments(study=relevance, format="flickr8k", output=tmp_path / "out.txt")
+    assert crowd.path.read_text().splitlines()[0].endswith("\t2\t1")  # votes are votes
+
+
+@pytest.fixture
+def designer(client: Client) -> Client:
+    client.force_login(User.objects.create_superuser("designer"))
+    return client
+
+
+def page(study: Study, name: str = "disputes") -> str:
+    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
+
+
+def do(study: Study, step: str) -> str:
+    return reverse("admin:judgments_study_do", args=[study.pk, step])
+
+
+def words(response: Any) -> str:
+    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(text))
+
+
+def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
+    study = triplets().study
+    assert "Which units are disputed is known once the consensus is computed" in words(
+        designer.get(page(study))
+    )
+    aggregate_study(study=study)
+    rita, tied = person(), Unit.objects.get(key="u1")
+    shown = designer.get(page(study))
+    assert "1 for 1, 1 for 2" in words(shown)
+    assert "2 for 1" not in words(shown)
+    assert "2 for 1" in words(designer.get(page(study), {"show": "all"}))
+    assert "No unit of this sort" in words(designer.get(page(study), {"show": "ties", "unit": "zz"}))
+    sent = designer.post(do(study, "adjudicate"), {"unit": [tied.pk], "to": rita.pk}, follow=True)
+    assert "1 unit sent to rita" in words(sent)
+    again = designer.post(do(study, "adjudicate"), {"unit": [tied.pk], "to": rita.pk}, follow=True)
+    assert "0 units sent to rita. 1 had been sent before." in words(again)
+    (one,) = Adjudication.objects.all()
+    decide(adjudication=one, given=1, reason="C is a cat")
+    shown_again = words(designer.get(page(study)))
+    assert "C is a cat" in shown_again
+    taken = designer.post(do(study, "withdraw"), {"adjudication": one.pk}, follow=True)
+    assert "what the workers said counts again" in words(taken)
+
+
+def test_sending_without_a_person_or_a_unit_is_refused(designer: Client) -> None:
+    study = triplets().study
+    rita = person()
+    nobody = designer.post(do(study, "adjudicate"), {"unit": ["1"], "to": ""}, follow=True)
+    assert "choose who is to decide" in words(nobody)
+    nothing = designer.post(do(study, "adjudicate"), {"to": rita.pk}, follow=True)
+    assert "choose one or more units" in words(nothing)
+    assert designer.post(do(study, "withdraw"), {"adjudication": "x"}, follow=True).status_code == 200
+    assert not Adjudication.objects.exists()
+
+
+def test_results_say_that_a_decision_came_after_them(designer: Client) -> None:
+    study = triplets().study
+    aggregate_study(study=study)
+    assert "older than the data" not in words(designer.get(page(study, "results")))
+    decided(study, "u1", 2)
+    assert "older than the data" in words(designer.get(page(study, "results")))
+    aggregate_study(study=study)
+    shown = words(designer.get(page(study, "results")))
+    assert "older than the data" not in shown
+    assert "1 decided by an adjudicator" in shown
+
+
+def test_strangers_and_adjudicators_do_not_see_the_designers_page(client: Client) -> None:
+    study = triplets().study
+    assert client.get(page(study)).status_code == 302
+    client.force_login(person())
+    assert client.get(page(study)).status_code == 403
+    assert client.post(do(study, "adjudicate"), {"unit": ["1"], "to": "1"}).status_code == 403
+
+
+def test_the_page_costs_the_same_for_any_number_of_units(designer: Client) -> None:
+    made = triplets()
+    aggregate_study(study=made.study)
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as asked:
+            designer.get(page(made.study), {"show": "all"})
+        return len(asked)
+
+    queries()
+    before = queries()
+    for place in range(6):
+        unit = made.unit(
+            f"more-{place}", "b.jpg", first="a dog", second=Caption.objects.filter(role="candidate").first()
+        )
+        hit = made.hit(f"more-{place}", [unit], required=2)
+        made.answer(hit, "alma", [1], presented=["first-left"])
+        made.answer(hit, "bela", [2], presented=["first-left"])
+    aggregate_study(study=made.study)
+    assert queries() <= before

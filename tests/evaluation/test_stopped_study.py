@@ -1,0 +1,72 @@
+"""A study that stopped early: what its results say of it."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Judgment
+from evaluation.services import aggregate_study, evaluate_study
+from evaluation.services.aggregation import compute_aggregation
+from evaluation.services.progress import study_progress
+from judgments.models import HIT, Outlook, Study
+from tests.annotation.voting import always_first, joined, work
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    """Everybody agrees: two of three votes are enough but for one HIT of four at full depth."""
+    made = make_study(
+        "pairwise", controls={"per_hit": 1}, stopping={"rule": "settled", "full_depth": 0.25}, units_per_hit=4
+    )
+    for name in ("ada", "bea", "cy"):
+        work(made, joined(made, name), always_first)
+    return made
+
+
+def test_progress_counts_what_is_wanted_and_what_is_spared(study: Study) -> None:
+    progress = study_progress(study)
+    full = Outlook.objects.filter(full_depth=True).count()
+    units = Outlook.objects.count()
+    assert progress["judgments"] == progress["wanted"] == Judgment.objects.count()
+    assert progress["hits_done"] == progress["hits"] == HIT.objects.count()
+    stopping = progress["stopping"]
+    assert (stopping["done"], stopping["units"], stopping["full"]) == (units, units, 3 * units)
+    assert stopping["spared"] == units - full
+    assert (stopping["copies"], stopping["copies_spared"]) == (
+        3 * HIT.objects.count(),
+        HIT.objects.count() - 1,
+    )
+    assert stopping["expected"] == pytest.approx(0.75 * (1 - 2.32 / 3))
+
+
+def test_a_study_that_stops_nothing_says_nothing_of_it() -> None:
+    assert study_progress(make_study("pairwise"))["stopping"] is None
+
+
+def test_the_signature_carries_the_rule(study: Study) -> None:
+    assert "|stopping:settled,full-depth-0.25|" in compute_aggregation(study=study).signature
+    assert "stopping" not in compute_aggregation(study=make_study("pairwise", name="Plain")).signature
+
+
+def test_the_results_say_what_was_spared_and_what_agreement_rests_on(study: Study, client: Client) -> None:
+    client.force_login(User.objects.create_superuser("designer"))
+    aggregate_study(study=study)
+    evaluate_study(study=study, metrics=["bleu-1"])
+    page = client.get(reverse("admin:judgments_study_results", args=[study.pk])).content.decode()
+    spared = Outlook.objects.filter(full_depth=False).count()
+    assert f"{spared} of the {3 * Outlook.objects.count()} judgments on units are spared" in page
+    assert "agreement is of the units drawn to get all of them" in page
+
+
+def test_n_is_reported_for_each_unit(study: Study) -> None:
+    found = aggregate_study(study=study)["units"]
+    full = set(Outlook.objects.filter(full_depth=True).values_list("unit__key", flat=True))
+    assert {unit["unit"]: unit["n"] for unit in found} == {
+        unit["unit"]: 3 if unit["unit"] in full else 2 for unit in found
+    }

@@ -1,0 +1,75 @@
+"""The study form's fields about quizzes, examples and requirements: typed, checked, and read back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judgments.forms.design import DesignForm, in_words, starting_values
+
+EXAMPLES = """
+[[examples]]
+scene = "A dog."
+shown = ["A dog runs."]
+answer = "4"
+"""
+QUESTIONS = """
+[[questions]]
+text = "May you guess?"
+options = ["yes", "no"]
+answer = 1
+"""
+
+
+def filled(**typed: str) -> DesignForm:
+    """The form as a browser would send it back, with ``typed`` in place of some fields."""
+    base = starting_values(preset="hodosh-2013-graded")
+    empty = DesignForm(base=base, datasets=["d"])
+    data: dict[str, Any] = {name: empty[name].value() for name in empty.fields}
+    data = {name: value for name, value in data.items() if value is not None and value is not False}
+    return DesignForm(data | {"name": "Asked", "dataset": "d"} | typed, base=base, datasets=["d"])
+
+
+def test_what_a_preset_says_about_workers_comes_back_unchanged() -> None:
+    form = filled()
+    assert form.is_valid(), form.errors
+    assert [example.answer[0] for example in form.design.examples] == ["4", "3", "2", "1"]
+    assert form.design.quiz.preset == ""
+
+
+def test_a_ready_test_and_ready_requirements_are_chosen_from_lists() -> None:
+    form = filled(**{"quiz-preset": "hodosh-2013-english", "workers-requirements": "vedantam-2015"})
+    assert form.is_valid(), form.errors
+    assert form.design.quiz.preset == "hodosh-2013-english"
+    assert (form.design.workers.countries, form.design.workers.approved_at_least) == (("US",), 500)
+
+
+def test_examples_and_questions_are_typed_as_tables() -> None:
+    form = filled(**{"examples": EXAMPLES, "quiz-questions": QUESTIONS, "workers-countries": "DE\nAT"})
+    assert form.is_valid(), form.errors
+    assert form.design.examples[0].shown == ("A dog runs.",)
+    assert form.design.quiz.questions[0].options == ("yes", "no")
+    assert form.design.workers.countries == ("DE", "AT")
+
+
+@pytest.mark.parametrize(
+    ("field", "typed", "said"),
+    [
+        ("quiz-questions", QUESTIONS.replace("answer = 1", "answer = 3"), "answer is 3"),
+        ("quiz-questions", "[[quiz]]\n", "begin with [[questions]]"),
+        ("examples", "shown = ", "not TOML"),
+        ("workers-countries", "UK", "'UK' is no country"),
+    ],
+)
+def test_what_cannot_be_is_said_beside_its_field(field: str, typed: str, said: str) -> None:
+    form = filled(**{field: typed})
+    assert not form.is_valid()
+    assert said in form.errors[field][0]
+
+
+def test_tables_are_read_as_they_were_typed() -> None:
+    said = in_words("examples", [{"scene": "A dog.", "shown": ["A dog runs."], "answer": "4", "why": ""}])
+    assert "[[examples]]" in said
+    assert 'answer = "4"' in said
+    assert in_words("examples", []) == "–"
