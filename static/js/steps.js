@@ -209,9 +209,10 @@ function open(form) {
     changed(step);
   }, listening);
   form.addEventListener("click", (event) => {
+    if (!event.target.matches("[data-step] input[type=radio]")) return;  // its label's click brings another one
     const label = pointed;
     pointed = null;
-    if (event.target.matches("[data-step] input[type=radio]") && label?.contains(event.target) && goesOn()) {
+    if (label?.contains(event.target) && goesOn()) {
       setTimeout(() => forward({ submitting: false }));  // the change is told after the click
     }
   }, listening);
