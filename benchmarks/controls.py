@@ -34,8 +34,8 @@ def accuracy(rng: np.random.Generator) -> None:
             ]
             first = [one.first_below for one in found if one.first_below is not None]
             last = sum(one.below for one in found) / RUNS
-            middle = np.median(first) if first else np.nan
-            print(f"{share} after {after}: {len(first) / RUNS:.3f} / {last:.3f} / {middle:.0f}")
+            middle = f"{np.median(first):.0f}" if first else "-"
+            print(f"{share} after {after}: {len(first) / RUNS:.3f} / {last:.3f} / {middle}")
 
 
 def suspects(rng: np.random.Generator) -> None:

@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils import timezone
 from pydantic import ValidationError
 
-from annotation.models import Assignment, Exclusion, Judgment, Participation
+from annotation.models import Assignment, Exclusion, Judgment, Participation, WrittenCaption
 from annotation.models.assignments import LIVE
 from evaluation.models import Analysis
 from judgments.kinds import KINDS
@@ -287,6 +287,15 @@ def pictures_are_there() -> Sentences:
             yield f"Dataset {item.dataset.name}: the picture file of {item.name} is missing."
 
 
+def written_captions_have_their_writers() -> Sentences:
+    """An adopted caption's writer made the judgment it comes from, in a study of the same dataset."""
+    written = WrittenCaption.objects.filter(judgment__isnull=False).exclude(
+        judgment__assignment__worker=F("worker"), judgment__unit__study__dataset=F("caption__dataset")
+    )
+    for key, worker in written.values_list("caption__key", "worker__name").iterator(ROWS_AT_ONCE):
+        yield f"Caption {key}: worker {worker} did not write it in a study of its dataset."
+
+
 CHECKS: tuple[Callable[[], Sentences], ...] = (
     designs_can_be_read,
     drafts_are_empty,
@@ -303,6 +312,7 @@ CHECKS: tuple[Callable[[], Sentences], ...] = (
     exclusions_hold,
     values_are_allowed,
     controls_know_their_answer,
+    written_captions_have_their_writers,
     people_and_rehearsals_are_apart,
     pictures_are_there,
 )

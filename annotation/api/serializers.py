@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from annotation.models import Assignment, Judgment, Worker
+from judgments.kinds import KINDS
 
 
 def by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
@@ -71,8 +75,9 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     worker = serializers.CharField(source="assignment.worker.name", read_only=True)
     assignment = serializers.UUIDField(source="assignment_id", read_only=True)
     hit = serializers.CharField(source="assignment.hit.key", default=None, allow_null=True, read_only=True)
+    answer = serializers.SerializerMethodField()
     control = serializers.BooleanField(source="unit.control", read_only=True)
-    expected = serializers.JSONField(source="unit.expected", read_only=True)
+    expected = serializers.SerializerMethodField()
     simulated = serializers.BooleanField(source="assignment.simulated", read_only=True)
     accepted_at = serializers.DateTimeField(source="assignment.accepted_at", read_only=True)
     submitted_at = serializers.DateTimeField(source="assignment.submitted_at", read_only=True)
@@ -86,3 +91,17 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
             *("seconds", "wall_seconds", "comment", "signals", "replaces", "made_at"),
         ]
         read_only_fields = fields
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_answer(self, row: Judgment) -> Any:
+        """An open answer as files have it; null where there is a value."""
+        return self._told(row, row.answer)
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_expected(self, row: Judgment) -> Any:
+        """The right answer of a control item."""
+        return self._told(row, row.unit.expected)
+
+    def _told(self, row: Judgment, given: Any) -> Any:
+        kind = KINDS[row.assignment.study.protocol]
+        return None if given is None else kind.exported(given, content=row.unit.content)

@@ -230,6 +230,7 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     waiting = (
         is_open and not held and not done_all and not more and others.filter(assignments__in=leases).exists()
     )
+    left = (("held", held), ("more", more), ("waiting", waiting), ("all", done_all))
     context = {
         "study": study,
         "design": design,
@@ -237,14 +238,6 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
         "pages": finished,
         "judgments": Judgment.objects.filter(assignment__in=mine).count() if finished else 0,
         "code": participation.completion_code if finished else "",
-        "left": "held"
-        if held
-        else "more"
-        if more
-        else "waiting"
-        if waiting
-        else "all"
-        if done_all
-        else "nothing",
+        "left": next((word for word, holds in left if holds), "nothing"),
     }
     return render(request, "annotation/done.html", context)

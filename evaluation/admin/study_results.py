@@ -126,9 +126,9 @@ def _freshness(
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
         made = aggregation.created_at
-        revisions = Judgment.objects.filter(assignment__study=study, replaces__isnull=False, made_at__gt=made)
         decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
-        current = not revisions.exists() and not decided.exists()
+        revised = progress["revised_at"]
+        current = (revised is None or revised <= made) and not decided.exists()
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )

@@ -8,7 +8,7 @@ import django_filters as filters
 from django.db.models import QuerySet
 from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_view
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -24,6 +24,7 @@ from judgments.api.filters import Filters, study_filter
 from judgments.api.permissions import staff_of
 from judgments.api.resources import Resource
 from judgments.api.serializers import JobSerializer
+from judgments.kinds import KINDS
 from judgments.models import Job
 from judgments.services.studies import find_study
 
@@ -35,15 +36,24 @@ class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
     unit = serializers.CharField(source="unit.key", default=None, allow_null=True, read_only=True)
     pair = serializers.CharField(source="pair.key", default=None, allow_null=True, read_only=True)
     kind = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField()
     votes = serializers.DictField(child=serializers.IntegerField(), read_only=True)
 
     class Meta:
         model = Consensus
         fields = [
-            *("id", "study", "unit", "pair", "kind", "source", "n", "value"),
+            *("id", "study", "unit", "pair", "kind", "source", "n", "value", "answer"),
             *("share", "margin", "tie", "votes"),
         ]
         read_only_fields = fields
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_answer(self, row: Any) -> Any:
+        """What open answers say together, as files have it; what a kind says beside its value."""
+        kind = KINDS[row.study.protocol]
+        if row.answer is None or not kind.is_open:
+            return row.answer
+        return kind.exported(row.answer, content=row.unit.content)
 
     def get_kind(self, row: Any) -> str | None:
         """HC, HI, HM or MM, where there are pairs."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, F, IntegerField, Q, Sum, Value
+from django.db.models import Count, F, IntegerField, Max, Q, Sum, Value
 from django.db.models.functions import Greatest
 
 from annotation.models import Assignment
@@ -21,8 +22,9 @@ def study_progress(study: Study) -> dict[str, Any]:
 
     Returns:
         ``judgments`` that are in, ``wanted`` in all (0 for imports), ``hits``, ``hits_done`` (every seat submitted),
-        ``assignments`` by state, ``timeline``: up to 200 ``[time, judgments by then]`` at submissions, and
-        ``stopping``: what early stopping saves, None where the design has none.
+        ``assignments`` by state, ``timeline``: up to 200 ``[time, judgments by then]`` at submissions, ``revised_at``:
+        when an answer was revised last, or None, and ``stopping``: what early stopping saves, None where the design
+        has none.
     """
     finished = Assignment.objects.filter(study=study).finished()
     imported = study.source == Study.Source.IMPORTED
@@ -32,14 +34,15 @@ def study_progress(study: Study) -> dict[str, Any]:
     )
     complete = F("hit__required") - F("hit__spared")
     done = finished.values("hit").annotate(done=Count("pk")).filter(done__gte=complete).count()
-    done += HIT.objects.filter(study=study, spared__gte=F("required")).count()  # nobody was needed
+    if stops_early(study):
+        done += HIT.objects.filter(study=study, spared__gte=F("required")).count()  # nobody was needed
     states = (
         Assignment.objects.filter(study=study)
         .values_list("state")
         .annotate(count=Count("pk"))
         .order_by("state")
     )
-    timeline = _timeline(study)
+    timeline, revised_at = _timeline(study)
     stopping = _stopping(study) if stops_early(study) else None
     return {
         "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
@@ -48,6 +51,7 @@ def study_progress(study: Study) -> dict[str, Any]:
         "hits_done": done,
         "assignments": dict(states),
         "timeline": timeline,
+        "revised_at": revised_at,
         "stopping": stopping,
     }
 
@@ -82,22 +86,23 @@ def _stopping(study: Study) -> dict[str, Any]:
     }
 
 
-def _timeline(study: Study) -> list[list[Any]]:
+def _timeline(study: Study) -> tuple[list[list[Any]], datetime | None]:
+    """Moments with how many judgments there were, and when the last one was revised: a revision is no further one."""
+    first = Q(judgments__replaces=None)
     rows = (
         Assignment.objects.filter(study=study)
         .finished()
-        .annotate(
-            count=Count("judgments", filter=Q(judgments__replaces=None))
-        )  # a revision is no further one
+        .annotate(count=Count("judgments", filter=first), revised=Max("judgments__made_at", filter=~first))
         .order_by("submitted_at", "pk")
-        .values_list("submitted_at", "count")
+        .values_list("submitted_at", "count", "revised")
     )
     points: list[list[Any]] = []
-    total = 0
-    for moment, count in rows.iterator(2_000):
+    total, revised_at = 0, None
+    for moment, count, revised in rows.iterator(2_000):
         total += count
         points.append([timestamp(moment), total])
+        revised_at = max(filter(None, (revised_at, revised)), default=None)
     every = -(-len(points) // MOST_POINTS) or 1
     return [
         point for place, point in enumerate(points, start=1) if place % every == 0 or place == len(points)
-    ]
+    ], revised_at

@@ -106,13 +106,13 @@ class Keywords(OpenKind):
             control_images=(),
             make_control=_no_control,
         )
-        source = (
-            f"{len(titles):,} titles of the design"
-            if titles
-            else "frequent runs of words, as it names no titles"
-        )
         count = sum(map(len, offered.values()))
-        return Batch(hits=hits, notes={"sentences": [f"Collocations offered: {count:,}, from {source}."]})
+        source = (
+            f"from the {len(titles):,} titles of the design"
+            if titles
+            else "frequent ones of the texts, as the design names no titles"
+        )
+        return Batch(hits=hits, notes={"sentences": [f"Phrases offered to workers: {count:,}, {source}."]})
 
     def _offered(
         self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]

@@ -130,6 +130,9 @@ def test_nobody_takes_more_hits_than_one_person_may() -> None:
     _, following = submit_and_claim(assignment=claim.assignment, answers=answers_for(claim.assignment))
     assert following is None
     assert claim_assignment(study=study, worker=ada.worker) is None
+    told = ada.client.get(f"/s/{study.slug}/work/", follow=True).content.decode()
+    assert "as many pages as one person may do" in told
+    assert ">Go on</a>" not in told
     assert claim_assignment(study=study, worker=joined(study, "bob").worker) is not None
 
 

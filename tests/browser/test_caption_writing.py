@@ -16,7 +16,7 @@ STUDY = """
 from judgments.models import Dataset
 from tests.annotation.casting import make_study
 make_study(
-    Dataset.objects.get(), "caption", slug="caption", name="Captions of shapes", judgments_per_unit=100,
+    Dataset.objects.get(name="shapes"), "caption", slug="caption", name="Captions of shapes", judgments_per_unit=100,
     units_per_hit=3, controls={"per_hit": 0}, preset="hodosh-2013-captions",
 )
 """

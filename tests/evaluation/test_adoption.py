@@ -67,6 +67,18 @@ def test_used_captions_become_references_behind_those_that_are_there() -> None:
     assert check_integrity().problems == []
 
 
+def test_a_caption_under_a_wrong_name_is_found() -> None:
+    study = written_study("ada", images=3)
+    adopt_captions(study=study)
+    row = WrittenCaption.objects.select_related("caption")[0]
+    WrittenCaption.objects.filter(pk=row.pk).update(
+        worker=joined(writing_study(dataset_name="b", slug="b"), "eve").worker
+    )
+    assert check_integrity().problems == [
+        f"Caption {row.caption.key}: worker eve did not write it in a study of its dataset."
+    ]
+
+
 def test_adopting_twice_changes_nothing() -> None:
     study = written_study("ada", "ben", images=3)
     adopt_captions(study=study)

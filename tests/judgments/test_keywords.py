@@ -63,13 +63,13 @@ def test_titles_are_offered_as_the_text_writes_them():
     titles = ["red square", "mr li's aide", "tiananmen square"]
     batch = KEYWORDS.batch(design(keywords={"titles": titles}), material(NEWS, "other"))
     assert units_of(batch)[0].content["collocations"] == ["Red Square", "Mr Li’s aide"]
-    assert batch.notes["sentences"] == ["Collocations offered: 2, from 3 titles of the design."]
+    assert batch.notes["sentences"] == ["Phrases offered to workers: 2, from the 3 titles of the design."]
 
 
 def test_without_titles_frequent_runs_are_offered_and_the_design_says_so():
     batch = KEYWORDS.batch(design(), material(NEWS, "other"))
     assert units_of(batch)[0].content["collocations"] == ["Red Square"]
-    assert "frequent runs of words, as it names no titles" in batch.notes["sentences"][0]
+    assert "1, frequent ones of the texts, as the design names no titles" in batch.notes["sentences"][0]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""Studies with a quiz, and people who take it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from annotation.models import QuizAttempt
+from annotation.quiz_sheet import Paper
+from annotation.services.quizzes import answer_attempt, paper_of, start_attempt
+from judgments.kinds import KINDS
+from judgments.models import Study
+from tests.annotation.casting import Person, make_dataset, make_study
+
+PROTOCOLS = ("triplet", "pairwise", "relevance", "graded")
+QUESTIONS = [
+    {
+        "text": f"Question {number}?",
+        "options": [f"right {number}", f"wrong {number}", f"worse {number}"],
+        "answer": 1,
+        "why": f"Because of {number}.",
+    }
+    for number in range(1, 5)
+]
+
+
+def quizzed(protocol: str = "triplet", **quiz: Any) -> Study:
+    """A study with a quiz of its own four questions, unless told otherwise."""
+    return make_study(make_dataset(), protocol, quiz={"questions": QUESTIONS} | quiz)
+
+
+def right_answers(paper: Paper, *, wrong: int = 0) -> list[dict[str, Any]]:
+    """Right answers to everything an attempt asks, but for the first ``wrong`` ones."""
+    kind = KINDS[paper.design.protocol]
+    answers = []
+    for position in range(1, paper.size + 1):
+        if position in paper.questions:
+            value = paper.questions[position].expected
+            others = [one for one in range(1, len(paper.questions[position].order) + 1) if one != value]
+        else:
+            place = paper.places[position]
+            good = [
+                one
+                for one in kind.values
+                if kind.is_right(kind.canonical(one, side=place.side), place.unit.expected)
+            ]
+            value, others = good[0], [one for one in kind.values if one not in good]
+        answers.append({"position": position, "value": others[0] if position <= wrong else value})
+    return answers
+
+
+def take(study: Study, person: Person, *, wrong: int = 0) -> QuizAttempt:
+    """A whole attempt."""
+    attempt = start_attempt(study=study, worker=person.worker)
+    return answer_attempt(attempt=attempt, answers=right_answers(paper_of(attempt), wrong=wrong))
