@@ -64,7 +64,7 @@ MAKE: dict[str, dict[str, int]] = {
     "triplet": {"images": 40, "references": 8, "systems": 2},
     "relevance": {"images": 16, "references": 5, "systems": 12},
 }
-WORKERS = {"triplet": 40, "relevance": 20}
+WORKERS = {"triplet": 20, "relevance": 10}
 EYES = "<style>svg{color:#1d2230}@media(prefers-color-scheme:dark){svg{color:#e7e9ee}}</style>"
 
 
