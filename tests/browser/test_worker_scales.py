@@ -16,8 +16,8 @@ SCENES = """
 from tests.annotation.casting import make_dataset, make_study
 from judgments.models import Caption, Item, Output, Study, System
 
-if not Study.objects.filter(slug="best-worst").exists():
-    dataset = make_dataset("scenes", images=8)
+if not Study.objects.filter(slug="tellers-slider").exists():
+    dataset = make_dataset("tellers", images=8)
     for number in range(3):
         system = System.objects.create(dataset=dataset, name=f"scene-{number}")
         for item in Item.objects.filter(dataset=dataset):
@@ -26,7 +26,7 @@ if not Study.objects.filter(slug="best-worst").exists():
             caption = Caption.objects.create(dataset=dataset, key=key, text=text, role="candidate")
             Output.objects.create(system=system, item=item, caption=caption)
     for protocol in ("best-worst", "slider"):
-        make_study(dataset, protocol, slug=protocol, judgments_per_unit=100, controls={"per_hit": 1})
+        make_study(dataset, protocol, slug=f"tellers-{protocol}", judgments_per_unit=100, controls={"per_hit": 1})
 """
 SUBMITTED = "Your page of work is submitted."
 
@@ -77,7 +77,7 @@ def now(page: Page) -> Locator:
 
 
 def test_two_keys_judge_a_list(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "best-worst", "two-keys")
+    join(page, scenes, "tellers-best-worst", "two-keys")
     page.keyboard.press("2")
     expect(now(page).locator(".best input").nth(1)).to_be_checked()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
@@ -98,7 +98,7 @@ def test_two_keys_judge_a_list(page: Page, scenes: Installation) -> None:
 
 
 def test_one_caption_is_never_best_and_worst(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "best-worst", "changes")
+    join(page, scenes, "tellers-best-worst", "changes")
     now(page).locator(".best").nth(0).click()
     now(page).locator(".worst").nth(0).click()
     expect(now(page).locator(".best input:checked")).to_have_count(0)
@@ -112,7 +112,7 @@ def test_one_caption_is_never_best_and_worst(page: Page, scenes: Installation) -
 
 
 def test_arrow_keys_walk_through_the_buttons_without_going_on(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "best-worst", "arrows")
+    join(page, scenes, "tellers-best-worst", "arrows")
     now(page).locator(".worst input").nth(3).focus()
     page.keyboard.press("Space")
     now(page).locator(".best input").nth(0).focus()
@@ -126,7 +126,7 @@ def test_arrow_keys_walk_through_the_buttons_without_going_on(page: Page, scenes
 
 
 def test_a_half_chosen_list_survives_a_reload(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "best-worst", "reloads")
+    join(page, scenes, "tellers-best-worst", "reloads")
     page.keyboard.press("3")
     page.reload()
     expect(now(page).locator(".best input").nth(2)).to_be_checked()
@@ -138,7 +138,7 @@ def test_a_half_chosen_list_survives_a_reload(page: Page, scenes: Installation) 
 
 
 def test_lists_are_judged_by_touch_with_nothing_out_of_reach(phone: Page, scenes: Installation) -> None:
-    join(phone, scenes, "best-worst", "touches")
+    join(phone, scenes, "tellers-best-worst", "touches")
     for label in now(phone).locator(".pick label").all():
         box = label.bounding_box()
         assert box is not None
@@ -153,7 +153,7 @@ def test_lists_are_judged_by_touch_with_nothing_out_of_reach(phone: Page, scenes
 
 
 def test_lists_are_judged_without_scripts(plain: Page, scenes: Installation) -> None:
-    join_plainly(plain, scenes, "best-worst", "plain-lists")
+    join_plainly(plain, scenes, "tellers-best-worst", "plain-lists")
     for number in range(1, 4):
         plain.locator(f"#u{number} .best").nth(1).click()
         plain.locator(f"#u{number} .worst").nth(2).click()
@@ -170,7 +170,7 @@ def test_lists_are_judged_without_scripts(plain: Page, scenes: Installation) -> 
 
 
 def test_a_slider_says_nothing_until_it_is_touched(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "slider", "untouched")
+    join(page, scenes, "tellers-slider", "untouched")
     slide = now(page).get_by_role("slider")
     expect(slide).to_have_attribute("aria-valuetext", "not answered yet")
     expect(now(page).get_by_label("Your answer")).to_have_value("")
@@ -183,7 +183,7 @@ def test_a_slider_says_nothing_until_it_is_touched(page: Page, scenes: Installat
 
 
 def test_a_slider_is_set_by_keyboard_alone(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "slider", "slide-keys")
+    join(page, scenes, "tellers-slider", "slide-keys")
     for keys in (["7"], ["3", "ArrowRight", "ArrowRight"], ["End", "PageDown"], ["Home"]):
         for key in keys:
             page.keyboard.press(key)
@@ -193,7 +193,7 @@ def test_a_slider_is_set_by_keyboard_alone(page: Page, scenes: Installation) -> 
 
 
 def test_a_slider_is_set_by_mouse_and_by_typing(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "slider", "slide-mouse")
+    join(page, scenes, "tellers-slider", "slide-mouse")
     slide = now(page).get_by_role("slider")
     box = slide.bounding_box()
     assert box is not None
@@ -216,7 +216,7 @@ def test_a_slider_is_set_by_mouse_and_by_typing(page: Page, scenes: Installation
 
 
 def test_a_slider_is_set_by_touch(phone: Page, scenes: Installation) -> None:
-    join(phone, scenes, "slider", "slide-touch")
+    join(phone, scenes, "tellers-slider", "slide-touch")
     for number in range(4):
         slide = now(phone).get_by_role("slider")
         box = slide.bounding_box()
@@ -231,7 +231,7 @@ def test_a_slider_is_set_by_touch(phone: Page, scenes: Installation) -> None:
 
 
 def test_a_slider_without_scripts_is_a_field_for_a_number(plain: Page, scenes: Installation) -> None:
-    join_plainly(plain, scenes, "slider", "plain-slider")
+    join_plainly(plain, scenes, "tellers-slider", "plain-slider")
     expect(plain.locator("[data-slide]").first).to_be_hidden()
     for number, value in ((1, "0"), (2, "64"), (3, "100")):
         plain.locator(f"#u{number}").get_by_label("Your answer").fill(value)
@@ -245,7 +245,7 @@ def test_a_slider_without_scripts_is_a_field_for_a_number(plain: Page, scenes: I
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("slug", ["best-worst", "slider"])
+@pytest.mark.parametrize("slug", ["tellers-best-worst", "tellers-slider"])
 def test_axe_finds_nothing(browser: Browser, scenes: Installation, slug: str, scheme: Any) -> None:
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
     page = context.new_page()
