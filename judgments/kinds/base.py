@@ -146,7 +146,7 @@ class Kind(ABC):
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
-    keys: ClassVar[tuple[tuple[tuple[str, ...], Any], ...]] = ()
+    keys: ClassVar[tuple[tuple[tuple[Any, ...], Any], ...]] = ()
     letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
     settles: ClassVar[bool] = False

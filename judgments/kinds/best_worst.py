@@ -50,7 +50,7 @@ class BestWorst(OpenKind):
     script = "js/kinds/best_worst.js"
     keys = (
         (("1", "…"), _("the best caption first, then the worst")),
-        (("Shift 1", "…"), _("the worst caption at once")),
+        ((_("Shift 1"), "…"), _("the worst caption at once")),
     )
     per_image = True
     instead_of_evaluate = ""
