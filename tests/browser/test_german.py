@@ -16,6 +16,7 @@ KINDS = ("triplet", "pairwise", "relevance", "graded", "slider", "caption", "key
 
 def over(page: Page) -> int:
     """By how many pixels the page is wider than its window."""
+    page.wait_for_load_state()
     wide: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
     return max(0, wide)
 
@@ -25,6 +26,7 @@ def mitmachen(page: Page, site: Installation, slug: str, name: str) -> None:
     page.goto(f"{site.url}/s/{slug}/")
     page.get_by_label("Ihr Name hier").first.fill(name)
     page.get_by_role("button", name="An der Studie teilnehmen").click()
+    page.wait_for_url("**/start/")
     assert over(page) == 0
     page.get_by_role("link", name="Beginnen").click()
     count_of(page)
