@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from annotation.errors import AnswerProblem
 from annotation.presentation import Place
 from judgments.design import StudyDesign
@@ -33,23 +35,34 @@ def checked_answers(
     kind = KINDS[design.protocol]
     key = answer_key(kind)
     if not isinstance(answers, Sequence) or isinstance(answers, str):
-        raise AnswerProblem(f"Nothing was saved: answers must be a list of objects with position and {key}.")
+        raise AnswerProblem(
+            _("Nothing was saved: answers must be a list of objects with position and %(key)s.")
+            % {"key": key}
+        )
     by_position = {place.position: place for place in places}
     given: dict[str, dict[str, Any]] = {}
     for answer in answers:
         if not isinstance(answer, Mapping) or "position" not in answer or key not in answer:
-            raise AnswerProblem(f"Nothing was saved: each answer needs position and {key}.")
+            raise AnswerProblem(
+                _("Nothing was saved: each answer needs position and %(key)s.") % {"key": key}
+            )
         position = answer["position"]
         if type(position) is not int or position not in by_position:
-            raise AnswerProblem(f"Nothing was saved: position is {position!r}; expected 1 to {len(places)}.")
+            raise AnswerProblem(
+                _("Nothing was saved: position is %(position)r; expected 1 to %(most)d.")
+                % {"position": position, "most": len(places)}
+            )
         try:
             kept = kind.checked(answer[key], unit=by_position[position].unit, design=design)
         except ValueError as error:
             raise AnswerProblem(
-                f"Nothing was saved: the {key} at position {position} is {_short(answer[key])}; {error}."
+                _("Nothing was saved: the %(key)s at position %(position)d is %(given)s; %(problem)s.")
+                % {"key": key, "position": position, "given": _short(answer[key]), "problem": error}
             ) from None
         if str(position) in given and given[str(position)][key] != kept:
-            raise AnswerProblem(f"Nothing was saved: position {position} is answered twice.")
+            raise AnswerProblem(
+                _("Nothing was saved: position %(position)d is answered twice.") % {"position": position}
+            )
         given[str(position)] = {key: kept} | {
             name: check(answer[name], position)
             for name, check in BESIDES.items()
@@ -98,7 +111,10 @@ def _seconds(name: str) -> Callable[[Any, int], float]:
     def check(seconds: Any, position: int) -> float:
         if type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS:
             raise AnswerProblem(
-                f"Nothing was saved: {name} at position {position} is {seconds!r}; expected 0 to {MOST_SECONDS:.0f}."
+                _(
+                    "Nothing was saved: %(name)s at position %(position)d is %(seconds)r; expected 0 to %(most)d."
+                )
+                % {"name": name, "position": position, "seconds": seconds, "most": MOST_SECONDS}
             )
         return float(seconds)
 
@@ -108,7 +124,10 @@ def _seconds(name: str) -> Callable[[Any, int], float]:
 def _comment(comment: Any, position: int) -> str:
     if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT or "\x00" in comment:
         raise AnswerProblem(
-            f"Nothing was saved: the comment at position {position} is no text of at most {LONGEST_COMMENT} characters."
+            _(
+                "Nothing was saved: the comment at position %(position)d is no text of at most %(most)d characters."
+            )
+            % {"position": position, "most": LONGEST_COMMENT}
         )
     return comment.strip()
 
@@ -120,7 +139,10 @@ def _signals(signals: Any, position: int) -> dict[str, int]:
     )
     if not fine:
         raise AnswerProblem(
-            f"Nothing was saved: the signals at position {position} are none; expected counts of {', '.join(SIGNALS)}."
+            _(
+                "Nothing was saved: the signals at position %(position)d are none; expected counts of %(names)s."
+            )
+            % {"position": position, "names": ", ".join(SIGNALS)}
         )
     return dict(signals)
 

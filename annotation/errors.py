@@ -57,7 +57,9 @@ class AnswersMissing(QuorumError):
         listed = ", ".join(str(position) for position in missing[:10]) + (
             ", ..." if len(missing) > 10 else ""
         )
-        super().__init__(f"Your answers are saved; still without an answer: {listed}.")
+        super().__init__(
+            _("Your answers are saved; still without an answer: %(listed)s.") % {"listed": listed}
+        )
         self.missing = list(missing)
 
 

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from annotation.wording import worded
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
@@ -40,10 +41,10 @@ def worked_examples(study: Study, design: StudyDesign) -> list[Worked]:
     return [
         Worked(
             picture=addresses.get(number, ""),
-            scene=example.scene,
+            scene=worded(example.scene),
             texts=tuple(zip_longest(letters[: len(example.shown)], example.shown, fillvalue="")),
-            answer=example.answer,
-            why=render_markdown(example.why) if example.why else "",
+            answer=worded(example.answer),
+            why=render_markdown(worded(example.why)) if example.why else "",
         )
         for number, example in enumerate(design.examples, start=1)
     ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from annotation.models import Assignment, Worker
+from annotation.wording import worded
 from judgments.controls import REPEATED, REPEATS
 from judgments.design import StudyDesign
 from judgments.draws import rng_for, shuffled
@@ -121,6 +122,6 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
     return {
         "position": place.position,
         "protocol": kind.name,
-        "question": design.question,
+        "question": worded(design.question),
         **kind.shown(place.unit, side=place.side, picture_url=picture_url(place)),
     }

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.answers import answer_key
 from annotation.models import QuizAttempt
 from annotation.presentation import Place, shown_unit
+from annotation.wording import worded
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.markup import render_markdown
@@ -156,17 +157,17 @@ def explained(paper: Paper, position: int) -> Explained | None:
         asked = paper.questions[position]
         return Explained(
             position=position,
-            question=asked.question.text,
+            question=worded(asked.question.text),
             texts=(),
             given=asked.options[given["value"] - 1],
             right=right,
             expected=asked.options[asked.expected - 1],
-            why=asked.question.why,
+            why=worded(asked.question.why),
         )
     place, kind = paper.places[position], KINDS[paper.design.protocol]
     return Explained(
         position=position,
-        question=paper.design.question,
+        question=worded(paper.design.question),
         texts=tuple(texts_of(kind.shown(place.unit, side=place.side, picture_url=""))),
         given=kind.in_words(given[answer_key(kind)]),
         right=right,
@@ -196,7 +197,7 @@ def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
 def _expected(kind: Kind, place: Place) -> str:
     """The right answers as the worker sees them; what is expected itself where a kind has no list of choices."""
     right = [
-        choice.label
+        choice.words
         for choice in kind.choices
         if kind.is_right(kind.canonical(choice.value, side=place.side), place.unit.expected)
     ]

@@ -1,9 +1,14 @@
 """Countries by their two letters (ISO 3166-1), for the question where a worker lives.
 
-Codes and English names are those of the public-domain table iso3166.tab of the IANA time zone database.
+Codes and English names are those of the public-domain table iso3166.tab of the IANA time zone database;
+the translated ones in locale/ are those of the Unicode CLDR.
 """
 
 from __future__ import annotations
+
+import unicodedata
+
+from django.utils.translation import gettext
 
 NAMES = """
 AF Afghanistan
@@ -260,5 +265,15 @@ COUNTRIES: dict[str, str] = dict(line.split(" ", 1) for line in NAMES.strip().sp
 
 
 def country_name(code: str) -> str:
-    """Its name; the code itself where the table does not know it."""
-    return COUNTRIES.get(code, code)
+    """Its name in the reader's language; the code itself where the table does not know it."""
+    return gettext(COUNTRIES.get(code, code))
+
+
+def countries_by_name() -> dict[str, str]:
+    """Code -> name in the reader's language, in the order of the names; marks on letters do not count."""
+    names = {code: country_name(code) for code in COUNTRIES}
+    return dict(sorted(names.items(), key=lambda named: _plain(named[1])))
+
+
+def _plain(name: str) -> str:
+    return "".join(sign for sign in unicodedata.normalize("NFKD", name.casefold()) if sign.isascii())

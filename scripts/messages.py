@@ -1,17 +1,19 @@
 """The catalogues of the workers' texts: ``python scripts/messages.py update`` after texts were changed.
 
-Messages are collected from the worker's templates and from the code behind them, and each language's catalogue below
-``locale/`` is brought up to date; what is new stands in it untranslated. ``check`` says what is missing and changes
-nothing. The compiled catalogues are committed, so that an installation needs no tool for them.
+Messages are collected from the worker's templates, from the code behind them and from what is data in it (the built-in
+texts of studies, titles of errors, countries), and each language's catalogue below ``locale/`` is brought up to date;
+what is new stands in it untranslated. ``check`` says what is missing and changes nothing. The compiled catalogues are
+committed, so that an installation needs no tool for them.
 """
 
 from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract
@@ -42,7 +44,39 @@ def collected() -> Catalog:
             "python", io.BytesIO(source), KEYWORDS, ("Translators:",)
         ):
             catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
+    for path, text in _data():
+        catalog.add(text.strip(), locations=[(path, 0)])
     return catalog
+
+
+def _data() -> Iterator[tuple[str, str]]:
+    """(path from the root, text) of what stands in the code as data, and is translated where it is shown."""
+    from annotation import errors as of_answers
+    from judgments import errors
+    from judgments.countries import COUNTRIES
+    from judgments.english import QUESTIONS
+    from judgments.kinds import KINDS
+    from judgments.presets import PRESETS
+
+    for kind in KINDS.values():
+        path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
+        yield from ((path, choice.label) for choice in kind.choices)
+        yield from _of_design(path, kind.defaults)
+    for preset in PRESETS.values():
+        yield from _of_design("judgments/presets.py", preset.values)
+    for _, question, *_, why in QUESTIONS:
+        yield from (("judgments/english.py", text) for text in (question, why))
+    for module, path in ((errors, "judgments/errors.py"), (of_answers, "annotation/errors.py")):
+        named = [one for one in vars(module).values() if isinstance(one, type)]
+        yield from ((path, one.title) for one in named if issubclass(one, errors.QuorumError))
+    yield from (("judgments/countries.py", name) for name in COUNTRIES.values())
+
+
+def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The texts of a design that its workers read; captions in its examples stay as they are."""
+    yield from ((path, values[key]) for key in ("question", "instructions", "consent") if values.get(key))
+    for example in values.get("examples", ()):
+        yield from ((path, example[key]) for key in ("scene", "answer", "why") if example.get(key))
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:
@@ -160,4 +194,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))  # started as a file, Python looks for modules beside it alone
     sys.exit(main(sys.argv[1:]))

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
 
 from annotation.models.workers import Worker
 from judgments.models import HIT, Study, Unit
@@ -234,9 +235,9 @@ class ProblemReport(models.Model):
     """A worker says that something is wrong with an item."""
 
     class What(models.TextChoices):
-        PICTURE = "picture", "The picture cannot be seen"
-        TEXT = "text", "A sentence is broken or offensive"
-        OTHER = "other", "Something else"
+        PICTURE = "picture", _("The picture cannot be seen")
+        TEXT = "text", _("A sentence is broken or offensive")
+        OTHER = "other", _("Something else")
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="reports")
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="reports")

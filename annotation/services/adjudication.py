@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.errors import AnswerProblem
 from annotation.models import Adjudication, Judgment
@@ -133,7 +134,7 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
     try:
         checked = kind.checked(given, unit=adjudication.unit, design=design)
     except ValueError as error:
-        raise AnswerProblem(f"Nothing was decided: {error}.") from None
+        raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
     value = kind.canonical(checked, side=adjudication.side)
     said = reason.strip()[:LONGEST_REASON]
     moved = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(
@@ -141,9 +142,9 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
     )
     adjudication.refresh_from_db(fields=["state", "value", "reason", "decided_at"])
     if not moved and adjudication.state == State.WITHDRAWN:
-        raise WrongState("Your decision was not stored: the unit was withdrawn.")
+        raise WrongState(_("Your decision was not stored: the unit was withdrawn."))
     if not moved and adjudication.value != value:
-        raise WrongState("Your decision of before stays: this unit was decided already.")
+        raise WrongState(_("Your decision of before stays: this unit was decided already."))
     return adjudication
 
 

@@ -16,6 +16,7 @@ from itertools import count
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
+from django.utils.translation import gettext
 
 from annotation.errors import AlreadyEnded, NotJoined
 from annotation.freshness import (
@@ -127,7 +128,7 @@ def look_for_hit(
         wrote=Exists(own_captions(study, worker)), used_up=Exists(used_up(study, worker))
     ).first()
     if participation is None:
-        raise NotJoined("You have not joined this study.")
+        raise NotJoined(gettext("You have not joined this study."))
     held = Assignment.objects.filter(study=study, state__in=HELD)
     # "accepted" comes before "reserved"
     found = list(held.filter(Q(worker=worker) | Q(expires_at__lte=now)).order_by("state", "accepted_at"))
@@ -302,7 +303,7 @@ def return_assignment(*, assignment: Assignment) -> None:
     assignment.refresh_from_db(fields=["state"])
     if assignment.state not in (Assignment.State.RETURNED, Assignment.State.EXPIRED):
         raise AlreadyEnded(
-            "Your answers were submitted and stay; this page of work cannot be returned any more."
+            gettext("Your answers were submitted and stay; this page of work cannot be returned any more.")
         )
 
 

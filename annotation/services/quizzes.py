@@ -247,23 +247,31 @@ def _finish(attempt: QuizAttempt, paper: Paper) -> None:
 def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
     """Position -> what is kept of its answer."""
     if not isinstance(answers, Sequence) or isinstance(answers, str):
-        raise AnswerProblem("Nothing was kept: answers must be a list of objects with position and value.")
+        raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
     given: dict[str, dict[str, Any]] = {}
     of_units: list[Mapping[str, Any]] = []
     for answer in answers:
         position = answer.get("position") if isinstance(answer, Mapping) else None
         if type(position) is not int or not 1 <= position <= paper.size:
-            raise AnswerProblem(f"Nothing was kept: position is {position!r}; expected 1 to {paper.size}.")
+            raise AnswerProblem(
+                _("Nothing was kept: position is %(position)r; expected 1 to %(most)d.")
+                % {"position": position, "most": paper.size}
+            )
         if position in paper.places:
             of_units.append(answer)
             continue
         value, most = answer.get("value"), len(paper.questions[position].order)
         if type(value) is not int or not 1 <= value <= most:
             raise AnswerProblem(
-                f"Nothing was kept: the value at position {position} is {value!r}; expected 1 to {most}."
+                _(
+                    "Nothing was kept: the value at position %(position)d is %(value)r; expected 1 to %(most)d."
+                )
+                % {"position": position, "value": value, "most": most}
             )
         if given.get(str(position), {"value": value}) != {"value": value}:
-            raise AnswerProblem(f"Nothing was kept: position {position} is answered twice.")
+            raise AnswerProblem(
+                _("Nothing was kept: position %(position)d is answered twice.") % {"position": position}
+            )
         given[str(position)] = {"value": value}
     if of_units:
         key = answer_key(KINDS[paper.design.protocol])

@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Exists
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotation.answers import answer_key, checked_answers
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
@@ -196,15 +197,17 @@ def lock_assignment(assignment: Assignment) -> Assignment:
 
 def _refuse_ended(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.RETURNED:
-        raise AlreadyEnded("Nothing was changed: you returned this page of work.")
+        raise AlreadyEnded(_("Nothing was changed: you returned this page of work."))
     if assignment.state == Assignment.State.INVALIDATED:
         refuse_stopped(Participation.Standing.EXCLUDED)
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
-        raise AlreadyEnded("Your answers were submitted and stay as they are.")
+        raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
     ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
     if assignment.state == Assignment.State.EXPIRED or ended:
         raise TooLate(
-            "The time for this page of work is over and its place may be taken; what you had saved is kept."
+            _(
+                "The time for this page of work is over and its place may be taken; what you had saved is kept."
+            )
         )
 
 
@@ -216,7 +219,7 @@ def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, 
         if key in answer
     )
     if not same:
-        raise AlreadyEnded("Your answers were submitted before and stay as they were then.")
+        raise AlreadyEnded(_("Your answers were submitted before and stay as they were then."))
 
 
 def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
@@ -251,7 +254,7 @@ def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str,
         refuse_stopped(Participation.Standing.EXCLUDED)
     if not moved:
         raise TooLate(
-            "The time for this page of work ended while it was submitted; what you had saved is kept."
+            _("The time for this page of work ended while it was submitted; what you had saved is kept.")
         )
     assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
     assignment.answers = dict(answers)
@@ -302,7 +305,9 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
     """
     place = next((one for one in places_of(assignment) if one.position == position), None)
     if place is None:
-        raise AnswerProblem(f"The report was not saved: there is no position {position}.")
+        raise AnswerProblem(
+            _("The report was not saved: there is no position %(position)s.") % {"position": position}
+        )
     if what not in ProblemReport.What.values:
         raise AnswerProblem(
             f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.What.values)}."

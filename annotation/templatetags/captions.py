@@ -11,7 +11,10 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from annotation import wording
+
 register = template.Library()
+register.filter(wording.worded)
 
 
 def looks_empty(text: str) -> bool:

@@ -17,6 +17,7 @@ from annotation.models import Adjudication
 from annotation.pictures import preview_picture_url
 from annotation.services import adjudication as services
 from annotation.views.common import see_other
+from annotation.wording import worded
 from annotation.worksheet import answers_of_form, sheet_of, undecided
 from judgments.admin.base import signed_in
 from judgments.errors import NotThere, QuorumError
@@ -113,6 +114,6 @@ def _page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -
         "problem": problem,
         "reason": request.POST.get("reason", ""),
         "design": design,
-        "instructions": render_markdown(design.instructions) if design.instructions else "",
+        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
     }
     return render(request, "annotation/adjudication/decide.html", context, status=400 if problem else 200)

@@ -52,7 +52,7 @@ def errors_as_json(view: View) -> View:
         try:
             return view(request, *args, **kwargs)
         except QuorumError as error:
-            problem: dict[str, Any] = {"title": error.title, "detail": str(error)}
+            problem: dict[str, Any] = {"title": _(error.title), "detail": str(error)}
             why = next((word for kind, word in WHY.items() if isinstance(error, kind)), "")
             if why:
                 problem["why"] = why

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
+from django.utils.translation import gettext
 
 from annotation.answers import without_unfinished
 from annotation.cookies import WORKER_COOKIE, worker_of
@@ -50,7 +51,7 @@ def errors_as_pages(view: View) -> View:
                 request,
                 "annotation/ended.html",
                 {
-                    "title": error.title,
+                    "title": gettext(error.title),
                     "message": str(error),
                     "slug": "" if isinstance(error, NotAdmitted) else kwargs.get("slug", ""),
                 },
@@ -78,8 +79,10 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
         raise NotJoined(
-            "Nothing was changed: you went on in another browser, and this one is not known any more. "
-            "What was saved before is kept; your name and resume code let you go on here."
+            gettext(
+                "Nothing was changed: you went on in another browser, and this one is not known any more. "
+                "What was saved before is kept; your name and resume code let you go on here."
+            )
         )
     if worker is None:
         raise NotThere("There is no such assignment.")

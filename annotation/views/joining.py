@@ -17,8 +17,9 @@ from annotation.models import Participation, Worker
 from annotation.services.joining import Joined, join_study, resume_worker, suggest_name
 from annotation.services.quizzes import standing_of
 from annotation.views.common import errors_as_pages, see_other
+from annotation.wording import worded
 from annotation.words import spell_duration, spell_pay
-from judgments.countries import COUNTRIES
+from judgments.countries import countries_by_name
 from judgments.design import StudyDesign
 from judgments.errors import QuorumError
 from judgments.kinds import KINDS
@@ -141,7 +142,9 @@ def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
     """What to choose from, where the study asks and the worker has not said yet; all countries, so that the list does
     not tell which ones are wanted."""
     worker = worker_of(request) if design.workers.countries else None
-    return {} if not design.workers.countries or (worker is not None and worker.country) else COUNTRIES
+    return (
+        {} if not design.workers.countries or (worker is not None and worker.country) else countries_by_name()
+    )
 
 
 @never_cache
@@ -160,7 +163,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         "kind": KINDS[design.protocol],
         "worker": worker,
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
-        "instructions": render_markdown(design.instructions) if design.instructions else "",
+        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
         "examples": worked_examples(found, design),
         "standing": standing_of(study=found, worker=worker),
         **effort_of(design),

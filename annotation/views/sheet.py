@@ -16,6 +16,7 @@ from annotation.presentation import Place
 from annotation.script_words import script_words
 from annotation.services.leases import lease_of
 from annotation.services.revisions import changeable_until, current_answers
+from annotation.wording import worded
 from annotation.words import spell_left
 from annotation.worksheet import Step, sheet_of
 from judgments.design import StudyDesign
@@ -35,7 +36,7 @@ def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
         "steps": steps,
         "missing_steps": [step for step in steps if step.missing],
         "now": next((step.number for step in steps if not step.answered), len(steps)),
-        "instructions": render_markdown(design.instructions) if design.instructions else "",
+        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
         "words": script_words(grouped=kind.grouped),
     }
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from django.utils.translation import gettext
 
 from evaluation.statistics.stopping import OPEN
 from judgments.material import Batch, Group, Image, Material
@@ -28,13 +29,18 @@ class Choice:
 
     Attributes:
         value: what the API carries; what the worker sees, not yet mapped to the unit's order.
-        label: its words on the page.
+        label: its words on the page, in English.
         key: the key that gives it, where a key does.
     """
 
     value: int
     label: str
     key: str = ""
+
+    @property
+    def words(self) -> str:
+        """The label in the reader's language."""
+        return gettext(self.label)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +146,7 @@ class Kind(ABC):
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
     asks: ClassVar[Mapping[str, Entry]] = {}
-    keys: ClassVar[tuple[tuple[tuple[str, ...], Any], ...]] = ()
+    keys: ClassVar[tuple[tuple[tuple[Any, ...], Any], ...]] = ()
     letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
     settles: ClassVar[bool] = False
@@ -215,7 +221,7 @@ class Kind(ABC):
 
     def in_words(self, given: Any) -> str:
         """An answer as a worker sees it, in the words of its choice where it has one."""
-        words = {choice.value: choice.label for choice in self.choices}
+        words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
     @abstractmethod
@@ -304,13 +310,15 @@ class ChoiceKind(Kind):
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> int:
         """One of ``values``."""
         if type(given) is not int or given not in self.values:
-            raise ValueError(f"expected {self._expected}")
+            raise ValueError(gettext("expected %(values)s") % {"values": self._expected})
         return given
 
     @property
     def _expected(self) -> str:
         low, high = min(self.values), max(self.values)
-        return f"{low} to {high}" if len(self.values) > 10 else " or ".join(map(str, sorted(self.values)))
+        if len(self.values) > 10:
+            return gettext("%(low)d to %(high)d") % {"low": low, "high": high}
+        return gettext(" or ").join(map(str, sorted(self.values)))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """Field ``u<position>``: a whole number where it is one; anything else goes on and is refused by name."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from judgments.controls import DEGRADED, REFERENCE, Makers, foreign_captions, needs_split
@@ -49,7 +50,7 @@ class BestWorst(OpenKind):
     script = "js/kinds/best_worst.js"
     keys = (
         (("1", "…"), _("the best caption first, then the worst")),
-        (("Shift 1", "…"), _("the worst caption at once")),
+        ((_("Shift 1"), "…"), _("the worst caption at once")),
     )
     per_image = True
     instead_of_evaluate = ""
@@ -183,7 +184,8 @@ class BestWorst(OpenKind):
 
     def in_words(self, given: Any) -> str:
         """The ends that are said, by the places of their captions."""
-        return ", ".join(f"{end}: {given[end]}" for end in ENDS if end in given)
+        words = {BEST: gettext("best"), WORST: gettext("worst")}
+        return ", ".join(f"{words[end]}: {given[end]}" for end in ENDS if end in given)
 
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
         """An order of the options for each unit."""
@@ -193,7 +195,7 @@ class BestWorst(OpenKind):
         """The image and the captions in the worker's order."""
         options = _options(unit)
         return {
-            "image": {"url": picture_url, "alt": "The image to be judged"},
+            "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "options": [{"text": options[place]["text"]} for place in side or range(len(options))],
         }
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
@@ -103,18 +104,18 @@ class CaptionWriting(OpenKind):
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """The image alone."""
-        return {"image": {"url": picture_url, "alt": "The image to be described"}}
+        return {"image": {"url": picture_url, "alt": gettext("The image to be described")}}
 
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> str:
         """The text as typed, runs of white space made one blank; the hard rules of ``caption_rules`` hold."""
         if not isinstance(given, str):
-            raise ValueError("expected a text, the caption")
+            raise ValueError(gettext("expected a text, the caption"))
         if len(given) > MOST_TYPED:
-            raise ValueError(f"expected at most {MOST_CHARACTERS} characters")
+            raise ValueError(gettext("expected at most %(most)d characters") % {"most": MOST_CHARACTERS})
         text = tidied(given)
         # controls and halves of surrogate pairs cannot be stored; unassigned and private signs can be
         if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):
-            raise ValueError("expected a text without control characters")
+            raise ValueError(gettext("expected a text without control characters"))
         refusal = first_refusal(broken_rules(text, design.language))
         if refusal is not None:
             raise RefusedCaption(refusal)

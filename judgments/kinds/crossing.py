@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from django.utils.translation import gettext
 
 from judgments.controls import (
     DEGRADED,
@@ -194,7 +195,7 @@ class CrossedKind(ChoiceKind):
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """The image and the caption."""
         return {
-            "image": {"url": picture_url, "alt": "The image to be judged"},
+            "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "caption": {"text": unit.first.text},
         }
 

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from django.utils.translation import gettext
 
 from judgments.boxes import label_words, tags_of
 from judgments.controls import REFERENCE, needs_split
@@ -145,7 +146,7 @@ class Grounding(OpenKind):
         """The image, its boxes, and the caption with its words; a word that cannot be linked is among them."""
         boxes = unit.content["boxes"]
         return {
-            "image": {"url": picture_url, "alt": "The image with its boxes"},
+            "image": {"url": picture_url, "alt": gettext("The image with its boxes")},
             "caption": {"text": unit.first.text},
             "words": [
                 {"index": index, "text": token, "linked": bool(trimmed(token))}

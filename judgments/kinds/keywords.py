@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext, gettext_lazy
 
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
@@ -138,7 +138,7 @@ class Keywords(OpenKind):
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """The image, the text, and the collocations to tick."""
         return {
-            "image": {"url": picture_url, "alt": "The image to be described"},
+            "image": {"url": picture_url, "alt": gettext("The image to be described")},
             "text": {"text": unit.content["text"]},
             "collocations": list(unit.content["collocations"]),
         }
@@ -146,9 +146,9 @@ class Keywords(OpenKind):
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
         """Keywords as they were typed or ticked, blanks at their edges aside; what is given twice counts once."""
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):
-            raise ValueError("expected a list of texts")
+            raise ValueError(gettext("expected a list of texts"))
         if len(given) > MOST_KEYWORDS:
-            raise ValueError(f"expected at most {MOST_KEYWORDS} keywords")
+            raise ValueError(gettext("expected at most %(most)d keywords") % {"most": MOST_KEYWORDS})
         words = _words_in(unit.content["text"])
         offered = {phrase(one) for one in unit.content["collocations"]}
         kept: dict[str, str] = {}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.translation import gettext
+
 from judgments.draws import content_key
 from judgments.kinds.base import Choice
 from judgments.kinds.pairs import PairKind
@@ -37,7 +39,7 @@ class Pairwise(PairKind):
         """The image and two sentences."""
         left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
         return {
-            "image": {"url": picture_url, "alt": "The image to be described"},
+            "image": {"url": picture_url, "alt": gettext("The image to be described")},
             "b": {"text": left.text},
             "c": {"text": right.text},
         }

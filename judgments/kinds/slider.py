@@ -37,8 +37,8 @@ class Slider(Graded):
     keys = (
         (("0", "…", "9"), _("0, 10, 20 … 90")),
         (("←", "→"), _("one less, one more")),
-        (("Page ↓", "Page ↑"), _("ten less, ten more")),
-        (("Home", "End"), _("0 and 100")),
+        ((_("Page ↓"), _("Page ↑")), _("ten less, ten more")),
+        ((_("Home"), _("End")), _("0 and 100")),
     )
     has_figures = True
     per_image = True

@@ -1,0 +1,86 @@
+"""The worker's pages in German in a real browser: nothing runs over, times survive, the sheets are in a landmark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.working import count_of, stored
+from tests.installations import Installation
+
+KINDS = ("triplet", "pairwise", "relevance", "graded", "slider", "caption", "keywords", "grounding")
+
+
+def over(page: Page) -> int:
+    """By how many pixels the page is wider than its window."""
+    page.wait_for_load_state()
+    wide: int = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    return max(0, wide)
+
+
+def mitmachen(page: Page, site: Installation, slug: str, name: str) -> None:
+    """From the study's link to the first page of work, by German words."""
+    page.goto(f"{site.url}/s/{slug}/")
+    page.get_by_label("Ihr Name hier").first.fill(name)
+    page.get_by_role("button", name="An der Studie teilnehmen").click()
+    page.wait_for_url("**/start/")
+    assert over(page) == 0
+    page.get_by_role("link", name="Beginnen").click()
+    count_of(page)
+
+
+@pytest.mark.parametrize("slug", KINDS)
+def test_german_words_fit_a_phone(browser: Browser, site: Installation, slug: str) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, locale="de-DE", has_touch=True)
+    page = context.new_page()
+    mitmachen(page, site, slug, f"schmal-{slug}")
+    assert over(page) == 0
+    page.get_by_role("button", name="Anleitung").click()
+    expect(page.locator("#instructions")).to_be_visible()
+    assert over(page) == 0
+    found = Axe().run(page).response["violations"]
+    assert [(one["id"], [node["html"][:200] for node in one["nodes"]]) for one in found] == []
+    page.get_by_role("button", name="Schließen").locator("visible=true").click()
+    forward = page.locator("[data-next]").locator("visible=true").bounding_box()
+    assert forward is not None
+    assert forward["y"] + forward["height"] <= 844
+    context.close()
+
+
+def test_times_kept_in_a_german_page_go_on_after_a_reload(browser: Browser, site: Installation) -> None:
+    context = browser.new_context(locale="de-DE", viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    mitmachen(page, site, "slider", "zeit-de")
+    steps = count_of(page)
+    field = page.locator("[data-number]").locator("visible=true")
+    field.fill("37")
+    expect(page.locator("[data-state]")).to_have_text("Gespeichert")
+    page.reload()
+    count_of(page)
+    expect(page.locator("[data-number]").first).to_have_value("37")
+    kept = page.locator("[data-step]").first.get_attribute("data-seconds") or ""
+    assert float(kept) > 0
+    for _ in range(steps):
+        page.locator("[data-number]").locator("visible=true").fill("62")
+        page.keyboard.press("Enter")
+    expect(page.get_by_text("Ihre Arbeitsseite ist abgegeben.")).to_be_visible()
+    rows = stored(site, "zeit-de")
+    assert len(rows) == steps
+    assert all(row["seconds"] is not None for row in rows)
+    context.close()
+
+
+def test_the_language_is_chosen_by_a_button_without_scripts(browser: Browser, site: Installation) -> None:
+    context = browser.new_context(java_script_enabled=False, locale="en-GB")
+    page: Any = context.new_page()
+    page.goto(f"{site.url}/s/triplet/")
+    expect(page.get_by_role("button", name="Join the study")).to_be_visible()
+    page.get_by_role("button", name="Deutsch").click()
+    expect(page).to_have_url(f"{site.url}/s/triplet/")
+    expect(page.get_by_role("button", name="An der Studie teilnehmen")).to_be_visible()
+    page.get_by_role("button", name="English").click()
+    expect(page.get_by_role("button", name="Join the study")).to_be_visible()
+    context.close()
