@@ -41,12 +41,14 @@ def checked_answers(
             raise AnswerProblem(f"Nothing was saved: each answer needs position and {key}.")
         position = answer["position"]
         if type(position) is not int or position not in by_position:
-            raise AnswerProblem(f"Nothing was saved: position is {position!r}; expected 1 to {len(places)}.")
+            raise AnswerProblem(
+                f"Nothing was saved: position is {short_of(position)}; expected 1 to {len(places)}."
+            )
         try:
             kept = kind.checked(answer[key], unit=by_position[position].unit, design=design)
         except ValueError as error:
             raise AnswerProblem(
-                f"Nothing was saved: the {key} at position {position} is {_short(answer[key])}; {error}."
+                f"Nothing was saved: the {key} at position {position} is {short_of(answer[key])}; {error}."
             ) from None
         if str(position) in given and given[str(position)][key] != kept:
             raise AnswerProblem(f"Nothing was saved: position {position} is answered twice.")
@@ -89,7 +91,8 @@ def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str
     return ""
 
 
-def _short(given: Any) -> str:
+def short_of(given: Any) -> str:
+    """What was sent, as an error may repeat it: at most 80 characters."""
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:79]}…"
 
@@ -98,7 +101,8 @@ def _seconds(name: str) -> Callable[[Any, int], float]:
     def check(seconds: Any, position: int) -> float:
         if type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS:
             raise AnswerProblem(
-                f"Nothing was saved: {name} at position {position} is {seconds!r}; expected 0 to {MOST_SECONDS:.0f}."
+                f"Nothing was saved: {name} at position {position} is {short_of(seconds)}; "
+                f"expected 0 to {MOST_SECONDS:.0f}."
             )
         return float(seconds)
 

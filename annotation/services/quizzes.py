@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.answers import answer_key, checked_answers
+from annotation.answers import answer_key, checked_answers, short_of
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.presentation import Place
@@ -253,14 +253,17 @@ def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, di
     for answer in answers:
         position = answer.get("position") if isinstance(answer, Mapping) else None
         if type(position) is not int or not 1 <= position <= paper.size:
-            raise AnswerProblem(f"Nothing was kept: position is {position!r}; expected 1 to {paper.size}.")
+            raise AnswerProblem(
+                f"Nothing was kept: position is {short_of(position)}; expected 1 to {paper.size}."
+            )
         if position in paper.places:
             of_units.append(answer)
             continue
         value, most = answer.get("value"), len(paper.questions[position].order)
         if type(value) is not int or not 1 <= value <= most:
             raise AnswerProblem(
-                f"Nothing was kept: the value at position {position} is {value!r}; expected 1 to {most}."
+                f"Nothing was kept: the value at position {position} is {short_of(value)}; "
+                f"expected 1 to {most}."
             )
         if given.get(str(position), {"value": value}) != {"value": value}:
             raise AnswerProblem(f"Nothing was kept: position {position} is answered twice.")
