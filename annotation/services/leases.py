@@ -135,7 +135,7 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     assert lost.hit_id is not None  # whose HIT is not known was imported, and never had a lease
     lock_for_settling(study=lost.study, hits=[lost.hit_id])
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
-    if live.filter(worker=lost.worker_id).exists() or not _seat(lost):
+    if live.filter(worker=lost.worker_id).exists() or not _seat(lost.hit_id):
         raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
     seats = set(live.values_list("seat", flat=True))
     taken = Assignment.objects.create(
@@ -157,9 +157,9 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     return taken
 
 
-def _seat(lost: Assignment) -> int:
-    """Takes a slot of its HIT; 0 where there was none."""
-    return HIT.objects.filter(pk=lost.hit_id, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
+def _seat(hit: int) -> int:
+    """Takes a slot of the HIT; 0 where there was none."""
+    return HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
 
 
 def _holds_another() -> str:

@@ -224,9 +224,7 @@ def test_a_worker_without_studies_is_told_what_to_do() -> None:
 
 
 def test_changing_answers_one_by_one_does_not_tell_which_were_control_items() -> None:
-    study = make_study(
-        make_dataset(), workers={"show_accuracy": True}, controls={"per_hit": 1, "after": 1}
-    )
+    study = make_study(make_dataset(), workers={"show_accuracy": True}, controls={"per_hit": 1, "after": 1})
     ada = joined(study)
     sent = work(study, ada)
     before = fact(seen(ada), "Known answers right")
