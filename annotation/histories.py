@@ -20,9 +20,15 @@ from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
 
 ROWS_AT_ONCE = 2_000
+FINISHED = ["submitted", "approved", "rejected"]
 SAID = (
-    "assignment_id", "unit_id", "value", "presented", "seconds", "signals", "assignment__worker_id",
-)  # fmt: skip
+    "assignment__hit_id",
+    "unit_id",
+    "value",
+    "presented",
+    "seconds",
+)  # a HIT's id is read faster than a UUID
+WRITTEN = (*SAID, "signals")
 
 
 def answers_of(study: Study) -> Answers:
@@ -42,12 +48,15 @@ class _Reader:
     """Makes records of rows; assignments are numbered as they come."""
 
     kind: Kind
-    numbers: dict[UUID, int]
+    numbers: dict[int, int]
 
     def given(self, row: tuple[Any, ...]) -> Given:
-        assignment, unit, value, presented, seconds, signals, _ = row
-        seen = left = NAN
-        if value is not None:
+        """From the columns ``columns``, whatever stands after them."""
+        assignment, unit, value, presented, seconds = row[:5]
+        seen = left = pasted = NAN
+        if value is None:
+            pasted = float(bool(row[5].get("pasted")))
+        else:
             seen = self.kind.seen(value, side=presented == Judgment.Presented.SECOND_LEFT)
             left = float(seen == 1) if presented else NAN
         return Given(
@@ -57,34 +66,55 @@ class _Reader:
             NAN if value is None else value,
             left,
             NAN if seconds is None else seconds,
-            pasted=NAN if value is not None else float(bool(signals.get("pasted"))),
+            pasted=pasted,
         )
 
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read of a judgment; signals are only told where something is written."""
+        return WRITTEN if self.kind.is_open else SAID
 
-def history_of(study: Study, worker: Worker, *, total: int, fresh: int, others: bool) -> History:
+
+def pages_done(study: Study, worker: int) -> int:
+    """How many pages of work the worker has finished in the study, whatever became of them."""
+    return Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False).count()
+
+
+def judgments_of(study: Study, worker: int) -> int:
+    """How many judgments the worker has made in the study; revisions are no new ones."""
+    finished = Assignment.objects.filter(study=study, worker=worker, submitted_at__isnull=False)
+    return Judgment.objects.filter(assignment__in=finished, replaces__isnull=True).count()
+
+
+def history_of(study: Study, worker: int, *, total: int, pages: int, others: bool) -> History:
     """The worker's latest judgments as they were shown, and what others said of the same units where ``others``.
 
     Args:
         total: how many judgments the worker has made in the study.
-        fresh: how many of them came with the latest submission.
+        pages: how many of the latest pages are new to the rules.
     """
-    mine = judged(study).filter(assignment__worker=worker).order_by("-pk").values_list(*SAID)[:WINDOW]
     reader = _Reader(KINDS[study.protocol], {})
-    given = [reader.given(row) for row in reversed(mine)]
+    current = Judgment.objects.filter(assignment__state__in=FINISHED, replaced_by__isnull=True)
+    own = current.filter(assignment__study=study, assignment__worker=worker)
+    given = [reader.given(row) for row in reversed(own.order_by("-pk").values_list(*reader.columns)[:WINDOW])]
+    last = len(reader.numbers) - pages
+    fresh = sum(one.assignment >= last for one in given)
     said: defaultdict[int, list[Other]] = defaultdict(list)
     if others:
-        theirs = judged(study).filter(unit__in={one.unit for one in given}).exclude(assignment__worker=worker)
+        theirs = current.filter(unit__in=[one.unit for one in given]).exclude(assignment__worker=worker)
         for unit, value, seconds in theirs.values_list("unit_id", "value", "seconds"):
             said[unit].append(Other(NAN if value is None else value, NAN if seconds is None else seconds))
     return make_history(given, said, answers=answers_of(study), total=total, fresh=fresh)
 
 
-def known_history_of(study: Study, worker: Worker, *, latest: UUID) -> History:
-    """The worker's answers on control items; those of the assignment ``latest`` are the new ones."""
+def known_history_of(study: Study, worker: Worker, *, pages: int) -> History:
+    """The worker's answers on control items, those of the latest ``pages`` pages the new ones."""
+    finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
+    latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     found = control_answers(study, worker=worker)
     kind = KINDS[study.protocol]
     given = [_known(one, kind, number) for number, one in enumerate(found)]
-    fresh = sum(one.assignment == latest for one in found)
+    fresh = sum(one.assignment in latest for one in found)
     return make_history(given, {}, answers=answers_of(study), total=len(given), fresh=fresh)
 
 
@@ -102,9 +132,10 @@ def pages_of(study: Study) -> Iterator[Page]:
     known: dict[tuple[UUID, int], Given] = {
         (one.assignment, one.unit): _known(one, kind, 0) for one in control_answers(study)
     }
-    rows = judged(study).order_by("assignment__submitted_at", "assignment_id", "pk").values_list(*SAID)
     reader = _Reader(kind, {})
-    for assignment, group in groupby(rows.iterator(ROWS_AT_ONCE), key=itemgetter(0)):
+    in_order = judged(study).order_by("assignment__submitted_at", "assignment_id", "pk")
+    rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
+    for assignment, group in groupby(rows.iterator(ROWS_AT_ONCE), key=itemgetter(-2)):
         page = list(group)
         yield Page(page[0][-1], list(_with_known(page, reader, assignment, known)))
 

@@ -1,6 +1,7 @@
 """How many careless people the rules catch, after how many answers, and whom they hurt.
 
     python -m benchmarks.quality false-alarms           # simulated histories, no database; about two minutes
+    python -m benchmarks.quality submissions            # what the rules cost the server; about a minute
     python -m benchmarks.quality rehearsals --figure docs/figures/quality.svg    # some ten minutes
 
 The tables are those of docs/quality.md; seeds are named in their captions. Rehearsals run through the services that
@@ -14,6 +15,7 @@ import argparse
 import os
 import sys
 import tempfile
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -35,8 +37,8 @@ from evaluation.figures.canvas import (
 )
 from evaluation.statistics.meta import wilson_interval
 
-SEEDS = (1, 2, 3)
-WORKERS, SPAMMERS = 40, 0.3
+SEEDS = (1, 2)
+SPAMMERS = 0.3
 SORTS = ("random", "one-sided", "alternating", "fast")
 WATCHING: tuple[tuple[str, dict[str, Any]], ...] = (
     ("too-fast", {}),
@@ -56,13 +58,13 @@ STUDIES: dict[str, dict[str, Any]] = {
         "images_per_hit": 6,
         "captions_per_image": 10,
         "controls": {"per_hit": 1},
-        "filter": {"bleu_pre": 0.25, "fill_to": 10},
     },
 }
 MAKE: dict[str, dict[str, int]] = {
     "triplet": {"images": 40, "references": 8, "systems": 2},
-    "relevance": {"images": 400, "references": 5, "systems": 6},
+    "relevance": {"images": 16, "references": 5, "systems": 12},
 }
+WORKERS = {"triplet": 40, "relevance": 20}
 EYES = "<style>svg{color:#1d2230}@media(prefers-color-scheme:dark){svg{color:#e7e9ee}}</style>"
 
 
@@ -118,7 +120,7 @@ def honest_work(shape: Shape, *, workers: int, pages_each: int, spam: float, see
 
 def print_false_alarms() -> None:
     """For each rule, how many honest workers it ever accused over a whole study."""
-    workers, pages_each, repeats = 60, 24, 5
+    workers, pages_each, repeats = 45, 15, 4
     rules = [make_rule(name, settings) for name, settings in WATCHING]
     plain = make_rule("control-accuracy", {"least": 4, "threshold": 0.7, "alpha": 0.0})
     print(
@@ -196,7 +198,7 @@ def rehearse_all(protocol: str) -> Outcome:
         studies.make_dataset(dataset, **MAKE[protocol])
     outcome = Outcome()
     for seed in SEEDS:
-        crowd = Crowd(workers=WORKERS, spammers=SPAMMERS, sorts=",".join(SORTS), seed=seed)
+        crowd = Crowd(workers=WORKERS[protocol], spammers=SPAMMERS, sorts=",".join(SORTS), seed=seed)
         for watched in (False, True):
             rules = [{"rule": name, "action": "exclude", "settings": settings} for name, settings in WATCHING]
             study = _study(protocol, dataset, seed, rules if watched else [])
@@ -256,8 +258,8 @@ def _count(outcome: Outcome, study: Any) -> None:
 def print_outcome(protocol: str, outcome: Outcome) -> None:
     """A table by sort, and what became of the consensus."""
     print(
-        f"\n**{protocol}**, {WORKERS} people at the start, {SPAMMERS:.0%} of them spammers of four sorts in equal "
-        f"shares, newcomers alike; seeds {', '.join(map(str, SEEDS))} together.\n"
+        f"\n**{protocol}**, {WORKERS[protocol]} people at the start, {SPAMMERS:.0%} of them spammers of four sorts in "
+        f"equal shares, newcomers alike; seeds {', '.join(map(str, SEEDS))} together.\n"
     )
     print(
         "| sort | people | stopped | after answers: median (middle half) | first found by | of their judgments count |"
@@ -329,10 +331,59 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
     path.write_text(text.replace("\n", f"\n{EYES}\n", 1), encoding="utf-8")
 
 
+# --- what a submission pays --------------------------------------------------------------------
+
+
+def print_submissions() -> None:
+    """Time of the processor for a submission of twenty triplets, with all rules watching and with none."""
+    from annotation.services.claims import claim_assignment
+    from annotation.services.joining import join_study
+    from annotation.services.submissions import submit_assignment
+    from judgments.services.studies import mark_open
+    from tests import studies
+
+    studies.make_dataset("animals", images=40, references=12, systems=0)
+    design = {"pairs": {"HC": 300}, "references": 2}
+    print("\n| rules | submissions | mean ms | median ms | 95 % below ms | longest ms |")
+    print("|---|---|---|---|---|---|")
+    for watched in (False, True):
+        study = studies.make_study(
+            "triplet", name=f"Watched {watched}", units_per_hit=20, sampling=design, controls={"per_hit": 1}
+        )
+        if watched:
+            _watch_all(study)
+        people = [join_study(study=study, name=f"w-{watched}-{number}").worker for number in range(3)]
+        took = []
+        rng = np.random.default_rng(1)
+        mark_open(study=study)
+        while claims := [claim for who in people if (claim := claim_assignment(study=study, worker=who))]:
+            for claim in claims:
+                answers = [
+                    {"position": place.position, "value": int(rng.integers(1, 3)), "seconds": 5.0}
+                    for place in claim.places
+                ]
+                start = time.process_time()
+                submit_assignment(assignment=claim.assignment, answers=answers)
+                took.append(1000 * (time.process_time() - start))
+        cells = [np.mean(took), np.median(took), np.quantile(took, 0.95), max(took)]
+        print(
+            f"| {'all' if watched else 'none'} | {len(took)} | {' | '.join(f'{cell:.1f}' for cell in cells)} |"
+        )
+
+
+def _watch_all(study: Any) -> None:
+    """Every rule looks and flags; none stops anybody, so that all submissions are alike."""
+    from annotation.services.rules import set_rule
+
+    for name in RULES:
+        settings = dict(WATCHING).get(name, {})
+        set_rule(study=study, rule=name, settings=settings, action="flag", enabled=True)
+
+
 def main() -> None:
     """Run the part named on the command line."""
     parser = argparse.ArgumentParser(description="Measure the rules of behaviour on simulated people.")
-    parser.add_argument("part", choices=("false-alarms", "rehearsals"))
+    parser.add_argument("part", choices=("false-alarms", "submissions", "rehearsals"))
     parser.add_argument("--protocols", nargs="*", default=list(STUDIES), choices=list(STUDIES))
     parser.add_argument("--figure", type=Path, help="write the figure of the rehearsals here")
     given = parser.parse_args()
@@ -341,6 +392,9 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         set_up(Path(folder))
+        if given.part == "submissions":
+            print_submissions()
+            return
         outcomes = {protocol: rehearse_all(protocol) for protocol in given.protocols}
         for protocol, outcome in outcomes.items():
             print_outcome(protocol, outcome)

@@ -58,6 +58,7 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
 __all__ = [
     "RULES",
     "Answers",
+    "ControlAccuracy",
     "Finding",
     "Given",
     "History",

@@ -112,11 +112,14 @@ class ControlAccuracy(Rule):
     title = "Control items missed"
     about = "Gets too few control items right."
     on_controls = True
-    always = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 10
     threshold: Share = 0.7
     alpha: Annotated[float, Field(ge=0, le=0.2)] = 0.05
+
+    def is_due(self, *, total: int, fresh: int) -> bool:
+        """The plain threshold looks at every new control item."""
+        return fresh > 0 if not self.alpha else super().is_due(total=total, fresh=fresh)
 
     def examine(self, history: History) -> Finding | None:
         """After ``least`` control items, a share that is significantly below ``threshold``; alpha is spread over
@@ -144,7 +147,6 @@ class RepeatConsistency(Rule):
     title = "Contradicts themselves"
     about = "Answers a repeated item otherwise than before."
     on_controls = True
-    always = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5
     threshold: Share = 0.5

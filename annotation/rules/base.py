@@ -5,7 +5,8 @@ would accuse more and more honest people, so each look spends a part of ``alpha`
 than ``alpha``: the chance that a worker who answers as the rule's null says is *ever* accused by it (a union bound,
 which holds whatever the looks have in common). Looks are due when the number of judgments passes ``least``, then at
 steps that grow by a quarter, up to 125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over
-all k. A page that passes several at once spends all their parts.
+all k. They happen at the end of a page, after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to eight pages apart; one that
+passes several at once spends all their parts.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from annotation.rules.history import Answers, History
 
 GROWTH = 4  # a look is due again after a quarter more judgments
 LONGEST_STEP = 125
+GROWTH_OF_PAGES, LONGEST_PAGES = 2, 8
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Alpha = Annotated[float, Field(gt=0, le=0.2)]
@@ -52,8 +54,8 @@ class Rule(BaseModel, ABC):
         title: the rule in a few words.
         about: what it looks at, for the designer.
         needs_others: whether it asks what others answered.
-        on_controls: whether it looks at control items alone, and gets a history of nothing else.
-        always: whether it looks after every page, and not only when a look is due.
+        on_controls: whether it looks at control items alone: it gets a history of nothing else, and its looks go by
+            their number.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -63,7 +65,6 @@ class Rule(BaseModel, ABC):
     about: ClassVar[str]
     needs_others: ClassVar[bool] = False
     on_controls: ClassVar[bool] = False
-    always: ClassVar[bool] = False
 
     least: Least = 20
 
@@ -77,8 +78,9 @@ class Rule(BaseModel, ABC):
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:
-        """Whether to look at all after a submission that brought ``fresh`` of ``total`` judgments."""
-        return self.always or spending(self.least, total=total, fresh=fresh) > 0
+        """Whether to look at all at ``total`` judgments, of which ``fresh`` came since the last look; a rule that looks
+        at control items alone is told of those."""
+        return spending(self.least, total=total, fresh=fresh) > 0
 
     def found(self, history: History, words: str, **evidence: Any) -> Finding:
         """A finding with numbers of no more digits than anybody reads."""
@@ -99,16 +101,27 @@ class SequentialRule(Rule):
         return self.alpha * spending(self.least, total=history.total, fresh=history.fresh)
 
 
-def looks(least: int) -> Iterator[int]:
-    """The numbers of judgments at which a look is due."""
+def looks(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
+    """The numbers at which a look is due: from ``least`` on, each time a ``growth``-th further, ``longest`` at most."""
     due = least
     while True:
         yield due
-        due += min(max(due // GROWTH, 1), LONGEST_STEP)
+        due += min(max(due // growth, 1), longest)
+
+
+def pages_since_look(pages: int) -> int:
+    """How many pages of work a look after the page numbered ``pages`` (from 1) is about: those since the last page at
+    which the rules were let look at all; 0 where they are not let look. Workers with many pages cost little so."""
+    before = 0
+    for due in looks(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
+        if due >= pages:
+            return pages - before if due == pages else 0
+        before = due
+    return 0
 
 
 def spending(least: int, *, total: int, fresh: int) -> float:
-    """The share of alpha for a look after ``total`` judgments, of which ``fresh`` came with the last submission."""
+    """The share of alpha for a look after ``total`` judgments, of which ``fresh`` came since the look before."""
     share = 0.0
     for number, due in enumerate(looks(least), start=1):
         if due > total:

@@ -14,7 +14,7 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 
-WINDOW = 500  # judgments that are looked at, the latest ones
+WINDOW = 300  # judgments that are looked at, the latest ones
 NAN = float("nan")
 
 
@@ -87,7 +87,7 @@ class History:
         answers: what answers look like.
         total: all judgments of the worker in the study, those before the window among them; for rules that look at
             control items alone, all on control items.
-        fresh: how many of them came with the latest submission.
+        fresh: how many of them came since the rules looked before.
         labels: (V,) the values that occur among the others' answers.
         others: (N, V) how many others gave each of them to the unit of each judgment.
         others_seconds: (M,) their times on these units.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from annotation.rules.base import Finding, Rule
+from annotation.rules.base import Finding, Rule, pages_since_look
 from annotation.rules.history import WINDOW, Answers, Given, History, Other, make_history
 
 
@@ -23,11 +23,15 @@ class Ledger:
     """Everything said so far; pages are added in the order of their submission."""
 
     answers: Answers
+    _pages: Counter[int] = field(default_factory=Counter)
+    _unseen: Counter[int] = field(default_factory=Counter)
     _given: dict[int, list[Given]] = field(default_factory=lambda: defaultdict(list))
     _votes: dict[int, list[tuple[int, Other]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, page: Page) -> None:
         """Another page of work."""
+        self._pages[page.worker] += 1
+        self._unseen[page.worker] += len(page.given)
         self._given[page.worker].extend(page.given)
         for one in page.given:
             self._votes[one.unit].append((page.worker, Other(one.value, one.seconds)))
@@ -35,6 +39,12 @@ class Ledger:
     def count(self, worker: int) -> int:
         """How many judgments the worker has made."""
         return len(self._given[worker])
+
+    def due(self, worker: int) -> int:
+        """How many judgments came since the rules looked at the worker before; 0 where they are not let look."""
+        if not pages_since_look(self._pages[worker]):
+            return 0
+        return self._unseen.pop(worker, 0)
 
     def history(self, worker: int, *, fresh: int, others: bool = True) -> History:
         """The worker as a rule sees them at this moment."""
@@ -59,18 +69,25 @@ def known_history(given: Sequence[Given], *, answers: Answers, fresh: int) -> Hi
     return make_history(known, {}, answers=answers, total=len(known), fresh=new)
 
 
-def examine(ledger: Ledger, worker: int, *, fresh: int, rules: Iterable[Rule]) -> list[tuple[Rule, Finding]]:
-    """What the rules find after the worker's latest page, which brought ``fresh`` judgments."""
+def examine(ledger: Ledger, worker: int, *, rules: Iterable[Rule]) -> list[tuple[Rule, Finding]]:
+    """What the rules find after the worker's latest page, where they are let look."""
+    fresh = ledger.due(worker)
+    if not fresh:
+        return []
     total = ledger.count(worker)
-    due = [rule for rule in rules if rule.applies(ledger.answers) and rule.is_due(total=total, fresh=fresh)]
-    at_large = [rule for rule in due if not rule.on_controls]
+    applying = [rule for rule in rules if rule.applies(ledger.answers)]
+    at_large = [rule for rule in applying if not rule.on_controls and rule.is_due(total=total, fresh=fresh)]
     found: list[tuple[Rule, Finding]] = []
     if at_large:
         others = any(rule.needs_others for rule in at_large)
         found += findings(at_large, ledger.history(worker, fresh=fresh, others=others), judgments=total)
-    if len(at_large) < len(due):
-        on_controls = [rule for rule in due if rule.on_controls]
-        found += findings(on_controls, ledger.on_controls(worker, fresh=fresh), judgments=total)
+    if len(at_large) < len(applying) and (known := ledger.on_controls(worker, fresh=fresh)).fresh:
+        on_controls = [
+            rule
+            for rule in applying
+            if rule.on_controls and rule.is_due(total=known.total, fresh=known.fresh)
+        ]
+        found += findings(on_controls, known, judgments=total)
     return found
 
 
@@ -89,6 +106,6 @@ def replay(
     for page in pages:
         ledger.add(page)
         open_rules = [rule for rule in rules if rule.name not in found.get(page.worker, {})]
-        for rule, finding in examine(ledger, page.worker, fresh=len(page.given), rules=open_rules):
+        for rule, finding in examine(ledger, page.worker, rules=open_rules):
             found.setdefault(page.worker, {})[rule.name] = finding
     return found

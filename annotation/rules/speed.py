@@ -71,7 +71,6 @@ class PastedText(Rule):
     name = "pasted-text"
     title = "Pasted text"
     about = "Pastes text where it should be written."
-    always = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 3
     share: Share = 0.5

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.histories import answers_of
 from annotation.models import QualityRule
-from annotation.rules import RULES, Rule, make_rule
+from annotation.rules import RULES, ControlAccuracy, Rule, make_rule
 from judgments.errors import DesignError, WrongState
 from judgments.models import Study
 from judgments.services.studies import design_of
@@ -31,11 +31,12 @@ RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """``settings`` over what the study's design says of control items."""
-    controls = design_of(study).controls
-    below: dict[str, Any] = (
-        {"least": controls.after, "threshold": controls.threshold} if name == "control-accuracy" else {}
-    )
-    return below | dict(settings)
+    if name != ControlAccuracy.name:
+        return dict(settings)
+    # the stored design as it is: to check all of it again would take longer than everything else that a look does
+    controls = study.design.get("controls", {})
+    below = {"least": controls.get("after"), "threshold": controls.get("threshold")}
+    return {key: value for key, value in below.items() if value is not None} | dict(settings)
 
 
 def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:

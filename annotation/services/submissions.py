@@ -92,7 +92,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     with transaction.atomic():
         submission = _submit(sheet)
     _complete(submission)
-    _watch(submission, sheet)
+    _watch(submission)
     return submission
 
 
@@ -123,7 +123,7 @@ def submit_and_claim(
         submission = submit_assignment(assignment=assignment, answers=answers)
         return submission, _claim_next(study, worker)
     _complete(submission)
-    return submission, None if _watch(submission, sheet) else claim
+    return submission, None if _watch(submission) else claim
 
 
 def _claim_next(study: Study, worker: Worker) -> Claim | None:
@@ -180,11 +180,11 @@ def _complete(submission: Submission) -> None:
         raise AnswersMissing(submission.missing)
 
 
-def _watch(submission: Submission, sheet: Sheet) -> bool:
+def _watch(submission: Submission) -> bool:
     """After the commit too: nobody waits for the rules. Whether they stopped the worker."""
     if submission.repeated:
         return False
-    return is_stopped(watch_worker(assignment=submission.assignment, fresh=len(sheet.places)))
+    return is_stopped(watch_worker(assignment=submission.assignment))
 
 
 def lock_assignment(assignment: Assignment) -> Assignment:

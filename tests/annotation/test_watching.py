@@ -132,7 +132,7 @@ def test_a_study_without_rules_pays_one_query(django_assert_num_queries: Any) ->
     claim = claim_assignment(study=study, worker=worker)
     assert claim is not None
     with django_assert_num_queries(1):
-        watch_worker(assignment=claim.assignment, fresh=10)
+        watch_worker(assignment=claim.assignment)
 
 
 def test_a_look_takes_few_queries_whatever_the_worker_has_done(django_assert_max_num_queries: Any) -> None:
@@ -140,8 +140,8 @@ def test_a_look_takes_few_queries_whatever_the_worker_has_done(django_assert_max
     recommend_rules(study=study)
     for name in ("ada", "bob", "cyd"):
         last = work(study, name, careful, pages=4)[-1]
-    with django_assert_max_num_queries(5):
-        watch_worker(assignment=last, fresh=10)
+    with django_assert_max_num_queries(9):
+        watch_worker(assignment=last)
 
 
 # --- what people decide ------------------------------------------------------------------------

@@ -60,6 +60,6 @@ def ever_accused(rule: Rule, *, pages: int, size: int, chance_left: float, rng: 
             for place, value in enumerate(seen.tolist())
         ]
         ledger.add(Page(1, given))
-        if examine(ledger, 1, fresh=size, rules=[rule]):
+        if examine(ledger, 1, rules=[rule]):
             return True
     return False

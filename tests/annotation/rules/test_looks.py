@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binom
 
 from annotation.rules import make_rule
-from annotation.rules.base import looks, one_in, spending
+from annotation.rules.base import looks, one_in, pages_since_look, spending
 from tests.annotation.rules.people import ever_accused, of
 
 LATE = 10_000
@@ -65,3 +65,10 @@ def test_a_rule_is_silent_between_its_looks() -> None:
 )
 def test_chances_are_said_as_people_say_them(p: float, said: str) -> None:
     assert said in one_in(p)
+
+
+def test_the_rules_look_after_the_first_pages_and_then_at_growing_distances() -> None:
+    looked = [page for page in range(1, 60) if pages_since_look(page)]
+    assert looked[:8] == [1, 2, 3, 4, 6, 9, 13, 19]
+    assert {after - before for before, after in itertools.pairwise(looked[-4:])} == {8}
+    assert sum(pages_since_look(page) for page in looked) == looked[-1]

@@ -39,10 +39,9 @@ def test_the_p_value_is_the_binomial_tests() -> None:
 
 
 def test_a_slight_habit_is_no_fault() -> None:
-    seen = [1.0] * 270 + [2.0] * 230
+    seen = [1.0, 1.0, 1.0, 2.0, 2.0] * 60
+    assert binomtest(180, 300, 0.5).pvalue < 1e-3
     assert make_rule("side-bias", {}).examine(of(seen)) is None
-    assert binomtest(300, 500, 0.5).pvalue < 1e-4
-    assert make_rule("side-bias", {}).examine(of([1.0] * 300 + [2.0] * 200)) is None
 
 
 def test_kinds_without_sides_have_no_side_bias() -> None:
