@@ -49,15 +49,15 @@ def checked_answers(
         position = answer["position"]
         if type(position) is not int or position not in by_position:
             raise AnswerProblem(
-                _("Nothing was saved: position is %(position)r; expected 1 to %(most)d.")
-                % {"position": position, "most": len(places)}
+                _("Nothing was saved: position is %(position)s; expected 1 to %(most)d.")
+                % {"position": short_of(position), "most": len(places)}
             )
         try:
             kept = kind.checked(answer[key], unit=by_position[position].unit, design=design)
         except ValueError as error:
             raise AnswerProblem(
                 _("Nothing was saved: the %(key)s at position %(position)d is %(given)s; %(problem)s.")
-                % {"key": key, "position": position, "given": _short(answer[key]), "problem": error}
+                % {"key": key, "position": position, "given": short_of(answer[key]), "problem": error}
             ) from None
         if str(position) in given and given[str(position)][key] != kept:
             raise AnswerProblem(
@@ -102,7 +102,8 @@ def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str
     return ""
 
 
-def _short(given: Any) -> str:
+def short_of(given: Any) -> str:
+    """What was sent, as an error may repeat it: at most 80 characters."""
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:79]}…"
 
@@ -112,9 +113,9 @@ def _seconds(name: str) -> Callable[[Any, int], float]:
         if type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS:
             raise AnswerProblem(
                 _(
-                    "Nothing was saved: %(name)s at position %(position)d is %(seconds)r; expected 0 to %(most)d."
+                    "Nothing was saved: %(name)s at position %(position)d is %(seconds)s; expected 0 to %(most)d."
                 )
-                % {"name": name, "position": position, "seconds": seconds, "most": MOST_SECONDS}
+                % {"name": name, "position": position, "seconds": short_of(seconds), "most": MOST_SECONDS}
             )
         return float(seconds)
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from annotation.models import Judgment, Worker
+from annotation.models.assignments import JudgmentQuerySet
 from annotation.quality import RunningAccuracy, running_accuracy
 from judgments.controls import REPEATED, REPEATS
 from judgments.kinds import KINDS
@@ -37,10 +38,16 @@ class ControlAnswer(NamedTuple):
 
 
 def control_answers(
-    study: Study, *, worker: Worker | None = None, workers: Collection[int] | None = None
+    study: Study,
+    *,
+    worker: Worker | None = None,
+    workers: Collection[int] | None = None,
+    as_first_given: bool = False,
 ) -> list[ControlAnswer]:
     """The current answers on control items that are not struck, in the order they were given; of one worker, of some
     (row ids), or of all.
+
+    ``as_first_given``: whatever was revised since.
 
     A repeated unit of which the other answer is missing, and an imported item without a right answer, say nothing and
     are left out.
@@ -50,9 +57,9 @@ def control_answers(
         own["assignment__worker"] = worker
     if workers is not None:
         own["assignment__worker__in"] = workers
+    given_ones = _standing(as_first_given=as_first_given).filter(**own)
     rows = (
-        Judgment.objects.current()
-        .filter(**own, unit__control=True, unit__struck=False)
+        given_ones.filter(unit__control=True, unit__struck=False)
         .order_by("pk")
         .values_list(
             "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind", "unit_id",
@@ -61,7 +68,7 @@ def control_answers(
     )  # fmt: skip
     found = list(rows.iterator(ROWS_AT_ONCE))
     keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
-    first = dict(_first_answers(own, keys)) if keys else {}
+    first = dict(_first_answers(given_ones, keys)) if keys else {}
     kind = KINDS[study.protocol]
     answers = []
     for worker_id, value, answer, expected, control_kind, unit, assignment, content in found:
@@ -74,10 +81,17 @@ def control_answers(
     return answers
 
 
-def _first_answers(own: dict[str, Any], keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
+def _standing(*, as_first_given: bool) -> JudgmentQuerySet:
+    """One judgment of each worker and unit that is not invalidated: the last, or the first."""
+    if as_first_given:
+        return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state="invalidated")
+    return Judgment.objects.current()
+
+
+def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
     """(assignment, unit key) -> answer, for the units that were shown again."""
     for some in batched(keys, KEYS_AT_ONCE):
-        rows = Judgment.objects.current().filter(**own, unit__control=False, unit__key__in=some)
+        rows = answers.filter(unit__control=False, unit__key__in=some)
         names = ("assignment_id", "unit__key", "value", "answer")
         for assignment, key, value, answer in rows.values_list(*names).iterator(ROWS_AT_ONCE):
             yield (assignment, key), value if answer is None else answer

@@ -128,10 +128,11 @@ def _add_quizzes(worker: Worker, asking: list[OwnStudy]) -> None:
 
 
 def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
-    """From ``controls.after`` control items on: fewer would tell which items they were."""
+    """From ``controls.after`` control items on: fewer would tell which items they were. As first answered, since
+    changing one answer after another and looking here would tell it, too."""
     for own in shown:
         kind = KINDS[own.study.protocol]
-        answers = control_answers(own.study, worker=worker)
+        answers = control_answers(own.study, worker=worker, as_first_given=True)
         if len(answers) >= own.design.controls.after:
             right = sum(kind.is_right(answer.given, answer.expected) for answer in answers)
             own.controls = control_record(len(answers), right, own.design.controls.threshold)

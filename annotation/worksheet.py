@@ -162,6 +162,8 @@ def answers_of_form(
         final: it is a submission. In a draft, the unticked boxes of a group say nothing yet, except where a tick
             that was ``saved`` is taken back.
     """
+    # PostgreSQL stores no U+0000, and no key makes one; what else was typed is kept
+    form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
     if kind.grouped:
         values = _ticks(form, groups_of(places, kind), final=final, saved=saved)
     else:
@@ -231,4 +233,4 @@ def _seconds(text: Any) -> dict[str, float]:
 
 def _comment(text: Any) -> dict[str, str]:
     """The comment field, where the form has one: an empty one takes a saved comment back."""
-    return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) and "\x00" not in text else {}
+    return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

@@ -26,6 +26,7 @@ from rest_framework.response import Response
 
 from annotation.services.joining import worker_for_token
 from judgments.errors import QuorumError
+from judgments.stored_text import can_be_stored
 
 PROBLEM_TYPE = "application/problem+json"
 STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
@@ -66,29 +67,13 @@ class StrictJSONParser(JSONParser):
         body = stream.read()
         try:
             parsed = super().parse(BytesIO(body), media_type, parser_context)
-            if b"\\" in body:  # neither can be written without an escape, and few bodies have one
-                refuse_broken_text(parsed)
+            # neither can be written without an escape, and few bodies have one
+            broken = b"\\" in body and not can_be_stored(parsed)
         except RecursionError:
             raise exceptions.ParseError("The body is nested too deeply.") from None
-        return parsed
-
-
-def refuse_broken_text(value: Any) -> None:
-    """Look through parsed JSON, keys too.
-
-    Raises:
-        ParseError: a text holds U+0000 or half of a surrogate pair.
-    """
-    if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= letter <= "\udfff" for letter in value):
+        if broken:
             raise exceptions.ParseError("A text in the body holds U+0000 or half of a surrogate pair.")
-    elif isinstance(value, dict):
-        for key, inner in value.items():
-            refuse_broken_text(key)
-            refuse_broken_text(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            refuse_broken_text(inner)
+        return parsed
 
 
 class JSONAlone(BaseContentNegotiation):

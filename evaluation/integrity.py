@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from annotation.models import Assignment, Exclusion, Judgment, Participation, WrittenCaption
 from annotation.models.assignments import LIVE
+from evaluation.integrity_of_quality import QUALITY_CHECKS
 from evaluation.models import Analysis
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
@@ -66,9 +67,10 @@ def generated_studies_have_hits() -> Sentences:
 
 def units_stand_in_one_hit() -> Sentences:
     """Each unit and control item of a designed study stands in exactly one HIT; one that was struck before opening in
-    none, one that was struck later where it stood."""
+    none, one that was struck later where it stood. Items of the quiz stand in none."""
     units = (
         Unit.objects.filter(study__source=DESIGNED)
+        .exclude(control_kind=Unit.ControlKind.QUIZ)
         .annotate(count=Count("places"))
         .exclude(
             Q(struck=False, count=1)
@@ -313,6 +315,7 @@ CHECKS: tuple[Callable[[], Sentences], ...] = (
     values_are_allowed,
     controls_know_their_answer,
     written_captions_have_their_writers,
+    *QUALITY_CHECKS,
     people_and_rehearsals_are_apart,
     pictures_are_there,
 )

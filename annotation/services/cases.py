@@ -10,6 +10,7 @@ from annotation.models import Case, Exclusion, QualityRule
 from annotation.services.exclusions import (
     exclude_worker,
     lift_exclusion,
+    pause_worker,
     resume_worker,
     standing_exclusion,
 )
@@ -47,8 +48,9 @@ def dismiss_case(*, case: Case, why: str, by: User | None = None) -> Case:
     others = Case.objects.filter(
         study=locked.study_id, worker=locked.worker_id, state=Case.State.OPEN, action__in=STOPS
     )
-    if not others.exists():
-        resume_worker(study=locked.study, worker=locked.worker)
+    # an exclusion that is lifted makes its worker active
+    change = pause_worker if others.exists() else resume_worker
+    change(study=locked.study, worker=locked.worker)
     return decided
 
 
@@ -60,8 +62,11 @@ def lift_by_hand(*, exclusion: Exclusion, why: str, by: User | None = None) -> E
         WrongState: no reason is given.
     """
     _require_reason(why)
+    # cases before exclusions, as where a case is decided
+    waiting = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
+    cases = list(waiting.select_for_update())
     lifted = lift_exclusion(exclusion=exclusion, why=why, by=by)
-    for case in Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).select_for_update():
+    for case in cases:
         _decide(case, Case.State.DISMISSED, why, by, exclusion)
     return lifted
 

@@ -3,7 +3,8 @@
 An exclusion invalidates what the worker has in the study and opens exactly those slots again; every answer stays. It
 says which rule or person did it and why. Lifting it gives each piece of work back what it was.
 
-Everybody locks assignments, in the order of their ids, before HITs, as everywhere in this app. Claims look at the
+Everybody locks assignments, in the order of their ids, before candidate pairs, these before HITs, and participations
+last, as everywhere in this app. Claims look at the
 worker's standing when they take a HIT and submissions when they store, so a HIT that was taken at the very moment
 brings no answers.
 """
@@ -20,7 +21,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion, Participation, Worker
 from annotation.models.assignments import LIVE
-from annotation.services.stopping import reopen_slots, settle_hits
+from annotation.services.stopping import lock_for_settling, reopen_slots, settle_hits
 from judgments.errors import WrongState
 from judgments.models import HIT, Study
 
@@ -102,6 +103,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     locked.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
     invalid = Assignment.objects.filter(exclusion=locked, state=Assignment.State.INVALIDATED)
     work = list(invalid.select_for_update().order_by("pk"))
+    lock_for_settling(study=locked.study, hits={one.hit_id for one in work if one.hit_id is not None})
     hits = {
         hit.pk: hit
         for hit in HIT.objects.filter(pk__in={one.hit_id for one in work}).select_for_update().order_by("pk")
@@ -144,14 +146,15 @@ def _take_seat(hit: HIT) -> int:
 def pause_worker(*, study: Study, worker: Worker) -> None:
     """Give the worker no more work until somebody has looked. Their answers stay and count; HITs that they hold without
     an answer go back, and one that they have begun may be finished."""
-    Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
-        standing=Standing.PAUSED
-    )
     waiting = Assignment.objects.filter(study=study, worker=worker, state__in=["reserved", "accepted"])
     held = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
     back = {pk: hit for pk, hit, answers in held if not answers}
     Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
     reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
+    # last, as everywhere: who takes a HIT locks it before their participation
+    Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
+        standing=Standing.PAUSED
+    )
 
 
 def resume_worker(*, study: Study, worker: Worker) -> None:

@@ -15,7 +15,7 @@ from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate
 from annotation.models import Assignment, Participation
 from annotation.models.assignments import LIVE
 from annotation.services.claims import ATTEMPTS, Beaten, Claim, Offer, look_for_hit, take
-from annotation.services.stopping import settle_hits
+from annotation.services.stopping import lock_for_settling, settle_hits
 from annotation.standing import refuse_stopped
 from annotation.terms import instructions_version
 from judgments.models import HIT, Study
@@ -132,8 +132,10 @@ def _refuse_shut(lost: Assignment) -> None:
 
 
 def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
+    assert lost.hit_id is not None  # whose HIT is not known was imported, and never had a lease
+    lock_for_settling(study=lost.study, hits=[lost.hit_id])
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
-    if live.filter(worker=lost.worker_id).exists() or not _seat(lost):
+    if live.filter(worker=lost.worker_id).exists() or not _seat(lost.hit_id):
         raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
     seats = set(live.values_list("seat", flat=True))
     taken = Assignment.objects.create(
@@ -151,15 +153,13 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         simulated=lost.simulated,
     )
     # a copy as it was may lack a unit that is wanted again by now
-    if lost.hit_id is not None:
-        settle_hits(study=lost.study, hits=[lost.hit_id])
+    settle_hits(study=lost.study, hits=[lost.hit_id])
     return taken
 
 
-def _seat(lost: Assignment) -> int:
-    """Takes a slot of its HIT; 0 where there was none."""
-    assert lost.hit_id is not None  # whose HIT is not known was imported, and never had a lease
-    return HIT.objects.filter(pk=lost.hit_id, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
+def _seat(hit: int) -> int:
+    """Takes a slot of the HIT; 0 where there was none."""
+    return HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
 
 
 def _holds_another() -> str:

@@ -15,7 +15,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotation.answers import answer_key, checked_answers
+from annotation.answers import answer_key, checked_answers, short_of
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.presentation import Place
@@ -254,8 +254,8 @@ def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, di
         position = answer.get("position") if isinstance(answer, Mapping) else None
         if type(position) is not int or not 1 <= position <= paper.size:
             raise AnswerProblem(
-                _("Nothing was kept: position is %(position)r; expected 1 to %(most)d.")
-                % {"position": position, "most": paper.size}
+                _("Nothing was kept: position is %(position)s; expected 1 to %(most)d.")
+                % {"position": short_of(position), "most": paper.size}
             )
         if position in paper.places:
             of_units.append(answer)
@@ -264,9 +264,9 @@ def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, di
         if type(value) is not int or not 1 <= value <= most:
             raise AnswerProblem(
                 _(
-                    "Nothing was kept: the value at position %(position)d is %(value)r; expected 1 to %(most)d."
+                    "Nothing was kept: the value at position %(position)d is %(value)s; expected 1 to %(most)d."
                 )
-                % {"position": position, "value": value, "most": most}
+                % {"position": position, "value": short_of(value), "most": most}
             )
         if given.get(str(position), {"value": value}) != {"value": value}:
             raise AnswerProblem(

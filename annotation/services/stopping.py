@@ -58,6 +58,14 @@ def settle_study(*, study: Study) -> None:
         settle_hits(study=study, hits=HIT.objects.filter(study=study).values_list("pk", flat=True))
 
 
+def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
+    """Before whoever is going to call ``settle_hits`` for these HITs locks or changes one of their rows: pairs come
+    before HITs. Nothing where the study does not stop early."""
+    if stops_early(study):
+        units = HITUnit.objects.filter(hit__in=hits, unit__control=False, unit__pair__isnull=False)
+        _lock_pairs(set(units.values_list("unit__pair_id", flat=True)))
+
+
 @transaction.atomic
 def settle_hits(*, study: Study, hits: Iterable[int]) -> None:
     """Bring outlooks and slots up to date after judgments or seats of these HITs changed."""

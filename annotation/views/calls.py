@@ -25,6 +25,7 @@ from annotation.services.submissions import save_answers, submit_and_claim
 from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other
 from annotation.views.sheet import render_sheet
 from judgments.errors import NotThere, QuorumError
+from judgments.stored_text import can_be_stored
 
 MOST_BYTES = 1_000_000
 
@@ -68,6 +69,8 @@ def _body(request: HttpRequest) -> dict[str, Any]:
         raise QuorumError(_("Nothing was saved: the answers are larger than a page of work can be."))
     try:
         body = json.loads(request.body)
+        if b"\\" in request.body and not can_be_stored(body):  # neither stands there without an escape
+            raise QuorumError(_("Nothing was saved: a text holds signs that cannot be stored."))
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):

@@ -8,6 +8,7 @@ people gave each; raw answers stay, and the merging of keywords of one stem is a
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
@@ -155,7 +156,9 @@ class Keywords(OpenKind):
         for one in given:
             keyword = " ".join(one.split())
             form = phrase(keyword)
-            if not form or len(keyword) > LONGEST_KEYWORD or not keyword.isprintable():
+            # joiners and marks of direction stand inside words; controls and halves of signs in none
+            broken = any(unicodedata.category(sign) in ("Cc", "Cs") for sign in keyword)
+            if not form or len(keyword) > LONGEST_KEYWORD or broken:
                 raise NoKeyword(keyword, "is no keyword; expected a word of the text", MISSING)
             if form not in words and form not in offered:
                 why = "does not occur in the text; expected its words, or phrases offered with it"

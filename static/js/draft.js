@@ -6,6 +6,7 @@ const RETRY = [1000, 3000, 10000, 30000];
 const APART = 4000;         // quick answers travel together: a worker costs the server a request in so many milliseconds
 const SOON = 5 * 60;        // seconds before the end from which on the page warns
 const FORGET = 60 * 86400;  // seconds after which answers that never reached the server are let go
+const OUTLIVES = 30000;     // bytes up to which a call may outlive its page: browsers refuse 64 kB of them at a time
 const AHEAD = 2;            // so many steps before the end the next page of work is fetched
 
 let leave = null;  // ends what belongs to the page of work before
@@ -181,13 +182,14 @@ function start(form) {
 
   // the reply to a call, or null: no connection, or too slow
   async function post(address, body, patience = 15000) {
+    const text = JSON.stringify(body);
     try {
       return await fetch(address, {
         method: "POST",
         headers: { "Content-Type": "application/json", "X-CSRFToken": token },
-        body: JSON.stringify(body),
+        body: text,
         signal: AbortSignal.timeout(patience),
-        keepalive: true,
+        keepalive: new Blob([text]).size < OUTLIVES,
       });
     } catch {
       return null;

@@ -38,7 +38,7 @@ function makeClock() {
     if (step) {
       const active = seen ? Math.max(0, Math.min(now, touched + PRESENT) - mark) : 0;
       step.dataset.seconds = ((Number(step.dataset.seconds) || 0) + active / 1000).toFixed(2);
-      step.dataset.wall = ((Number(step.dataset.wall) || 0) + (now - mark) / 1000).toFixed(2);
+      step.dataset.wall = ((Number(step.dataset.wall) || 0) + Math.max(0, now - mark) / 1000).toFixed(2);
     }
     mark = now;
   }

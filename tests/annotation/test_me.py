@@ -15,6 +15,7 @@ from annotation.cookies import WORKER_COOKIE
 from annotation.models import Assignment, Participation, Worker
 from annotation.own_work import own_studies
 from annotation.services.claims import claim_assignment
+from annotation.services.revisions import revise_judgments
 from annotation.services.submissions import submit_assignment
 from judgments.models import Study
 from judgments.services.studies import mark_closed
@@ -220,3 +221,14 @@ def test_a_worker_without_studies_is_told_what_to_do() -> None:
     Participation.objects.all().delete()
     assert "You take part in no study yet." in seen(ada)
     assert Worker.objects.count() == 1
+
+
+def test_changing_answers_one_by_one_does_not_tell_which_were_control_items() -> None:
+    study = make_study(make_dataset(), workers={"show_accuracy": True}, controls={"per_hit": 1, "after": 1})
+    ada = joined(study)
+    sent = work(study, ada)
+    before = fact(seen(ada), "Known answers right")
+    assert before
+    for position in range(1, 5):
+        assert revise_judgments(assignment=sent, answers=[{"position": position, "value": 2}]) == [position]
+        assert fact(seen(ada), "Known answers right") == before

@@ -204,6 +204,7 @@ def test_progress_counts_what_is_in_and_what_is_wanted() -> None:
     assert study_progress(study.study) == {
         "judgments": 4, "wanted": 6, "hits": 2, "hits_done": 1, "assignments": {"submitted": 2},
         "timeline": [["2026-01-01T10:03:00Z", 2], ["2026-01-01T10:05:00Z", 4]],
+        "stopping": None, "revised_at": None,
     }  # fmt: skip
 
 

@@ -146,3 +146,14 @@ def test_a_simulated_crowd_gives_what_the_page_would_take():
     assert KEYWORDS.recovers(KEYWORDS.consensus([1] * 15, careful)[1], truth)
     wrong = [KEYWORDS.draw_answer(unit(), truth, right=False, rng=rng) for _ in range(15)]
     assert not KEYWORDS.recovers(KEYWORDS.consensus([1] * 15, wrong)[1], truth)
+
+
+def test_a_word_with_a_joiner_is_a_keyword_of_the_text_that_holds_it():
+    word = "می\u200cرود"
+    text = unit(f"او {word} به خانه", ())
+    assert KEYWORDS.checked([word], unit=text, design=design()) == [word]
+
+
+def test_a_word_with_a_control_character_is_none():
+    with pytest.raises(ValueError, match="is no keyword"):
+        KEYWORDS.checked(["ta\x07nk"], unit=unit(), design=design())
