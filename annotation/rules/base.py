@@ -5,8 +5,8 @@ would accuse more and more honest people, so each look spends a part of ``alpha`
 than ``alpha``: the chance that a worker who answers as the rule's null says is *ever* accused by it (a union bound,
 which holds whatever the looks have in common). Looks are due when the number of judgments passes ``least``, then at
 steps that grow by a quarter, up to 125 judgments; the k-th may spend alpha / (k (k + 1)), which sums to alpha over
-all k. They happen at the end of a page, after each of the first eight and then at growing distances, up to six pages;
-one that passes several at once spends all their parts.
+all k. They happen at the end of a page, after pages 1, 2, 3, 4, 6, 9, 13 and so on, up to eight pages apart; one that
+passes several at once spends all their parts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from annotation.rules.history import Answers, History
 
 GROWTH = 4  # a look is due again after a quarter more judgments
 LONGEST_STEP = 125
-LONGEST_PAGES = 6
+GROWTH_OF_PAGES, LONGEST_PAGES = 2, 8
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Alpha = Annotated[float, Field(gt=0, le=0.2)]
@@ -101,19 +101,19 @@ class SequentialRule(Rule):
         return self.alpha * spending(self.least, total=history.total, fresh=history.fresh)
 
 
-def looks(least: int, *, longest: int = LONGEST_STEP) -> Iterator[int]:
-    """The numbers at which a look is due: from ``least`` on, a quarter further each time, ``longest`` at most."""
+def looks(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
+    """The numbers at which a look is due: from ``least`` on, each time a ``growth``-th further, ``longest`` at most."""
     due = least
     while True:
         yield due
-        due += min(max(due // GROWTH, 1), longest)
+        due += min(max(due // growth, 1), longest)
 
 
 def pages_since_look(pages: int) -> int:
     """How many pages of work a look after the page numbered ``pages`` (from 1) is about: those since the last page at
     which the rules were let look at all; 0 where they are not let look. Workers with many pages cost little so."""
     before = 0
-    for due in looks(1, longest=LONGEST_PAGES):
+    for due in looks(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
         if due >= pages:
             return pages - before if due == pages else 0
         before = due

@@ -12,7 +12,8 @@ from annotation.errors import CountryProblem, QuizFailed, QuizNotPassed, Require
 from annotation.models import Assignment, Worker
 from annotation.services.quizzes import has_passed, standing_of
 from judgments.countries import COUNTRIES, country_name
-from judgments.design import StudyDesign, Workers
+from judgments.design import StudyDesign
+from judgments.design_tables import Workers
 from judgments.models import Study
 from judgments.requirements import approval_is_enough
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from judgments.design import PAIR_KINDS
+from judgments.design_tables import PAIR_KINDS
 from judgments.kinds.base import Entry, Kind
 from judgments.quizzes import QUIZ_PRESETS
 from judgments.requirements import REQUIREMENT_PRESETS

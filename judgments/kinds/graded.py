@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from django.utils.translation import gettext_noop
 
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
 from judgments.controls import known_items
@@ -29,10 +30,10 @@ class Graded(CrossedKind):
     values: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
     level = "interval"
     choices: ClassVar[tuple[Choice, ...]] = (
-        Choice(4, "Describes the image without any errors", "4"),
-        Choice(3, "Describes the image with minor errors", "3"),
-        Choice(2, "Is somewhat related to the image", "2"),
-        Choice(1, "Is unrelated to the image", "1"),
+        Choice(4, gettext_noop("Describes the image without any errors"), "4"),
+        Choice(3, gettext_noop("Describes the image with minor errors"), "3"),
+        Choice(2, gettext_noop("Is somewhat related to the image"), "2"),
+        Choice(1, gettext_noop("Is unrelated to the image"), "1"),
     )
     defaults = {
         "question": "How well does the caption describe the image?",

@@ -227,6 +227,7 @@ function start(form) {
   async function refused(reply) {
     const problem = await reply.json().catch(() => ({ why: "unknown" }));
     keep();
+    if (problem.why === "over" && !document.querySelector('[data-note="elsewhere"]')?.hidden) return;  // told already
     if (problem.why) {
       over = true;
       tell("soon", false);
@@ -303,7 +304,7 @@ function start(form) {
       if (data.hello) channel.postMessage({ here: true });
       if (data.hello || data.here) tell("twin");
       if (data.bye) { tell("twin", false); channel.postMessage({ hello: true }); }
-      if (data.submitted) { over = true; clearTimeout(timer); waiting.clear(); tell("twin", false); tell("elsewhere"); }
+      if (data.submitted) { over = true; clearTimeout(timer); waiting.clear(); tell("twin", false); tell("over", false); tell("elsewhere"); }
       if (data.answers) {
         for (const answer of data.answers) if (put(answer)) waiting.set(answer.position, answer);
         form.dispatchEvent(new CustomEvent("quorum:refresh"));
