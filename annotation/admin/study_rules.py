@@ -19,6 +19,7 @@ from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import QuorumError, WrongState
 from judgments.models import Study
+from judgments.services.studies import design_of
 
 MOST_TO_REPLAY = 50_000  # judgments; more are a command's work
 LABELS = {
@@ -40,8 +41,11 @@ LABELS = {
 
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Every rule as a form."""
+    unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
     chosen = {name: (action, settings) for name, action, settings in RECOMMENDED}
+    waiting = {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
+    chosen |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
     cases: dict[str, int] = {}
     for name in Case.objects.filter(study=study).values_list("rule", flat=True):
         cases[name] = cases.get(name, 0) + 1
@@ -57,6 +61,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
                 "about": kind.about,
                 "applies": kind.applies(answers),
                 "row": row,
+                "waits": name in waiting,
                 "action": action,
                 "settings": _fields(study, name, settings),
                 "cases": cases.get(name, 0),
@@ -66,6 +71,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "rules": rules,
         "actions": QualityRule.Action.choices,
         "watching": sum(row.enabled for row in rows.values()),
+        "waiting": len(waiting),
     }
     return TemplateResponse(request, "admin/annotation/study_rules.html", context)
 

@@ -188,6 +188,21 @@ def test_asking_twice_at_once_for_more_time_costs_one_extension() -> None:
     assert extend_lease(assignment=held) == extend_lease(assignment=held)
 
 
+def test_more_time_for_work_that_was_only_just_taken_is_no_trouble_and_costs_no_extension() -> None:
+    study = make_study(crowd={"lease_minutes": 1, "extensions": 1})
+    worker, _ = make_worker(study)
+    held = take(study, worker)
+    assert extend_lease(assignment=held).more == 1
+
+
+def test_a_study_without_extensions_gives_none() -> None:
+    study = make_study(crowd={"lease_minutes": 1, "extensions": 0})
+    worker, _ = make_worker(study)
+    held = take(study, worker)
+    with pytest.raises(NoMoreTime, match="Your answers are saved"):
+        extend_lease(assignment=held)
+
+
 def test_no_time_is_added_to_work_that_is_over() -> None:
     study = make_study()
     worker, _ = make_worker(study)

@@ -11,6 +11,7 @@ from django.test import Client
 from annotation.models import Assignment, Case, Exclusion, QualityRule
 from annotation.services.rules import copy_rules
 from judgments.models import Study
+from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.watched import careful, left, make_watched, states, work
 from tests.judgments.desk import do, page, words
 
@@ -157,6 +158,18 @@ def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer:
     assert "tolerance 0.2" in text
     assert not Case.objects.exists()
     assert not QualityRule.objects.exists()
+
+
+def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Client) -> None:
+    study = make_study(
+        make_dataset(), opened=False, rules=[{"rule": "side-bias", "action": "exclude", "settings": {"least": 30}}]
+    )
+    shown = designer.get(page(study, "rules"))
+    text = words(shown)
+    assert "1 rule of the design starts when the study is opened." in text
+    assert "No rule watches this study." not in text
+    assert text.count("on once opened") == 1
+    assert 'name="least" type="number" step="1" value="30"' in shown.text
 
 
 def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Study) -> None:
