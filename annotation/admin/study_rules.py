@@ -44,7 +44,9 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
     chosen = {name: (action, settings) for name, action, settings in RECOMMENDED}
-    waiting = {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
+    waiting = (
+        {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
+    )
     chosen |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
     cases: dict[str, int] = {}
     for name in Case.objects.filter(study=study).values_list("rule", flat=True):

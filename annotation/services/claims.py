@@ -125,7 +125,9 @@ def look_for_hit(
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
     participation = part.annotate(
-        wrote=Exists(own_captions(study, worker)), used_up=Exists(used_up(study, worker))
+        wrote=Exists(own_captions(study, worker)),
+        used_up=Exists(used_up(study, worker)),
+        began=Exists(Assignment.objects.filter(study=study, worker=worker)),
     ).first()
     if participation is None:
         raise NotJoined(gettext("You have not joined this study."))
@@ -157,7 +159,8 @@ def look_for_hit(
         window = _next_hits(study, worker, participation)
     if not window:
         return None
-    met = items_met(study, worker) if may_come_again(study) else {}
+    began = getattr(participation, "began", True)  # who took nothing yet has met nothing
+    met = items_met(study, worker) if began and may_come_again(study) else {}
     if met and not getattr(participation, "used_up", False):
         window = _prefer_new_items(study, worker, window, {item for items in met.values() for item in items})
     if stops_early(study):

@@ -76,7 +76,9 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     gains = held.filter(expires_at__lt=wanted - min(TWICE, timedelta(minutes=crowd.lease_minutes) / 10))
     moved = gains.filter(extended__lt=crowd.extensions).update(extended=F("extended") + 1, expires_at=wanted)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
-    fresh = crowd.extensions and held.exists() and not gains.exists()  # no time to gain: just taken, or called twice
+    fresh = (
+        crowd.extensions and held.exists() and not gains.exists()
+    )  # no time to gain: just taken, or called twice
     if moved or fresh:
         return lease_of(assignment)
     if held.exists():

@@ -162,7 +162,9 @@ def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer:
 
 def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Client) -> None:
     study = make_study(
-        make_dataset(), opened=False, rules=[{"rule": "side-bias", "action": "exclude", "settings": {"least": 30}}]
+        make_dataset(),
+        opened=False,
+        rules=[{"rule": "side-bias", "action": "exclude", "settings": {"least": 30}}],
     )
     shown = designer.get(page(study, "rules"))
     text = words(shown)
