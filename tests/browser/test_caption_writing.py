@@ -16,7 +16,7 @@ STUDY = """
 from judgments.models import Dataset
 from tests.annotation.casting import make_study
 make_study(
-    Dataset.objects.get(name="shapes"), "caption", slug="caption", name="Captions of shapes", judgments_per_unit=100,
+    Dataset.objects.get(name="shapes"), "caption", slug="writing", name="Captions of shapes", judgments_per_unit=100,
     units_per_hit=3, controls={"per_hit": 0}, preset="hodosh-2013-captions",
 )
 """
@@ -109,7 +109,7 @@ def texts_of(site: Installation, name: str) -> list[dict[str, object]]:
 
 @pytest.mark.parametrize("language", ["en", "de", "ja"])
 def test_the_page_finds_what_the_server_finds(page: Page, captions: Installation, language: str) -> None:
-    join(page, captions, "caption", f"reader-{language}")
+    join(page, captions, "writing", f"reader-{language}")
     module = page.locator("script[src*='kinds/caption']").get_attribute("src")
     texts = [*HARD_TO_READ, *(text for rule in RULES for text in (rule.refused, rule.fine))]
     found = page.evaluate(
@@ -128,13 +128,13 @@ def test_the_page_finds_what_the_server_finds(page: Page, captions: Installation
 
 
 def test_the_page_carries_the_rules_of_the_study_s_language(page: Page, captions: Installation) -> None:
-    join(page, captions, "caption", "rules")
+    join(page, captions, "writing", "rules")
     data = json.loads(page.locator("[data-rules]").text_content() or "")
     assert data == [rule.as_data() for rule in rules_for("en")]
 
 
 def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Installation) -> None:
-    join(page, captions, "caption", "typist")
+    join(page, captions, "writing", "typist")
     box = page.locator("[data-caption]:visible")
     expect(box).to_be_focused()  # nothing to reach for: the first key is the first letter
     page.keyboard.press("Enter")
@@ -167,7 +167,7 @@ def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Instal
 
 
 def test_advice_comes_after_a_pause_and_holds_nobody_up(page: Page, captions: Installation) -> None:
-    join(page, captions, "caption", "advised")
+    join(page, captions, "writing", "advised")
     advice = page.locator("[data-advice]:visible")
     page.keyboard.type("There is a be")
     expect(advice).to_contain_text("Advice: Begin with what you see, not with “There is”.")
@@ -184,7 +184,7 @@ def test_advice_comes_after_a_pause_and_holds_nobody_up(page: Page, captions: In
 
 
 def test_half_a_sentence_is_there_again_after_a_reload(page: Page, captions: Installation) -> None:
-    join(page, captions, "caption", "reloader")
+    join(page, captions, "writing", "reloader")
     page.keyboard.type("A shape. It is")
     page.reload()
     box = page.locator("[data-caption]:visible")
@@ -198,7 +198,7 @@ def test_half_a_sentence_is_there_again_after_a_reload(page: Page, captions: Ins
 
 
 def test_pasted_text_is_counted(page: Page, captions: Installation) -> None:
-    join(page, captions, "caption", "paster")
+    join(page, captions, "writing", "paster")
     page.evaluate(
         """() => {
             const box = document.querySelector(".step.now [data-caption]");
@@ -225,7 +225,7 @@ def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, locale="en-GB"
     )
     page = context.new_page()
-    join(page, captions, "caption", "phone")
+    join(page, captions, "writing", "phone")
     box = page.locator("[data-caption]:visible")
     expect(box).not_to_be_focused()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -249,7 +249,7 @@ def test_without_scripts_a_refused_caption_comes_back_with_the_reason(
 ) -> None:
     context = browser.new_context(java_script_enabled=False, locale="en-GB")
     page = context.new_page()
-    join(page, captions, "caption", "plain")
+    join(page, captions, "writing", "plain")
     boxes = page.locator("[data-caption]")
     for index, text in enumerate(("A shape. It is red.", "A shape hangs there.", "A shape stands there.")):
         boxes.nth(index).fill(text)
@@ -270,7 +270,7 @@ def test_axe_finds_nothing_on_a_page_of_writing(
 ) -> None:
     context = browser.new_context(color_scheme=scheme, locale="en-GB")  # type: ignore[arg-type]  # one of its words
     page = context.new_page()
-    join(page, captions, "caption", f"axe-{scheme}")
+    join(page, captions, "writing", f"axe-{scheme}")
     page.keyboard.type("A shape")
     page.keyboard.press("Enter")
     expect(page.locator("[data-advice]:visible")).to_contain_text("Not yet:")
