@@ -36,6 +36,7 @@ class OwnStudy:
 
     Attributes:
         pages: pages of work by state.
+        approved_before: pages that were approved and are invalidated now.
         judgments: answers that stand.
         seconds: active time on them.
         controls: how the worker did on control items, where the study shows it.
@@ -49,6 +50,7 @@ class OwnStudy:
     design: StudyDesign
     participation: Participation
     pages: Counter[str] = field(default_factory=Counter)
+    approved_before: int = 0
     judgments: int = 0
     seconds: float = 0.0
     controls: ControlRecord | None = None
@@ -69,8 +71,8 @@ class OwnStudy:
 
     @property
     def approved_cents(self) -> int:
-        """For pages that were approved."""
-        return self.pages["approved"] * self.design.crowd.reward_cents
+        """For pages that were approved, also where an exclusion invalidated them since: what was granted is owed."""
+        return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
 def own_studies(worker: Worker) -> list[OwnStudy]:
@@ -94,10 +96,12 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
         )
         for row in rows.order_by("-joined_at")
     }
-    states = Assignment.objects.filter(worker=worker).values("study", "state").annotate(n=Count("pk"))
-    for row in states.order_by():
+    states = Assignment.objects.filter(worker=worker).values("study", "state", "before_exclusion")
+    for row in states.annotate(n=Count("pk")).order_by():
         if row["study"] in found:
-            found[row["study"]].pages[row["state"]] = row["n"]
+            found[row["study"]].pages[row["state"]] += row["n"]
+            if row["before_exclusion"] == Assignment.State.APPROVED:
+                found[row["study"]].approved_before += row["n"]
     answers = Judgment.objects.current().filter(assignment__worker=worker).order_by()
     sums = answers.values("assignment__study").annotate(n=Count("pk"), seconds=Sum("seconds"))
     for given in sums:

@@ -15,6 +15,7 @@ from annotation.cookies import WORKER_COOKIE
 from annotation.models import Assignment, Participation, Worker
 from annotation.own_work import own_studies
 from annotation.services.claims import claim_assignment
+from annotation.services.exclusions import exclude_worker
 from annotation.services.revisions import revise_judgments
 from annotation.services.submissions import submit_assignment
 from judgments.models import Study
@@ -57,6 +58,18 @@ def test_pages_answers_time_and_pay_are_those_of_the_rows() -> None:
     assert fact(html, "Pay, pending") == ["25 cents", "25 cents"]
     assert fact(html, "Pay, approved") == ["25 cents", "25 cents"]
     assert first.pk != second.pk
+
+
+def test_what_was_approved_stays_owed_after_an_exclusion() -> None:
+    study = make_study(make_dataset(), crowd={"reward_cents": 25})
+    ada = joined(study)
+    approved, pending = work(study, ada), work(study, ada)
+    Assignment.objects.filter(pk=approved.pk).update(state="approved")
+    worker = Worker.objects.get(pk=pending.worker_id)
+    exclude_worker(study=study, worker=worker, why="Always left.")
+    html = seen(ada)
+    assert fact(html, "Pay, approved")[0] == "25 cents"
+    assert fact(html, "Pay, pending")[0] == "0 cents"
 
 
 def test_a_rejected_page_is_told_with_its_reason() -> None:
