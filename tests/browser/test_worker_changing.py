@@ -106,6 +106,7 @@ def test_a_comment_is_kept_with_its_answer(page: Page, site: Installation) -> No
     page.reload()
     expect(page.get_by_label("Comment on this item").locator("visible=true")).to_have_value("Both are odd.")
     page.locator("[data-step]:visible .choice").first.click()
+    expect(page.locator("[data-count]")).to_have_text("2 of 4")
     answer_all(page, steps=3)
     page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()

@@ -122,7 +122,7 @@ def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
     context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.goto(f"{site.url}/s/triplet/")
-    page.get_by_label("Your name here").first.fill("plain")
+    page.get_by_label("Your name here").first.fill("without-scripts")
     page.get_by_role("button", name="Join the study").click()
     page.get_by_role("link", name="Start").click()
     cards = page.locator(".choice")
@@ -141,7 +141,7 @@ def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
     context.close()
-    assert len(stored(site, "plain")) == 4
+    assert len(stored(site, "without-scripts")) == 4
 
 
 def test_a_page_of_work_is_returned_after_asking(page: Page, site: Installation) -> None:
