@@ -46,8 +46,9 @@ def test_the_farther_answers_lie_apart_the_more_their_unit_takes_from_alpha() ->
     assert (nominal.contribution[0], nominal.reason) == (0, "")
 
 
-@settings(deadline=None, max_examples=80)
-@given(answers, st.sampled_from(LEVELS))
+@pytest.mark.parametrize("level", LEVELS)
+@settings(deadline=None, max_examples=40)
+@given(table=answers)
 def test_the_contributions_sum_to_what_alpha_lacks_to_one(table: Any, level: str) -> None:
     result = agreement_by_unit(table, level)
     alpha = krippendorff_alpha(table, level)
