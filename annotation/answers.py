@@ -57,11 +57,13 @@ def checked_answers(
         except ValueError as error:
             raise AnswerProblem(
                 _("Nothing was saved: the %(key)s at position %(position)d is %(given)s; %(problem)s.")
-                % {"key": key, "position": position, "given": short_of(answer[key]), "problem": error}
+                % {"key": key, "position": position, "given": short_of(answer[key]), "problem": error},
+                position=position,
             ) from None
         if str(position) in given and given[str(position)][key] != kept:
             raise AnswerProblem(
-                _("Nothing was saved: position %(position)d is answered twice.") % {"position": position}
+                _("Nothing was saved: position %(position)d is answered twice.") % {"position": position},
+                position=position,
             )
         given[str(position)] = {key: kept} | {
             name: check(answer[name], position)
@@ -115,7 +117,8 @@ def _seconds(name: str) -> Callable[[Any, int], float]:
                 _(
                     "Nothing was saved: %(name)s at position %(position)d is %(seconds)s; expected 0 to %(most)d."
                 )
-                % {"name": name, "position": position, "seconds": short_of(seconds), "most": MOST_SECONDS}
+                % {"name": name, "position": position, "seconds": short_of(seconds), "most": MOST_SECONDS},
+                position=position,
             )
         return float(seconds)
 
@@ -128,7 +131,8 @@ def _comment(comment: Any, position: int) -> str:
             _(
                 "Nothing was saved: the comment at position %(position)d is no text of at most %(most)d characters."
             )
-            % {"position": position, "most": LONGEST_COMMENT}
+            % {"position": position, "most": LONGEST_COMMENT},
+            position=position,
         )
     return comment.strip()
 
@@ -143,7 +147,8 @@ def _signals(signals: Any, position: int) -> dict[str, int]:
             _(
                 "Nothing was saved: the signals at position %(position)d are none; expected counts of %(names)s."
             )
-            % {"position": position, "names": ", ".join(SIGNALS)}
+            % {"position": position, "names": ", ".join(SIGNALS)},
+            position=position,
         )
     return dict(signals)
 

@@ -14,4 +14,4 @@ class AnnotationConfig(AppConfig):
         from judgments.jobs import register
 
         register("import_judgments", "annotation.handlers.import_judgments")
-        register("rehearse", "annotation.handlers.rehearse")
+        register("sync_crowd", "annotation.handlers.sync_crowd")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from annotation.models import Judgment, Worker
-from annotation.models.assignments import JudgmentQuerySet
+from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
 from annotation.quality import RunningAccuracy, running_accuracy
 from judgments.controls import REPEATED, REPEATS
 from judgments.kinds import KINDS
@@ -84,7 +84,7 @@ def control_answers(
 def _standing(*, as_first_given: bool) -> JudgmentQuerySet:
     """One judgment of each worker and unit that is not invalidated: the last, or the first."""
     if as_first_given:
-        return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state="invalidated")
+        return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=NOT_COUNTED)
     return Judgment.objects.current()
 
 

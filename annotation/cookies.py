@@ -1,10 +1,11 @@
-"""Who this browser is: a cookie with the worker's token, that scripts cannot read."""
+"""Who this browser is: a cookie with the worker's token, that scripts cannot read; in a frame, the address says so."""
 
 from __future__ import annotations
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
+from annotation.frames import frame_of
 from annotation.models import Worker
 from annotation.services.joining import worker_for_token
 
@@ -15,7 +16,10 @@ TEN_MINUTES = 600
 
 
 def worker_of(request: HttpRequest) -> Worker | None:
-    """The worker this browser belongs to."""
+    """The worker this browser belongs to, or this frame."""
+    frame = frame_of(request)
+    if frame is not None:
+        return frame.worker
     return worker_for_token(request.COOKIES.get(WORKER_COOKIE, ""))
 
 

@@ -43,9 +43,16 @@ class NameTaken(QuorumError):
 
 
 class AnswerProblem(QuorumError):
-    """An answer that is none of the allowed ones, or for a position that does not exist."""
+    """An answer that is none of the allowed ones, or for a position that does not exist.
+
+    ``position`` says which of several, where it is one of the page: the others can be sent without it.
+    """
 
     title = "An answer is not valid"
+
+    def __init__(self, message: str, *, position: int | None = None) -> None:
+        super().__init__(message)
+        self.position = position
 
 
 class AnswersMissing(QuorumError):
@@ -91,11 +98,26 @@ class TooLate(QuorumError):
     title = "Too late"
 
 
+class KeptApart(TooLate):
+    """The lease ended before the submission came; it is kept apart and does not count."""
+
+
 class AlreadyEnded(QuorumError):
     """The assignment was submitted with other answers, or returned."""
 
     status = 409
     title = "Already ended"
+
+
+class PassedOn(AlreadyEnded):
+    """The crowd took the work from this worker, or the worker gave it back."""
+
+
+class ArrivalRefused(QuorumError):
+    """The address that a crowd's page opened is not that of work of ours there; nothing was recorded."""
+
+    status = 403
+    title = "This HIT cannot be opened"
 
 
 class NotAdmitted(QuorumError):
@@ -141,6 +163,13 @@ class WorkPaused(QuorumError):
 
     status = 403
     title = "Your work is paused"
+
+
+class StudyPaused(QuorumError):
+    """The study hands out no work for a while."""
+
+    status = 403
+    title = "This study is paused"
 
 
 class WorkerExcluded(QuorumError):

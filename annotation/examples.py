@@ -8,11 +8,12 @@ from itertools import zip_longest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from annotation.pictures import preview_picture_url
 from annotation.wording import worded
 from judgments.design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
-from judgments.models import Item, Study
+from judgments.models import Dataset, Item, Study
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,19 @@ class Worked:
 
 def worked_examples(study: Study, design: StudyDesign) -> list[Worked]:
     """In the order of the design; one query where an example names an image."""
+    return _worked(design, _pictures(study, design))
+
+
+def sketched_examples(dataset: Dataset, design: StudyDesign) -> list[Worked]:
+    """The same for staff, of a design that no study has yet."""
+    named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
+    rows = Item.objects.filter(dataset=dataset, name__in=set(named.values())) if named else []
+    addresses = {item.name: preview_picture_url(item) for item in rows}
+    return _worked(design, {number: addresses.get(name, "") for number, name in named.items()})
+
+
+def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[Worked]:
     letters = KINDS[design.protocol].letters
-    addresses = _pictures(study, design)
     return [
         Worked(
             picture=addresses.get(number, ""),

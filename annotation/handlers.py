@@ -6,12 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from annotation.services.importing import import_judgments as import_rows
-from annotation.services.rehearsal import Crowd
-from annotation.services.rehearsal import rehearse as let_crowd_answer
+from annotation.services.syncing import sync_crowd as bring_together
 from judgments import uploads
 from judgments.jobs import Run
-from judgments.models import Study
-from judgments.services.generation import generate_hits
 from judgments.services.studies import find_study
 
 
@@ -32,13 +29,6 @@ def import_judgments(
     uploads.discard(upload)
 
 
-def rehearse(run: Run, *, study: str, **crowd: Any) -> dict[str, Any]:
-    """Let a simulated crowd answer a study, its HITs generated first where it is a draft.
-
-    Every step of the crowd is a transaction of its own: a rehearsal that was cut off goes on where it stopped.
-    """
-    found = find_study(study)
-    if found.state == Study.State.DRAFT:
-        run.progress(0.0, "generating HITs")
-        generate_hits(study=found)
-    return asdict(let_crowd_answer(study=found, crowd=Crowd(**crowd), progress=run.progress))
+def sync_crowd(run: Run, *, study: str) -> dict[str, Any]:
+    """Bring a study and its crowd together; every step is a transaction of its own, and may be done twice."""
+    return bring_together(study=find_study(study), progress=run.progress).as_json()

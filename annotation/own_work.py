@@ -16,7 +16,8 @@ from django.utils import timezone
 from annotation.answers import answer_key
 from annotation.controls import control_answers
 from annotation.models import Assignment, Judgment, Participation, QuizAttempt, Worker
-from annotation.models.assignments import LIVE
+from annotation.models.assignments import LIVE, NOT_COUNTED
+from annotation.people import BY_THE_LINK
 from annotation.presentation import places_of
 from annotation.quality import ControlRecord, control_record
 from annotation.quiz_sheet import qualification_of
@@ -26,6 +27,7 @@ from judgments.models import HIT, Study
 from judgments.quizzes import asks_anything
 from judgments.services.studies import design_of
 
+HANDED_IN = ("submitted", "approved", "rejected", *NOT_COUNTED)
 MOST_OPEN_STUDIES = 20
 MOST_REJECTED = 50
 
@@ -62,7 +64,7 @@ class OwnStudy:
     @property
     def submitted(self) -> int:
         """Pages handed in, whatever became of them."""
-        return sum(self.pages[state] for state in ("submitted", "approved", "rejected", "invalidated"))
+        return sum(self.pages[state] for state in HANDED_IN)
 
     @property
     def pending_cents(self) -> int:
@@ -109,6 +111,7 @@ def own_studies(worker: Worker) -> list[OwnStudy]:
             own = found[given["assignment__study"]]
             own.judgments, own.seconds = given["n"], given["seconds"] or 0.0
     rejected = Assignment.objects.filter(worker=worker, state=Assignment.State.REJECTED)
+    rejected = rejected.prefetch_related("appeal_notes")
     for assignment in rejected.order_by("-submitted_at")[:MOST_REJECTED]:
         if assignment.study_id in found:
             found[assignment.study_id].rejected.append(assignment)
@@ -145,6 +148,7 @@ def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
 def open_studies(worker: Worker | None) -> list[Study]:
     """Studies that anybody may join and this worker did not, the newest first; one query."""
     found = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
+    found = found.filter(place__in=BY_THE_LINK)
     if worker is not None:
         found = found.exclude(participations__worker=worker)
     return list(found.order_by("-opened_at", "slug")[:MOST_OPEN_STUDIES])
@@ -152,9 +156,7 @@ def open_studies(worker: Worker | None) -> list[Study]:
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
     """Every answer that stands, as the worker saw the item, a page of work at a time."""
-    rows = Assignment.objects.filter(
-        worker=worker, state__in=["submitted", "approved", "rejected", "invalidated"]
-    )
+    rows = Assignment.objects.filter(worker=worker, state__in=HANDED_IN)
     for assignment in rows.select_related("study").order_by("submitted_at", "pk").iterator(chunk_size=100):
         yield from _answers_of(assignment)
 

@@ -42,7 +42,13 @@ class Layout:
 
 
 def draw_layout(
-    *, design: StudyDesign, hit: HIT, worker: Worker, units: Sequence[Unit], left_out: Collection[int] = ()
+    *,
+    design: StudyDesign,
+    hit: HIT,
+    worker: Worker,
+    units: Sequence[Unit],
+    left_out: Collection[int] = (),
+    struck_too: bool = False,
 ) -> Layout:
     """The order and the sides of ``hit`` for ``worker``: from the study's seed, the HIT and the worker's name, so that
     whoever takes a HIT again finds it as it was.
@@ -52,11 +58,14 @@ def draw_layout(
     Args:
         units: the HIT's, in its order.
         left_out: row ids of units that this worker does not see; struck ones nobody sees.
+        struck_too: lay struck ones out as well, for a page that was published once and must be read as it was.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
     drawn = [shuffled(group, rng) for group in shuffled(_groups(kind, units), rng)]
-    unseen = {index for index, unit in enumerate(units) if unit.struck or unit.pk in left_out}
+    unseen = {
+        index for index, unit in enumerate(units) if (unit.struck and not struck_too) or unit.pk in left_out
+    }
     groups = [kept for group in drawn if (kept := [index for index in group if index not in unseen])]
     twins = _twins(units, groups)
     places = apart(len(groups), twins, rng) if twins else range(len(groups))

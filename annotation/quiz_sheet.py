@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
@@ -112,7 +113,7 @@ class Explained:
         texts: (label, text) of what stood there; empty for a plain question.
         given: the worker's answer in words.
         right: whether it is the right one.
-        expected: the right answer in words.
+        expected: the right answers in words; one nearly always, several where a range is right.
         why: the explanation; may be empty.
     """
 
@@ -121,8 +122,15 @@ class Explained:
     texts: tuple[tuple[str, str], ...]
     given: str
     right: bool
-    expected: str
+    expected: tuple[str, ...]
     why: str
+
+    @property
+    def expected_html(self) -> SafeString:
+        """The right answer, or each of them in quotation marks: choices are sentences, which run into each other."""
+        if len(self.expected) == 1:
+            return format_html("{}", *self.expected)
+        return format_html_join(_(" or "), "<q>{}</q>", ((one,) for one in self.expected))
 
     @property
     def why_html(self) -> SafeString:
@@ -161,7 +169,7 @@ def explained(paper: Paper, position: int) -> Explained | None:
             texts=(),
             given=asked.options[given["value"] - 1],
             right=right,
-            expected=asked.options[asked.expected - 1],
+            expected=(asked.options[asked.expected - 1],),
             why=worded(asked.question.why),
         )
     place, kind = paper.places[position], KINDS[paper.design.protocol]
@@ -194,14 +202,14 @@ def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
     return found
 
 
-def _expected(kind: Kind, place: Place) -> str:
+def _expected(kind: Kind, place: Place) -> tuple[str, ...]:
     """The right answers as the worker sees them; what is expected itself where a kind has no list of choices."""
-    right = [
+    right = tuple(
         choice.words
         for choice in kind.choices
         if kind.is_right(kind.canonical(choice.value, side=place.side), place.unit.expected)
-    ]
-    return _(" or ").join(right) if right else _stated(kind, place)
+    )
+    return right or (_stated(kind, place),)
 
 
 def _stated(kind: Kind, place: Place) -> str:

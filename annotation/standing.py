@@ -4,8 +4,24 @@ from __future__ import annotations
 
 from django.utils.translation import gettext
 
-from annotation.errors import WorkerExcluded, WorkPaused
+from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Participation
+from judgments.models import Study
+
+
+def refuse_while_paused(study: Study) -> None:
+    """Nothing new is handed out while a study is paused.
+
+    Raises:
+        StudyPaused: it is.
+    """
+    if study.paused_at is not None:
+        raise StudyPaused(
+            gettext(
+                "Everything you did is kept. This study hands out no work for a while; please come back later. If a "
+                "page of work opened for you elsewhere a moment ago, you can return it there without harm."
+            )
+        )
 
 
 def refuse_stopped(standing: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -31,6 +34,11 @@ def spell_pay(cents: int) -> str:
     return ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {
         "cents": cents
     }
+
+
+def spell_money(cents: int) -> str:
+    """A sum, in the currency that its crowd pays in; '' for nothing."""
+    return number_format(Decimal(cents) / 100, decimal_pos=2) if cents else ""
 
 
 def _hours_and_minutes(minutes: int) -> str:

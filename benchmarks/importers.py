@@ -16,7 +16,8 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from judgments.importers import open_candidates, open_dataset, open_judgments
+from judgments.importers import ResultColumns, open_candidates, open_dataset, open_judgments
+from judgments.importers.mturk import read_results
 
 MADE_UP_LINES = 200_000
 
@@ -65,6 +66,18 @@ def made_up(folder: Path, lines: int) -> None:
         stream.write("unit,worker,protocol,image,first,value\n")
         for n in range(lines):
             stream.write(f"u{n // 3},w{n % 3},relevance,{n // 30}.jpg,c{n // 3},{n % 2}\n")
+    results = folder / "results.csv"
+    with results.open("w", encoding="utf-8") as stream:
+        stream.write("HITId,AssignmentId,WorkerId,AssignmentStatus,SubmitTime,Input.image,Answer.choice\n")
+        for n in range(lines):
+            when = "Wed Nov 20 21:03:26 PST 2019"
+            stream.write(f"h{n // 3},a{n},w{n % 3},Approved,{when},{n // 3}.jpg,{n % 2}\n")
+    measured("mturk results", lambda: read_results(results))
+    chosen = ResultColumns({"image": "Input.image", "value": "Answer.choice"})
+    measured(
+        "mturk judgments",
+        lambda: open_judgments("mturk", results, protocol="relevance", columns=chosen).judgments(),
+    )
     measured("jsonl dataset", lambda: open_dataset("jsonl", captions).references())
     measured("csv judgments", lambda: open_judgments("csv", judgments).judgments())
 

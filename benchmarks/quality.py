@@ -189,7 +189,8 @@ def set_up(folder: Path) -> None:
 
 def rehearse_all(protocol: str) -> Outcome:
     """With and without the rules, for every seed."""
-    from annotation.services.rehearsal import Crowd, rehearse
+    from annotation.services.rehearsal import rehearse
+    from annotation.services.rehearsed_people import Crowd
     from judgments.models import Dataset
     from tests import studies
 
@@ -230,7 +231,7 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
 def _count(outcome: Outcome, study: Any) -> None:
     """Who was stopped when, from the rows that the rehearsal left."""
     from annotation.models import Case, Judgment
-    from annotation.services.rehearsal import Crowd, people_of
+    from annotation.services.rehearsed_people import Crowd, people_of
 
     notes = {name: value for name, value in study.notes["rehearsal"].items() if name != "owner"}
     sort_of = {person.worker.pk: person.sort or "careful" for person in people_of(study, Crowd(**notes))}

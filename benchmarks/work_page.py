@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, ViewportSize, expect, sync_playwright
 
 from tests import services
 from tests.browser.working import count_of, fetched
@@ -37,7 +37,8 @@ make_study(dataset, slug="triplet", judgments_per_unit=1000, units_per_hit=20,
            sampling={"pairs": {"MM": 30}, "references": 5})
 make_study(dataset, "relevance", slug="relevance", judgments_per_unit=1000, images_per_hit=6, captions_per_image=10)
 """
-SIZE = {"width": 1280, "height": 800}
+SIZE: ViewportSize = {"width": 1280, "height": 800}
+SMALL: ViewportSize = {"width": 390, "height": 844}
 WATCH = """
 window.paints = [];
 addEventListener("keydown", (event) => {
@@ -110,7 +111,7 @@ def by_keyboard(
     print("|---|---|---|---|---|---|---|---|")
     server: dict[str, list[float]] = {}
     for slug in ("triplet", "relevance"):
-        context = browser.new_context(viewport=SIZE)  # type: ignore[arg-type]
+        context = browser.new_context(viewport=SIZE)
         context.add_init_script(WATCH)
         page = join(context, site, slug)
         page.goto(f"{site.url}/s/{slug}/work/")
@@ -159,7 +160,7 @@ def cold_start(browser: Browser, site: Installation) -> None:
         cookies: Any = joined.cookies()
         for profile in ("desktop", "phone"):
             wide = profile == "desktop"
-            context = browser.new_context(viewport=SIZE if wide else {"width": 390, "height": 844})  # type: ignore[arg-type]
+            context = browser.new_context(viewport=SIZE if wide else SMALL)
             context.add_cookies(cookies)
             page = context.new_page()
             if not wide:

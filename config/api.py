@@ -26,10 +26,12 @@ from rest_framework.response import Response
 
 from annotation.services.joining import worker_for_token
 from judgments.errors import QuorumError
+from judgments.services.tokens import KEY_START, token_for_key
 from judgments.stored_text import can_be_stored
 
 PROBLEM_TYPE = "application/problem+json"
 STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
+KEY_LENGTH = len(KEY_START) + 43
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -45,7 +47,14 @@ class TokenAuthentication(BaseAuthentication):
             raise exceptions.AuthenticationFailed(
                 "The Authorization header is not of the form 'Token <token>'."
             )
-        if len(token) == STAFF_TOKEN_LENGTH:
+        if token.startswith(KEY_START) and len(token) == KEY_LENGTH:
+            found = token_for_key(token)
+            if found is None:
+                raise exceptions.AuthenticationFailed(
+                    "The token is not known, was revoked, or is past its time."
+                )
+            return found.user, found
+        if len(token) == STAFF_TOKEN_LENGTH:  # of before tokens had scopes: opens all that its account may do
             return StaffTokens().authenticate_credentials(token)
         worker = worker_for_token(token)
         if worker is None:

@@ -56,14 +56,35 @@ class DocsView(ProblemsAsElsewhere, SpectacularSwaggerSplitView):
     url_name = "api:schema"
 
 
+TOLD = {
+    "304": "Nothing changed since the answer with this ETag.",
+    "400": "Not of the documented shape, or of no use here; the problem names what.",
+    "401": "Without a token, or with one that is not known.",
+    "403": "Not for this person, or not within the token's scopes.",
+    "404": "Nothing there, or nothing for this person.",
+    "413": "The body is too large.",
+    "415": "The body is of another media type.",
+}
+
+
 def problems_everywhere(result: dict[str, Any], **_: object) -> dict[str, Any]:
-    """A last step over the schema: errors have their own media type, and any call may answer with one."""
+    """A last step over the schema: each call says the errors that any call of its sort may give, and errors have their
+    own media type."""
     content = {PROBLEM_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    for path in result["paths"].values():
-        for operation in path.values():
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
             responses = operation["responses"]
+            expected = ["400", "401", "403"]
+            if method == "get":
+                expected.append("304")
+            if "{" in path:
+                expected.append("404")
+            if "requestBody" in operation:
+                expected += ["413", "415"]
+            for status in expected:
+                responses.setdefault(status, {"description": TOLD[status]})
             for status, response in responses.items():
                 if status >= "400":
                     response["content"] = content
-            responses["default"] = {"description": "A problem document (RFC 9457).", "content": content}
+            operation["responses"] = dict(sorted(responses.items()))
     return result

@@ -5,11 +5,13 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
-from annotation.api import quiz, work
+from annotation.api import desk, money, quiz, running, webhooks, work
 from annotation.api import resources as annotation
 from config.api import nothing_here
 from config.api_schema import DocsView, SchemaView
+from evaluation.api import challenges, releases, steps
 from evaluation.api import resources as evaluation
+from judgments.api import designs, material
 from judgments.api import resources as judgments
 
 app_name = "api"
@@ -27,6 +29,25 @@ router.register("workers", annotation.WorkerResource, "workers")
 router.register("consensus", evaluation.ConsensusResource, "consensus")
 router.register("reports", evaluation.ReportResource, "reports")
 router.register("exports", evaluation.ExportResource, "exports")
+router.register("registrations", releases.RegistrationResource, "registrations")
+router.register("releases", releases.ReleaseResource, "releases")
+router.register("items", material.ItemResource, "items")
+router.register("captions", material.CaptionResource, "captions")
+router.register("outputs", material.OutputResource, "outputs")
+router.register("pairs", material.PairResource, "pairs")
+router.register("events", material.EventResource, "events")
+router.register("roles", material.RoleResource, "roles")
+router.register("exclusions", desk.ExclusionResource, "exclusions")
+router.register("cases", desk.CaseResource, "cases")
+router.register("problem-reports", desk.ProblemReportResource, "problem-reports")
+router.register("budgets", money.BudgetResource, "budgets")
+router.register("ledger", money.LedgerResource, "ledger")
+router.register("publications", money.PublicationResource, "publications")
+router.register("sessions", money.SessionResource, "sessions")
+router.register("webhooks", webhooks.WebhookResource, "webhooks")
+router.register("deliveries", webhooks.DeliveryResource, "deliveries")
+router.register("challenges", challenges.ChallengeResource, "challenges")
+router.register("submissions", challenges.SubmissionResource, "submissions")
 
 urlpatterns = [
     # the worker's calls
@@ -43,6 +64,22 @@ urlpatterns = [
     # the researchers' resources
     path("studies/<str:slug>/open/", annotation.OpenStudyView.as_view(), name="open"),
     path("studies/<str:slug>/close/", annotation.CloseStudyView.as_view(), name="close"),
+    path("studies/<str:slug>/pause/", running.PauseView.as_view(), name="pause"),
+    path("studies/<str:slug>/resume/", running.ResumeView.as_view(), name="resume"),
+    path("studies/<str:slug>/extend/", running.ExtendStudyView.as_view(), name="extend-study"),
+    path("studies/<str:slug>/reopen/", running.ReopenView.as_view(), name="reopen"),
+    path("studies/<str:slug>/expire/", running.ExpireView.as_view(), name="expire"),
+    path("studies/<str:slug>/design/", designs.DesignView.as_view(), name="design"),
+    path("studies/<str:slug>/numbers/", designs.PlanView.as_view(), name="numbers"),
+    path("studies/<str:slug>/approve/", desk.ApproveView.as_view(), name="approve"),
+    path("studies/<str:slug>/reject/", desk.RejectView.as_view(), name="reject"),
+    path("studies/<str:slug>/exclude/", desk.ExcludeView.as_view(), name="exclude"),
+    path("studies/<str:slug>/readmit/", desk.ReadmitView.as_view(), name="readmit"),
+    path("studies/<str:slug>/aggregate/", steps.AggregateView.as_view(), name="aggregate"),
+    path("studies/<str:slug>/evaluate/", steps.EvaluateView.as_view(), name="evaluate"),
+    path("studies/<str:slug>/agreement/", steps.AgreementView.as_view(), name="agreement"),
+    path("studies/<str:slug>/evaluation/", steps.EvaluationView.as_view(), name="evaluation"),
+    path("presets/", designs.PresetsView.as_view(), name="presets"),
     path("", include(router.urls)),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocsView.as_view(), name="docs"),

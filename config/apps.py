@@ -11,6 +11,7 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         """Registers the checks."""
-        from config import checks
+        from config import checks, crowd_checks
 
         checks.register_all()
+        crowd_checks.register_all()

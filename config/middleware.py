@@ -1,12 +1,18 @@
-"""What differs between the admin's pages and those of workers: the policy for scripts, and the language."""
+"""What differs between the admin's pages and those of workers: the policy for scripts, the language, and whose name
+the log writes down."""
 
 from collections.abc import Callable
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.middleware.http import ConditionalGetMiddleware
 from django.urls import reverse
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
+
+from judgments.acting import acting_as
 
 
 class AdminPolicyMiddleware:
@@ -21,6 +27,33 @@ class AdminPolicyMiddleware:
         if request.path.startswith(reverse("admin:index")) and not hasattr(response, "_csp_update"):
             response._csp_update = settings.ADMIN_POLICY_CHANGES  # type: ignore[attr-defined]  # django-csp's own mark
         return response
+
+
+class ActingMiddleware:
+    """Lets the log name who asked, for whatever a request of a signed-in person does."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """The response."""
+        with acting_as(lambda: request.user if isinstance(request.user, User) else None):
+            return self.get_response(request)
+
+
+class UnchangedMiddleware:
+    """Below /api/: what is read carries an ETag, and who has it already gets a 304 without a body."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+        self.unchanged = ConditionalGetMiddleware(get_response)
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """The response, or that nothing changed."""
+        response = self.get_response(request)
+        if not request.path.startswith("/api/") or response.status_code != 200:
+            return response
+        return self.unchanged.process_response(request, response)
 
 
 class WorkerLanguageMiddleware:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.apps import apps
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
+
+from judgments.visibility import may_view
 
 GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
     (
@@ -27,6 +30,13 @@ GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
         ],
     ),
     (
+        "Evaluation server",
+        [
+            ("Challenges", "trophy", "evaluation.challenge"),
+            ("Submissions", "upload_file", "evaluation.submission"),
+        ],
+    ),
+    (
         "What is asked",
         [
             ("Images", "image", "judgments.item"),
@@ -38,9 +48,16 @@ GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
     ),
     (
         "Installation",
-        [("Accounts", "manage_accounts", "auth.user"), ("Groups", "badge", "auth.group")],
+        [
+            ("Accounts", "manage_accounts", "auth.user"),
+            ("Groups", "badge", "auth.group"),
+            ("API tokens", "key", "judgments.apitoken"),
+        ],
     ),
 ]
+
+
+FOR_ALL_STAFF = ("judgments.apitoken",)  # everybody has their own
 
 
 def style_sheet(request: HttpRequest) -> str:
@@ -68,5 +85,8 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
 
 
 def _may_view(request: HttpRequest, model: str) -> bool:
-    app, name = model.split(".")
-    return request.user.has_perm(f"{app}.view_{name}") or request.user.has_perm(f"{app}.change_{name}")
+    if model in FOR_ALL_STAFF:
+        return True
+    found = apps.get_model(model)
+    adds_studies = model == "judgments.study" and request.user.has_perm("judgments.add_study")
+    return adds_studies or may_view(request.user, found)

@@ -1,5 +1,6 @@
 """Every setting, from the environment or `.env` (docs/install.md lists the variables)."""
 
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -66,6 +67,41 @@ ADMIN_POLICY_CHANGES = {
     "style-src": [UNSAFE_INLINE],
 }
 
+# --- crowds (docs/crowds) -------------------------------------------------------------------------
+# Names of people whom crowds send are made with it; another key would take everybody for somebody new.
+PSEUDONYM_KEY = env.str("PSEUDONYM_KEY", default="") or SECRET_KEY
+PUBLIC_URL = env.str("PUBLIC_URL", default="").rstrip("/")  # how crowds reach this server: https://host
+# Real money needs this and `crowd.live` in the study; without both, Mechanical Turk means its sandbox.
+MTURK_LIVE = env.bool("MTURK_LIVE", default=False)
+MTURK_ENDPOINT = env.str("AWS_ENDPOINT_URL_MTURK", default="")
+# Where Mechanical Turk's pages stand that frame ours and take the answers; else its own two sites.
+MTURK_SITES = env.list("MTURK_SITES", default=[])
+MTURK_SNS_TOPIC = env.str("MTURK_SNS_TOPIC", default="")
+MTURK_SQS_QUEUE = env.str("MTURK_SQS_QUEUE", default="")
+SQS_ENDPOINT = env.str("AWS_ENDPOINT_URL_SQS", default="")
+PROLIFIC_API_URL = env.str("PROLIFIC_API_URL", default="https://api.prolific.com")
+PROLIFIC_TOKEN = env.str("PROLIFIC_TOKEN", default="")
+PROLIFIC_WORKSPACE = env.str("PROLIFIC_WORKSPACE", default="")  # for its balance and its groups
+PROLIFIC_PROJECT = env.str("PROLIFIC_PROJECT", default="")  # where studies are made; else the first one
+try:
+    # of companies in 2026, without tax; 33.3 for universities (prolific.com/pricing)
+    PROLIFIC_FEE_PERCENT = Decimal(env.str("PROLIFIC_FEE_PERCENT", default="42.8"))
+except InvalidOperation as error:
+    raise ImproperlyConfigured(
+        "PROLIFIC_FEE_PERCENT is no number; expected a percentage such as 33.3."
+    ) from error
+CROWD_CALL_SECONDS = env.int("CROWD_CALL_SECONDS", default=120)  # a call that began so long ago was cut off
+CROWD_BACKOFF_SECONDS = env.float("CROWD_BACKOFF_SECONDS", default=0.5)
+# a crowd may know of fresh work only minutes later; what it does not name after that it never had
+CROWD_GRACE_SECONDS = env.int("CROWD_GRACE_SECONDS", default=3600)
+CROWD_SYNC_SECONDS = env.int("CROWD_SYNC_SECONDS", default=300)  # how often open studies are compared
+
+# --- webhooks (docs/webhooks.md) -------------------------------------------------------------------
+WEBHOOK_SECONDS = env.int("WEBHOOK_SECONDS", default=5)  # how often what is due is sent
+WEBHOOK_LOG_DAYS = env.int("WEBHOOK_LOG_DAYS", default=30)
+# Anybody who designs a study types in addresses: only where they may reach this server's own network.
+WEBHOOK_PRIVATE = env.bool("WEBHOOK_PRIVATE", default=False)
+
 # --- the parts ------------------------------------------------------------------------------------
 INSTALLED_APPS = [
     "unfold",  # before django.contrib.admin, whose templates it replaces
@@ -95,11 +131,14 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "csp.middleware.CSPMiddleware",
     "config.middleware.AdminPolicyMiddleware",
+    "config.framing.FramedPagesMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "config.middleware.WorkerLanguageMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.middleware.ActingMiddleware",
+    "config.middleware.UnchangedMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -118,10 +157,13 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "annotation.frames.frame_context",
             ],
         },
     },
 ]
+
+MESSAGE_STORAGE = "config.framing.PageMessages"
 
 # --- the database ---------------------------------------------------------------------------------
 if env.str("DATABASE_URL", default=""):
@@ -215,7 +257,10 @@ REST_FRAMEWORK = {
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["judgments.api.permissions.IsStaff"],
-    "DEFAULT_FILTER_BACKENDS": ["config.api_pages.StrictFilters"],
+    "DEFAULT_FILTER_BACKENDS": [
+        "judgments.api.permissions.VisibleRows",
+        "config.api_pages.StrictFilters",
+    ],
     "DEFAULT_PAGINATION_CLASS": "config.api_pages.CursorPages",
     "PAGE_SIZE": 100,
     "DEFAULT_PARSER_CLASSES": ["config.api.StrictJSONParser"],
@@ -238,6 +283,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",
+        "SubmissionState": "evaluation.challenge_models.Submission.State",
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
@@ -287,6 +333,7 @@ LOGGING = {
     "loggers": {
         "django": {"handlers": [], "level": "INFO", "propagate": True},
         "django.server": {"handlers": [], "level": "INFO", "propagate": True},
+        "botocore": {"level": "WARNING"},
         "matplotlib": {"level": "WARNING"},
         "celery": {"level": "WARNING"},  # the rows tell what was done
         "celery.app.trace": {"level": "WARNING"},  # Celery sets this one itself

@@ -8,6 +8,7 @@ urlpatterns = [
     path("admin/", admin.site.urls),
     path("api/", include("config.api_urls")),
     path("language/", set_language, name="language"),
+    path("challenges/", include("evaluation.urls")),
     path("", include("annotation.urls")),
 ]
 

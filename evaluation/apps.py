@@ -13,5 +13,7 @@ class EvaluationConfig(AppConfig):
         """Registers the long work of this app."""
         from judgments.jobs import register
 
-        for kind in ("aggregate", "evaluate", "export"):
+        kinds = ("aggregate", "evaluate", "export", "board", "plan_power", "rehearse", "report")
+        of_releases = ("release", "verify_release", "compare_releases")
+        for kind in (*kinds, *of_releases, "score_submission", "rank_submissions"):
             register(kind, f"evaluation.handlers.{kind}")

@@ -11,7 +11,8 @@ from pathlib import Path
 from django.conf import settings
 
 from annotation.services.crowd import open_study
-from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
 from evaluation.models import Analysis
 from evaluation.services import aggregate_study, evaluate_study
 from judgments.design import read_toml

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict
 from typing import Any
 
+from annotation.services.rehearsal import rehearse as let_crowd_answer
+from annotation.services.rehearsed_people import Crowd
 from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.releases.comparison import compare_releases as compared
+from evaluation.releases.verification import verify_bundle
 from evaluation.services.aggregation import compute_aggregation, store_aggregation
+from evaluation.services.board import compute_board, store_board
 from evaluation.services.exports import export_for_download
+from evaluation.services.leaderboards import compute_standing, store_standing
 from evaluation.services.meta_evaluation import compute_evaluation, store_evaluation
+from evaluation.services.pilots import told_by_pilot
+from evaluation.services.planning import compute_plan, read_assumptions, store_plan
+from evaluation.services.rehearsals import compute_rehearsal, store_rehearsal
+from evaluation.services.releases import (
+    Terms,
+    find_release,
+    note_release,
+    place_for_release,
+    release_file,
+    write_release,
+)
+from evaluation.services.reports import report_for_download, store_report
+from evaluation.services.submission_scoring import score_stored, store_scores
 from judgments.jobs import Run
-from judgments.services.studies import find_study
+from judgments.models import Job, Study
+from judgments.services.generation import generate_hits
+from judgments.services.studies import design_of, find_study
+
+MOST_FLIPPED = 100
 
 
 def aggregate(run: Run, *, study: str) -> None:
@@ -40,3 +65,119 @@ def export(run: Run, *, study: str, format: str, task: str = "annotation") -> di
     return export_for_download(
         study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
     )
+
+
+def plan_power(
+    run: Run,
+    *,
+    assumptions: dict[str, Any],
+    study: str = "",
+    pilot: str = "",
+    first: str = "",
+    second: str = "",
+) -> None:
+    """How many pairs, references and votes a difference takes; of no study yet, it is kept with the job alone."""
+    found = find_study(study) if study else None
+    source: dict[str, str] = {}
+    if pilot:
+        run.progress(0.0, "reading the pilot")
+        told = told_by_pilot(
+            study=find_study(pilot), question=assumptions["question"], first=first, second=second
+        )
+        assumptions, source = assumptions | told.assumptions, told.source
+    read = read_assumptions(assumptions)
+    plan = compute_plan(assumptions=read, design=design_of(found) if found else None, progress=run.progress)
+    with run.commit() as result:
+        result |= {"designs": len(plan["tried"])}
+        if found is None:
+            result |= {"plan": plan, "settings": read.model_dump(mode="json") | source}
+        else:
+            result |= {"analysis": store_plan(study=found, assumptions=read, result=plan, pilot=source).pk}
+
+
+def rehearse(run: Run, *, study: str, **crowd: Any) -> None:
+    """Let a simulated crowd answer a study, its HITs generated first where it is a draft, and see what came of it.
+
+    Every step of the crowd is a transaction of its own: a rehearsal that was cut off goes on where it stopped.
+    """
+    found, asked = find_study(study), Crowd(**crowd)
+    if found.state == Study.State.DRAFT:
+        run.progress(0.0, "generating HITs")
+        generate_hits(study=found)
+    report = let_crowd_answer(
+        study=found, crowd=asked, progress=lambda share, words: run.progress(0.7 * share, words)
+    )
+    rehearsal = compute_rehearsal(
+        study=found,
+        crowd=asked,
+        report=report,
+        progress=lambda share, words: run.progress(0.7 + 0.3 * share, words),
+    )
+    with run.commit() as result:
+        result |= {"analysis": store_rehearsal(rehearsal).pk, **asdict(report)}
+
+
+def board(run: Run, *, study: str) -> None:
+    """What a study's board shows; earlier jobs of this kind are of no use to anybody."""
+    computed = compute_board(study=find_study(study), progress=run.progress)
+    with run.commit():
+        store_board(computed)
+        Job.objects.filter(kind="board", args__study=study, state=Job.State.DONE).exclude(
+            pk=run.job_id
+        ).delete()
+
+
+def report(run: Run, *, study: str) -> None:
+    """The report of a study: its numbers as an analysis, its files as an archive in the export folder."""
+    found = find_study(study)
+    made, file = report_for_download(study=found, job_id=run.job_id, progress=run.progress)
+    with run.commit() as result:
+        result |= {"analysis": store_report(study=found, report=made, file=file).pk, "file": file}
+
+
+def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
+    """A frozen bundle in the export folder; the row that makes it a release comes with the job's end."""
+    found = find_study(study)
+    path = place_for_release(study=found, version=version, job_id=run.job_id, attempt=run.attempts)
+    written = write_release(
+        study=found, terms=Terms(version=version, **terms), path=path, progress=run.progress
+    )
+    with ExitStack() as undone:
+        undone.callback(path.unlink, missing_ok=True)
+        with run.commit() as result:
+            made = note_release(study=found, written=written, file=path.name)
+            result |= {"version": made.version, "sha256": made.sha256, "bytes": made.size}
+        undone.pop_all()
+
+
+def verify_release(run: Run, *, study: str, version: str) -> dict[str, Any]:
+    """Every figure of a release again from its rows."""
+    run.progress(0.1, "computing its figures again")
+    found = verify_bundle(release_file(find_release(find_study(study), version)))
+    return {"checked": found.checked, "count": found.count, "differences": list(found.differences)}
+
+
+def compare_releases(run: Run, *, study: str, before: str, after: str) -> dict[str, Any]:
+    """What changed between two releases; of flipped consensus the first ``MOST_FLIPPED``."""
+    of_study = find_study(study)
+    run.progress(0.1, "reading both")
+    found = compared(*(release_file(find_release(of_study, version)) for version in (before, after)))
+    return {**found, "consensus": found["consensus"][:MOST_FLIPPED], "flipped": len(found["consensus"])}
+
+
+def score_submission(run: Run, *, submission: int) -> None:
+    """The scores of a submission to a challenge; its place on the leaderboard is another job's."""
+    scored = score_stored(submission_id=submission, progress=run.progress)
+    with run.commit() as result:
+        store_scores(scored)
+        result |= {"submission": submission, "state": scored.state}
+
+
+def rank_submissions(run: Run, *, challenge: str) -> None:
+    """Which submissions on a leaderboard can be told apart; earlier jobs of this kind are of no use to anybody."""
+    standing = compute_standing(slug=challenge, progress=run.progress)
+    with run.commit():
+        store_standing(standing)
+        Job.objects.filter(kind="rank_submissions", args__challenge=challenge, state=Job.State.DONE).exclude(
+            pk=run.job_id
+        ).delete()

@@ -15,6 +15,7 @@ from pydantic import ValidationError
 
 from annotation.models import Assignment, Exclusion, Judgment, Participation, WrittenCaption
 from annotation.models.assignments import LIVE
+from evaluation.integrity_of_crowds import CROWD_CHECKS
 from evaluation.integrity_of_quality import QUALITY_CHECKS
 from evaluation.models import Analysis
 from judgments.kinds import KINDS
@@ -149,14 +150,16 @@ def slots_match_assignments() -> Sentences:
 
 
 def hits_ask_for_what_the_design_says() -> Sentences:
-    """``judgments_per_unit`` workers a HIT; more only where a seat was filled anew (docs/stopping.md)."""
+    """``judgments_per_unit`` workers a HIT, and what was added since; more only where a seat was filled anew
+    (docs/stopping.md), or a crowd let somebody in for whom no seat was free."""
     for study in Study.objects.filter(source=DESIGNED).order_by("slug"):
         wanted = study.design.get("judgments_per_unit")
-        others = study.hits.exclude(required=wanted)
-        if stops_early(study) or study.exclusions.exists():
-            others = others.filter(required__lt=wanted)
-        for key, required in others.values_list("key", "required"):
-            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {wanted}."
+        others = study.hits.exclude(required=wanted + F("extra"))
+        if stops_early(study) or study.exclusions.exists() or study.publications.exists():
+            others = others.filter(required__lt=wanted + F("extra"))
+        for key, required, extra in others.values_list("key", "required", "extra"):
+            added = f", and {extra} were added" if extra else ""
+            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {wanted}{added}."
 
 
 def finished_work_is_complete() -> Sentences:
@@ -175,7 +178,8 @@ def finished_work_is_complete() -> Sentences:
 
 def judgments_belong_to_finished_work() -> Sentences:
     """Judgments are stored by a submission, on the units of its HIT."""
-    early = Judgment.objects.exclude(assignment__state__in=FINISHED).exclude(
+    kept = (*FINISHED, Assignment.State.APART)
+    early = Judgment.objects.exclude(assignment__state__in=kept).exclude(
         assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED
     )
     names = ("assignment__study__slug", "pk", "assignment_id", "assignment__state")
@@ -316,6 +320,7 @@ CHECKS: tuple[Callable[[], Sentences], ...] = (
     controls_know_their_answer,
     written_captions_have_their_writers,
     *QUALITY_CHECKS,
+    *CROWD_CHECKS,
     people_and_rehearsals_are_apart,
     pictures_are_there,
 )

@@ -13,13 +13,15 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
+from annotation.backends import Ability, backend_of
 from annotation.controls import control_answers
 from annotation.models import Adjudication, Assignment, Judgment, Worker
 from annotation.quality import ControlRecord, control_records
+from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
-from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.records import Decision, Flags, JudgmentTable, PairRow, UnitRow, WorkerRow
 from judgments.kinds import KINDS, Judged
 from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
 from judgments.services.studies import design_of
@@ -59,6 +61,14 @@ def unused_workers(study: Study) -> frozenset[int]:
     return frozenset(worker for worker, record in control_records_of(study).items() if not record.used)
 
 
+def unnamed_work(study: Study) -> QuerySet[Assignment]:
+    """Paid work that its crowd, which tells what it has, did not name (yet): anybody can open a page with ids that
+    are made up, so that its answers count once the crowd does."""
+    if not study.place or Ability.LIST not in backend_of(study).can:
+        return Assignment.objects.none()
+    return Assignment.objects.filter(study=study, session__confirmed=False)
+
+
 def in_order(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
     """``rows`` sorted by unit, put in order of workers' names within each unit.
 
@@ -69,8 +79,9 @@ def in_order(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iter
 
 
 def load_judgments(study: Study) -> JudgmentTable:
-    """All judgments of ``study`` as arrays, in two queries."""
+    """All judgments of ``study`` as arrays, in two queries, and one more where a crowd names its work."""
     unused = unused_workers(study)
+    unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
     rows = (
         Judgment.objects.current()
         .filter(assignment__study=study)
@@ -88,7 +99,7 @@ def load_judgments(study: Study) -> JudgmentTable:
         unit, key, worker, name, assignment, value, answer, control, struck, set_aside, presented, seconds = (
             row
         )
-        used = not set_aside and not struck and worker not in unused
+        used = not set_aside and not struck and worker not in unused and assignment not in unnamed
         data_hash.add(key, name, value if answer is None else answer, used)
         sided = bool(presented)
         on_left = FIRST_LEFT if presented == Judgment.Presented.FIRST_LEFT else SECOND_LEFT
@@ -125,19 +136,20 @@ def load_judgments(study: Study) -> JudgmentTable:
 def hash_of_judgments(study: Study) -> str:
     """The data hash alone, of the judgments as they stand now: tells whether a result is older than the data."""
     unused = unused_workers(study)
+    unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
     rows = (
         Judgment.objects.current()
         .filter(assignment__study=study)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer",
-            "set_aside", "unit__struck",
+            "set_aside", "unit__struck", "assignment_id",
         )
     )  # fmt: skip
     data_hash = DataHash()
     for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        _, name, worker, key, value, answer, set_aside, struck = row
-        used = not set_aside and not struck and worker not in unused
+        _, name, worker, key, value, answer, set_aside, struck, assignment = row
+        used = not set_aside and not struck and worker not in unused and assignment not in unnamed
         data_hash.add(key, name, value if answer is None else answer, used)
     return data_hash.hexdigest()
 
@@ -179,6 +191,15 @@ def unit_rows(study: Study) -> list[UnitRow]:
     """The judged units in their order."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     return [UnitRow(*row) for row in rows.values_list("pk", "key", "kind", "pair_id").iterator(ROWS_AT_ONCE)]
+
+
+def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
+    """The judged units that passed the filter, and those drawn from what did not."""
+    rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
+    found: tuple[set[int], set[int]] = set(), set()
+    for pk, audited in rows.iterator(ROWS_AT_ONCE):
+        found[audited].add(pk)
+    return found
 
 
 def full_depth_units(study: Study) -> set[int] | None:
@@ -256,3 +277,27 @@ def caption_units(study: Study) -> list[tuple[int, int, str, str]]:
     """(row id, image row id, caption id, caption text) of each judged image-caption unit."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
     return list(rows.values_list("pk", "item_id", "first__key", "first__text"))
+
+
+def metric_outcomes(study: Study) -> tuple[dict[str, Flags], list[str]]:
+    """Whether each metric of the newest meta-evaluation names people's winner, and the kinds of those pairs.
+
+    Of the pairs with a consensus, in their order; a metric's tie is wrong.
+    """
+    newest = (
+        Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
+        .order_by("-created_at", "-pk")
+        .first()
+    )
+    decided = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
+    winners = dict(decided.values_list("pair_id", "value"))
+    kinds: dict[int, str] = {}
+    right: dict[str, list[bool]] = {}
+    rows = MetricScore.objects.filter(analysis=newest, pair__in=decided.values("pair")).order_by(
+        "metric", "pair__position"
+    )
+    names = ("metric", "pair_id", "pair__kind", "first", "second")
+    for metric, pair, kind, first, second in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+        kinds[pair] = kind
+        right.setdefault(metric, []).append(first > second if winners[pair] == 1 else second > first)
+    return {metric: np.array(own, dtype=bool) for metric, own in right.items()}, list(kinds.values())

@@ -126,13 +126,11 @@ def judge_pairs(
         metrics=metrics,
         tokenizer=tokenizer,
     )
-    kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
-    winners = np.array([pair.winner for pair in pairs], dtype=np.float64)
+    winners = [pair.winner for pair in pairs]
     figures, scores = {}, {}
     for name, result in scored.scores.items():
         first, second = result.images[:count], result.images[count:]
-        found = pair_accuracy(first, second, winners, kinds)
-        figures[name] = {"accuracy": {kind: _accuracy(one) for kind, one in found.items()}}
+        figures[name] = accuracy_of_pairs(first, second, winners, [pair.kind for pair in pairs])
         scores[name] = np.stack([first, second], axis=1)
     return Judged(
         metrics=figures,
@@ -141,6 +139,15 @@ def judge_pairs(
         scores=scores,
         notes=tuple(_sentence(warning) for warning in scored.warnings),
     )
+
+
+def accuracy_of_pairs(
+    first: Floats, second: Floats, winners: Sequence[int], kinds: Sequence[str]
+) -> dict[str, Any]:
+    """A metric's accuracy by pair kind, from its scores of both candidates; ``winners`` has 0 without a consensus."""
+    names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
+    found = pair_accuracy(first, second, np.array(winners, dtype=np.float64), names)
+    return {"accuracy": {kind: _accuracy(one) for kind, one in found.items()}}
 
 
 def _accuracy(result: AccuracyResult) -> dict[str, Any]:
@@ -188,22 +195,11 @@ def judge_captions(
     images = [caption.item for caption in captions]
     texts = [caption.key for caption in captions]
     units = [caption.unit for caption in captions]
-    resamples = int(np.clip(OBSERVATIONS_DRAWN // len(captions), FEWEST_RESAMPLES, RESAMPLES))
     figures, scores = {}, {}
     for name, result in scored.scores.items():
-        figures[name] = {
-            key: _coefficient(correlation(result.images, people, coefficient, resamples=resamples, seed=seed))
-            for key, coefficient in COEFFICIENTS.items()
-        } | {"kappa": _kappa(result.images, people, cuts, seed)}
-        if per_image:
-            figures[name]["per_image"] = {
-                key: _grouped(
-                    grouped_correlation(
-                        result.images, people, images, texts, coefficient, resamples=resamples, seed=seed
-                    )
-                )
-                for key, coefficient in COEFFICIENTS.items()
-            }
+        figures[name] = correlation_of_captions(
+            result.images, people, images, texts, cuts=cuts, per_image=per_image, seed=seed
+        )
         scores[name] = result.images[:, np.newaxis]
     return Judged(
         metrics=figures,
@@ -215,6 +211,34 @@ def judge_captions(
         scores=scores,
         notes=tuple(_sentence(warning) for warning in scored.warnings),
     )
+
+
+def correlation_of_captions(
+    metric: Floats,
+    people: Floats,
+    images: Sequence[Any],
+    texts: Sequence[str],
+    *,
+    cuts: Sequence[float],
+    per_image: bool,
+    seed: int,
+) -> dict[str, Any]:
+    """A metric's coefficients and kappas against people's scores of the same captions."""
+    resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
+    figures: dict[str, Any] = {
+        key: _coefficient(correlation(metric, people, coefficient, resamples=resamples, seed=seed))
+        for key, coefficient in COEFFICIENTS.items()
+    } | {"kappa": _kappa(metric, people, cuts, seed)}
+    if per_image:
+        figures["per_image"] = {
+            key: _grouped(
+                grouped_correlation(
+                    metric, people, images, texts, coefficient, resamples=resamples, seed=seed
+                )
+            )
+            for key, coefficient in COEFFICIENTS.items()
+        }
+    return figures
 
 
 def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> list[dict[str, Any]]:

@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
+from evaluation.challenge_models import (
+    Challenge,
+    ChallengeEvent,
+    Standing,
+    Submission,
+    SubmissionContent,
+)
 from judgments.models import CandidatePair, Study, Unit
+from judgments.models.append_only import AppendOnlyRow
+
+__all__ = [
+    "Analysis",
+    "BoardSnapshot",
+    "Challenge",
+    "ChallengeEvent",
+    "Consensus",
+    "MetricScore",
+    "Registration",
+    "Release",
+    "Standing",
+    "Submission",
+    "SubmissionContent",
+]
 
 
 class Consensus(models.Model):
@@ -57,11 +80,17 @@ class Analysis(models.Model):
     class What(models.TextChoices):
         AGGREGATION = "aggregation", "consensus, agreement and workers"
         META_EVALUATION = "meta-evaluation", "metrics against the consensus"
+        PLAN = "plan", "how many pairs and votes a difference takes"
+        REPORT = "report", "report"
+        REHEARSAL = "rehearsal", "what a rehearsal shows"
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="analyses")
     what = models.CharField(max_length=20, choices=What)
     settings = models.JSONField(default=dict)
     signature = models.CharField(max_length=500, blank=True)
+    judgments = models.CharField(
+        max_length=500, blank=True, help_text="The judgment signature of what it was computed from."
+    )
     data_hash = models.CharField(max_length=64)
     result = models.JSONField()
     created_at = models.DateTimeField(default=timezone.now)
@@ -77,6 +106,8 @@ class Analysis(models.Model):
 class MetricScore(models.Model):
     """A metric's score of one candidate of a pair, or of an image-caption unit."""
 
+    of_study = ("analysis__study",)
+
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")
     metric = models.CharField(max_length=30)
     pair = models.ForeignKey(CandidatePair, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
@@ -89,3 +120,74 @@ class MetricScore(models.Model):
 
     def __str__(self) -> str:
         return f"{self.metric}: {self.first}"
+
+
+class Registration(AppendOnlyRow):
+    """What was fixed before a study opened: what is expected, and how it will be looked at."""
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="registration")
+    content = models.JSONField(help_text="Hypotheses, rules, planned analyses and the design, as registered.")
+    sha256 = models.CharField(max_length=64, help_text="Of the content as canonical JSON.")
+    registered_at = models.DateTimeField(default=timezone.now)
+    registered_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        help_text="Empty where a command did it.",
+    )  # fmt: skip
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"Registration of {self.study}"
+
+
+class Release(AppendOnlyRow):
+    """A frozen bundle of a study's judgments, as it was given away."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="releases")
+    version = models.CharField(max_length=20)
+    title = models.CharField(max_length=300)
+    licence = models.CharField(max_length=60, help_text="SPDX identifier.")
+    citation = models.TextField(blank=True)
+    texts = models.BooleanField(default=True, help_text="Whether captions stand in it, or their ids alone.")
+    signature = models.CharField(max_length=500, help_text="The judgment signature of its rows.")
+    sha256 = models.CharField(max_length=64)
+    size = models.PositiveBigIntegerField(help_text="Bytes.")
+    file = models.CharField(
+        max_length=200,
+        blank=True,
+        help_text="Its name in the folder of releases; empty where written elsewhere.",
+    )
+    made_at = models.DateTimeField(default=timezone.now)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+", null=True, blank=True,
+        help_text="Empty where a command did it.",
+    )  # fmt: skip
+
+    class Meta:
+        ordering = ["study_id", "id"]
+        constraints = [models.UniqueConstraint(fields=["study", "version"], name="one_release_per_version")]
+
+    def __str__(self) -> str:
+        return f"{self.study} {self.version}"
+
+
+class BoardSnapshot(models.Model):
+    """What the board of a study shows that takes long to compute: a memory, made anew while somebody looks."""
+
+    study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="board")
+    judgments = models.PositiveBigIntegerField(help_text="How many had come in.")
+    newest = models.PositiveBigIntegerField(help_text="Row id of the last of them.")
+    event = models.PositiveBigIntegerField(default=0, help_text="Row id of the study's last log entry then.")
+    result = models.JSONField(help_text="Numbers, sentences and drawings, as the page shows them.")
+    scores = models.JSONField(
+        default=dict, help_text="Metric -> scores of the candidates, which do not change."
+    )
+    seconds = models.FloatField(help_text="How long it took to make.")
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["study_id"]
+
+    def __str__(self) -> str:
+        return f"Board of {self.study}"

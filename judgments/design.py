@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 import tomli_w
@@ -23,6 +24,7 @@ from judgments.design_tables import (
     Filter,
     Keywords,
     Listed,
+    Panel,
     Part,
     Quiz,
     RuleSetting,
@@ -33,15 +35,24 @@ from judgments.design_tables import (
 )
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
-from judgments.presets import PRESETS
+from judgments.presets import PRESETS, Preset
 from judgments.requirements import REQUIREMENT_PRESETS
 
+NO_PRESETS: Mapping[str, Preset] = {}
 # where pydantic's own words speak of its insides
 PLAIN_WORDS = {
     "string_pattern_mismatch": "letters, digits, hyphens and underscores",
     "model_type": "a table",
     "dict_type": "a table",
 }
+
+
+class Contradictions(ValueError):
+    """Everything that does not fit together in a design whose keys are right one by one."""
+
+    def __init__(self, sentences: list[str]) -> None:
+        super().__init__(sentences[0])
+        self.sentences = sentences
 
 
 class StudyDesign(Part):
@@ -76,27 +87,45 @@ class StudyDesign(Part):
     stopping: Stopping = Stopping()
     keywords: Keywords = Keywords()
     crowd: Crowd = Crowd()
+    panel: Panel = Panel()
 
     @model_validator(mode="after")
     def _fits_together(self) -> StudyDesign:
+        sentences = list(self._contradictions())
+        if sentences:
+            raise Contradictions(sentences)
+        return self
+
+    def _contradictions(self) -> Iterator[str]:
+        """What does not fit together, each in a clause that begins with the key it is about."""
         kind = KINDS.get(self.protocol)
         if kind is None:
-            raise ValueError(f"protocol is {self.protocol!r}; this version knows {', '.join(KINDS)}")
+            yield f"protocol is {self.protocol!r}; this version knows {', '.join(KINDS)}"
+            return
         size = self.images_per_hit if kind.grouped else self.units_per_hit
-        if self.controls.per_hit >= size:
-            raise ValueError(
-                f"controls.per_hit is {self.controls.per_hit}, which leaves no place in a HIT of {size}"
+        alone = self.crowd.backend == "mturk" and self.crowd.question == "html"
+        if alone and not kind.self_contained:
+            yield (
+                f"crowd.question is 'html', but {kind.name} cannot be asked on a page that stands alone; "
+                "expected 'external'"
             )
+        if self.controls.per_hit >= size:
+            yield f"controls.per_hit is {self.controls.per_hit}, which leaves no place in a HIT of {size}"
+        if self.sampling.only and not kind.chosen_by_id:
+            yield f"sampling.only names {len(self.sampling.only)} ids, but {kind.name} has none that could be chosen"
+        if self.filter.audit and not self.filter.bleu_pre:
+            yield f"filter.audit is {self.filter.audit}, but filter.bleu_pre is 0, so that nothing is left out"
         if self.stopping.rule != "none" and not kind.settles:
-            raise ValueError(
+            yield (
                 f"stopping.rule is {self.stopping.rule!r}, but the consensus of {kind.name} has no winner that could "
                 "be settled early; expected 'none'"
             )
         if self.stopping.rule == "margin" and self.stopping.minimum > self.judgments_per_unit:
-            raise ValueError(
+            yield (
                 f"stopping.minimum is {self.stopping.minimum}, more than judgments_per_unit = {self.judgments_per_unit}"
             )
-        return self
+        if self.panel.api and (self.crowd.backend != "external" or self.panel.preset != "prolific"):
+            yield 'panel.api is true, which is for crowd.backend = "external" with panel.preset = "prolific" alone'
 
 
 def slugify_name(name: str) -> str:
@@ -104,18 +133,42 @@ def slugify_name(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "study"
 
 
-def make_design(values: dict[str, Any]) -> StudyDesign:
+def make_design(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> StudyDesign:
     """Check ``values`` (a study file as nested dicts) and complete them from preset and protocol.
+
+    Args:
+        saved: presets of this installation, beside those that ship (``judgments.services.presets``). Values with every
+            key need none: they keep the preset's name to say where they came from.
 
     Raises:
         DesignError: with the dotted key it is about in ``field``.
     """
+    try:
+        return StudyDesign.model_validate(_completed(values, saved))
+    except ValidationError as error:
+        raise _as_design_errors(error)[0] from None
+
+
+def problems_in(values: dict[str, Any], *, saved: Mapping[str, Preset] = NO_PRESETS) -> list[DesignError]:
+    """Everything that ``make_design`` would refuse, one error for each key; empty where it would not."""
+    try:
+        StudyDesign.model_validate(_completed(values, saved))
+    except ValidationError as error:
+        return _as_design_errors(error)
+    except DesignError as error:
+        return [error]
+    return []
+
+
+def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str, Any]:
     preset_name = values.get("preset", "")
     preset: dict[str, Any] = {}
-    if preset_name:
-        if not isinstance(preset_name, str) or preset_name not in PRESETS:
-            raise DesignError(f"preset is {preset_name!r}; there are {', '.join(PRESETS)}.", field="preset")
-        preset = PRESETS[preset_name].values
+    presets = {**saved, **PRESETS}
+    complete = StudyDesign.model_fields.keys() - values.keys() <= {"slug"}
+    if preset_name and (not complete or preset_name in PRESETS):
+        if not isinstance(preset_name, str) or preset_name not in presets:
+            raise DesignError(f"preset is {preset_name!r}; there are {', '.join(presets)}.", field="preset")
+        preset = presets[preset_name].values
         stated = values.get("protocol", preset["protocol"])
         if stated != preset["protocol"]:
             raise DesignError(
@@ -129,10 +182,7 @@ def make_design(values: dict[str, Any]) -> StudyDesign:
     merged = _with_requirements(merged)
     if isinstance(merged.get("name"), str):
         merged.setdefault("slug", slugify_name(merged["name"]))
-    try:
-        return StudyDesign.model_validate(merged)
-    except ValidationError as error:
-        raise _as_design_error(error) from None
+    return merged
 
 
 def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
@@ -160,23 +210,43 @@ def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _as_design_error(error: ValidationError) -> DesignError:
-    """The first problem in one sentence; an unknown key names the nearest known one."""
+def _as_design_errors(error: ValidationError) -> list[DesignError]:
+    """What is wrong, in one sentence for each key; an unknown key names the nearest known one."""
     problems = error.errors(include_url=False)
-    problem = problems[0]
-    path = _path(problem["loc"])
+    found: list[DesignError] = []
+    told: set[tuple[str, ...]] = set()
+    for problem in problems:
+        path = _path(problem["loc"])
+        if problem["type"] == "extra_forbidden":  # a stranger's key may look like one of pydantic's marks
+            path = [*_path(problem["loc"][:-1]), str(problem["loc"][-1])]
+        if tuple(path) in told:
+            continue  # a key that takes 'all' or a number fails once for each
+        told.add(tuple(path))
+        contradiction = problem.get("ctx", {}).get("error")
+        if isinstance(contradiction, Contradictions):
+            found += [_as_said(path, said) for said in contradiction.sentences]
+        else:
+            found.append(_as_design_error(problem, path, problems))
+    return found
+
+
+def _as_said(path: list[str], said: str) -> DesignError:
+    """A sentence of ours, and the key it is about."""
     key = ".".join(path)
-    said = problem["msg"].removeprefix("Value error, ")
+    named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
+    field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
+    return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
+
+
+def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
+    key = ".".join(path)
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(path[-1], _keys_beside(path), n=1, cutoff=0.0)
         return DesignError(f"{key} is not a key of a study file; the nearest one is {near[0]!r}.", field=key)
     if problem["type"] == "missing":
         return DesignError(f"{key} is missing; name, dataset and protocol have no default.", field=key)
     if problem["type"] == "value_error":
-        named = re.findall(r"^[a-z_]+(?:\.[a-z_]+)?", said)
-        field = key or next((name for name in named if name.split(".")[0] in StudyDesign.model_fields), "")
-        return DesignError(f"{key + ': ' if key else ''}{said}.", field=field)
-    # a key that takes 'all' or a number fails once for each
+        return _as_said(path, problem["msg"].removeprefix("Value error, "))
     wanted = [
         PLAIN_WORDS.get(one["type"]) or re.sub(r"^(Input|String|Value) should (be|have) ", "", one["msg"])
         for one in problems
@@ -200,19 +270,52 @@ def _keys_beside(path: list[str]) -> list[str]:
     return list(model.model_fields)
 
 
-def read_toml(text: str, *, source: str = "study file") -> StudyDesign:
+def read_toml(
+    text: str, *, source: str = "study file", saved: Mapping[str, Preset] = NO_PRESETS
+) -> StudyDesign:
     """A design from TOML text.
 
     Raises:
         DesignError: not TOML (with line and column), or not a design.
     """
+    return make_design(toml_values(text, source=source), saved=saved)
+
+
+def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
+    """What TOML text says, not checked yet.
+
+    Raises:
+        DesignError: not TOML, with line and column.
+    """
     try:
-        values = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DesignError(f"{source} is not TOML: {error}.") from None
-    return make_design(values)
 
 
 def write_toml(design: StudyDesign) -> str:
     """The complete design as TOML; ``read_toml`` gives the same design back."""
-    return tomli_w.dumps(design.model_dump(mode="json"), multiline_strings=True)
+    return dump_toml(design.model_dump(mode="json"))
+
+
+def dump_toml(values: Mapping[str, Any]) -> str:
+    """Values as a study file says them."""
+    return tomli_w.dumps(values, multiline_strings=True)
+
+
+def line_of(text: str, key: str) -> int:
+    """The line, from 1, of a study file on which a dotted key is set, or the nearest table around it; 0: nowhere."""
+    lines: dict[str, int] = {}
+    table, inside = "", False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not inside and (header := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line)):
+            table = header[1]
+            lines.setdefault(table, number)
+        elif not inside and (setting := re.match(r"\s*([\w.-]+)\s*=", line)):
+            lines.setdefault(f"{table}.{setting[1]}" if table else setting[1], number)
+        inside ^= line.count('"""') % 2 == 1
+    # rows of a table are numbered in the key of a problem, and have no number in the file
+    key = ".".join(part for part in key.split(".") if not part.isdecimal())
+    while key and key not in lines:
+        key = key.rpartition(".")[0]
+    return lines.get(key, 0)

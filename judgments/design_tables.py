@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from judgments.countries import COUNTRIES
+from judgments.crowds import CROWDS
+from judgments.panels import checked_address
 from judgments.quizzes import QUIZ_PRESETS
 from judgments.requirements import REQUIREMENT_PRESETS
 
@@ -49,6 +51,10 @@ class Sampling(Part):
         "auto",
         description="Where pairs come from: the dataset's published pairs, or drawn from references and systems; "
         "auto takes published ones where the dataset has them.",
+    )
+    only: Listed[Annotated[str, Field(min_length=1, max_length=80)]] = Field(
+        (),
+        description="Of what is drawn, only these: ids of candidate pairs (triplet, pairwise) or of units.",
     )
 
 
@@ -103,6 +109,10 @@ class Filter(Part):
     )
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
         0, description="Fill an image's last group up to this many with filtered pairs."
+    )
+    audit: Count = Field(
+        0,
+        description="So many of the pairs below the threshold, drawn with the seed, are judged all the same.",
     )
     order: Literal["stop-first", "stem-first"] = Field(
         "stop-first",
@@ -236,14 +246,85 @@ class Keywords(Part):
     longest: Annotated[int, Field(ge=2, le=7)] = Field(7, description="Words in a collocation at most.")
 
 
+Outcome = Literal["completed", "screened-out", "timed-out", "returned", "full"]
+PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9._-]+$")]
+WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_address)]
+
+
+class Panel(Part):
+    """How a panel sends its people and takes them back (docs/crowds)."""
+
+    preset: Literal["plain", "prolific", "connect", "sona"] = Field(
+        "plain", description="Fills what is left empty below."
+    )
+    worker: str = Field(
+        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the person's id."
+    )
+    session: str = Field(
+        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the id of the submission."
+    )
+    project: str = Field(
+        "", max_length=80, pattern=r"^[\w.-]*$", description="Parameter with the panel's id of the study."
+    )
+    hits: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1, description="HITs in a person's session; the pay of one session is reward_cents for each."
+    )
+    finish: Literal["redirect", "code"] = Field(
+        "redirect", description="How a person goes back; where there is no address, the code is shown."
+    )
+    codes: dict[Outcome, PanelCode] = Field(
+        default_factory=dict, description="A completion code per outcome; left out: one is made."
+    )
+    addresses: dict[Outcome, WebAddress] = Field(
+        default_factory=dict,
+        description="Where a person goes back to per outcome; {code}, {worker} and {session} are filled in.",
+    )
+    api: bool = Field(False, description="prolific: places, approvals and bonuses by its API.")
+
+    @model_validator(mode="after")
+    def _tells_its_outcomes_and_parameters_apart(self) -> Panel:
+        if len(set(self.codes.values())) < len(self.codes):
+            raise ValueError("codes has one code for two outcomes; the panel could not tell them apart")
+        named = [name for name in (self.worker, self.session, self.project) if name]
+        if len(set(named)) < len(named):
+            raise ValueError(f"one parameter cannot hold two ids: {', '.join(named)}")
+        return self
+
+    def code_of(self, outcome: str) -> str:
+        """The stated code of an outcome; '' where the design leaves it out."""
+        return next((code for name, code in self.codes.items() if name == outcome), "")
+
+    def address_of(self, outcome: str) -> str:
+        """Where a person goes back to after this outcome; '' where the design leaves it out."""
+        return next((address for name, address in self.addresses.items() if name == outcome), "")
+
+
 class Crowd(Part):
     """Where the workers come from and what they are paid."""
 
-    backend: Literal["local", "external", "mturk"] = "local"
+    backend: str = Field("local", description="One of judgments.crowds.")
     reward_cents: Count = Field(0, description="Paid for a HIT, in cents.")
     budget_cents: Count = Field(0, description="Fees included; nothing is published beyond it.")
     live: bool = Field(False, description="mturk: the sandbox unless true here and in the settings.")
     question: Literal["external", "html"] = "external"
+    title: str = Field(
+        "", max_length=128, description="In the crowd's list of work; empty: the study's name."
+    )
+    description: str = Field("", max_length=2000, description="Beside it; empty: the study's question.")
+    keywords: str = Field("", max_length=1000, description="mturk: words to find it by, with commas between.")
+    lifetime_hours: Annotated[int, Field(ge=1, le=8760)] = Field(
+        168, description="How long the crowd offers it to new workers."
+    )
+    approve_after_hours: Annotated[int, Field(ge=0, le=552)] = Field(
+        72, description="After which work that nothing speaks against is approved by itself; 0: never."
+    )
+    floor_cents_per_hour: Count = Field(
+        0, description="What an hour of active time should earn at least; 0: no floor."
+    )
+    fee_percent: Annotated[float, Field(ge=0, le=200)] = Field(
+        0.0, description="external: the panel's fee on the pay. Mechanical Turk's and Prolific's are known."
+    )
+    masters: bool = Field(False, description="mturk: Masters only, for a higher fee.")
     lease_minutes: Annotated[int, Field(ge=1, le=10_080)] = Field(
         60, description="How long a worker may hold a HIT before its place is given to another."
     )
@@ -253,3 +334,10 @@ class Crowd(Part):
     edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
         10, description="How long after submitting answers may be revised; 0: not at all."
     )
+
+    @field_validator("backend")
+    @classmethod
+    def _there_is_such_a_crowd(cls, name: str) -> str:
+        if name not in CROWDS:
+            raise ValueError(f"there is no crowd {name!r}; there are {', '.join(CROWDS)}")
+        return name

@@ -43,3 +43,10 @@ class WrongState(QuorumError):
 
     status = 409
     title = "Not possible now"
+
+
+class Changed(QuorumError):
+    """Somebody else changed what this change was made from."""
+
+    status = 412
+    title = "Changed meanwhile"

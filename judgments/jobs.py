@@ -26,6 +26,7 @@ from django.utils.module_loading import import_string
 from kombu.exceptions import KombuError
 
 from judgments import owners
+from judgments.acting import acting_as
 from judgments.models.jobs import Job
 
 log = logging.getLogger(__name__)
@@ -221,13 +222,18 @@ def run_job(job_id: int) -> bool:
                     f"This worker knows no job kind {run.kind!r}: it may be of another version."
                 )
             handler: Callable[..., dict[str, Any] | None] = import_string(_handlers[run.kind])
-            result = handler(run, **run.args)
+            with acting_as(lambda: _asked_for_by(run)):
+                result = handler(run, **run.args)
             if not run.finished:
                 with run.commit() as stored:
                     stored.update(result or {})
     finally:
         owners.let_go(owner)  # a database that is away could not be told; the sweep finds the row
     return run.finished
+
+
+def _asked_for_by(run: Run) -> User | None:
+    return User.objects.filter(pk__in=Job.objects.filter(pk=run.job_id).values("created_by")).first()
 
 
 def _claim(job_id: int, owner: str) -> Run | None:

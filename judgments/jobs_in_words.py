@@ -12,9 +12,14 @@ WORDS = {
     "import_judgments": "Import of judgments",
     "generate_hits": "Generating HITs",
     "rehearse": "Rehearsal",
+    "sync_crowd": "Comparison with the crowd",
     "aggregate": "Consensus and agreement",
     "evaluate": "Metrics against the consensus",
     "export": "Export",
+    "plan_power": "Plan of pairs and votes",
+    "board": "Figures of the board",
+    "verify_release": "Check of a release",
+    "compare_releases": "Comparison of releases",
 }
 
 

@@ -105,7 +105,8 @@ class Division:
 class UnitSpec:
     """A unit before it is a row. ``first`` and ``second`` are in the unit's order, not the order shown.
 
-    ``content`` is whatever else its kind shows, as JSON; ``control_kind`` says which kind of control item it is.
+    ``content`` is whatever else its kind shows, as JSON; ``control_kind`` says which kind of control item it is;
+    ``audited`` was left out by the filter, and is judged to see what the filter misses.
     """
 
     key: str
@@ -118,6 +119,7 @@ class UnitSpec:
     control: bool = False
     expected: Any = None
     filtered: bool = False
+    audited: bool = False
     control_kind: str = ""
     content: Mapping[str, Any] = field(default_factory=dict)
 

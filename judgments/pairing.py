@@ -9,7 +9,7 @@ image once in a study, in whatever order and under whatever kind; each machine t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
@@ -41,6 +41,7 @@ def draw_pairs(
     references: str | int,
     source: str,
     seed: int,
+    only: Sequence[str] = (),
 ) -> list[Pair]:
     """The candidate pairs of a study, ``wanted`` of each kind.
 
@@ -49,6 +50,8 @@ def draw_pairs(
         references: how many of a pair's references are used, drawn with the seed, or ``"all"``.
         source: ``published`` takes the pairs that come with the dataset, ``references`` draws new ones, ``auto``
             takes published ones where there are any.
+        only: ids of pairs; of those that are drawn (of all that are published, where these are taken) only these are
+            left. Empty: all.
 
     Raises:
         DesignError: the dataset has fewer pairs of a kind than asked for; published pairs that nobody can judge
@@ -62,6 +65,11 @@ def draw_pairs(
         )
     pairs: list[Pair] = []
     seen: Compared = set()
+    if only and use_published:
+        material = replace(
+            material, published=tuple(pair for pair in material.published if pair.key in set(only))
+        )
+        wanted = dict(Counter(pair.kind for pair in material.published))
     for kind in PAIR_KINDS:
         count = wanted.get(kind, 0) if wanted else DEFAULT_PER_KIND
         if not count:
@@ -80,12 +88,27 @@ def draw_pairs(
                 field="sampling.pairs",
             )
         pairs.extend(drawn)
+    if only:
+        lacking = set(only) - {pair.key for pair in pairs}
+        if lacking:
+            raise not_drawn(lacking, "candidate pair")
+        pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
             f"dataset {material.name!r} gives no candidate pairs for this design ({len(images)} images are judged).",
             field="sampling.pairs",
         )
     return [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs]
+
+
+def not_drawn(lacking: Collection[str], what: str) -> DesignError:
+    """The sentence about ``sampling.only`` where it names what the draw does not give."""
+    many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+    return DesignError(
+        f"sampling.only names {what} {min(lacking)!r}{many}, which this design does not draw; ids hold for the "
+        "dataset, protocol, sampling and seed that they were drawn with.",
+        field="sampling.only",
+    )
 
 
 def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:

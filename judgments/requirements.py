@@ -7,19 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judgments.countries import country_name
+from judgments.crowds import APPROVAL_RATE, APPROVED, COUNTRIES, CROWDS, HITS_AT_MOST
 
 if TYPE_CHECKING:
     from judgments.design import Workers
-
-COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
-
-# A crowd can state a requirement to its workers or check it here. Here, a country is what the worker declares and
-# approval is this installation's own record; a crowd that sends its workers by a link keeps its record to itself.
-CROWDS: dict[str, frozenset[str]] = {
-    "local": frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST}),
-    "external": frozenset({COUNTRIES, HITS_AT_MOST}),
-    "mturk": frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST}),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +55,7 @@ def requirements_of(workers: Workers) -> dict[str, str]:
 
 def not_stated(workers: Workers, backend: str) -> list[str]:
     """The words of the requirements that the crowd can neither state nor check."""
-    can = CROWDS.get(backend, frozenset())
+    can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
     return [words for name, words in requirements_of(workers).items() if name not in can]
 
 

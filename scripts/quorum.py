@@ -1,4 +1,4 @@
-"""Sets Quorum up and runs it: the work behind `make run`, `make test`, `make coverage` and `make lint`.
+"""Sets Quorum up and runs it: the work behind `make run`, `make test`, `make coverage`, `make lint` and `make docs`.
 
 Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
 needs to be told that it is too old.
@@ -104,11 +104,11 @@ def check_writable(folder: str) -> None:
         ) from error
 
 
-def check_port() -> int:
-    """The port from PORT, free."""
-    text = setting("PORT", "8000")
+def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run") -> int:
+    """The port from a setting, free."""
+    text = setting(name, usual)
     if not text.isdigit() or not 0 < int(text) < 65536:
-        raise CannotGoOn(f"PORT is {text!r}; expected a number from 1 to 65535.")
+        raise CannotGoOn(f"{name} is {text!r}; expected a number from 1 to 65535.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -117,7 +117,7 @@ def check_port() -> int:
             another = int(text) % 65535 + 1
             raise CannotGoOn(
                 f"Port {text} cannot be used ({error.strerror}); stop what runs there, or choose another: "
-                f"make run PORT={another}"
+                f"{order} {name}={another}"
             ) from error
     return int(text)
 
@@ -199,7 +199,7 @@ def run() -> None:
         services[WEB] = start(WEB, environment)
         wait_for_answer(address, services)
         services[WORKER] = start(WORKER, environment)  # second, so that the pages are there sooner
-        say(BANNER.format(address=address, account=_account_lines(account), data=data))
+        say(BANNER.format(address=address, account=account_lines(account), data=data))
         keep_running(services, environment)
     except Stopped:
         say("\nStopping ...")
@@ -273,7 +273,7 @@ def _what_prepare_reads() -> str:
     return seen.hexdigest()
 
 
-def _account_lines(account: dict[str, str] | None) -> str:
+def account_lines(account: dict[str, str] | None) -> str:
     if account is None:
         return (
             "Admin account   as printed at the first start; for a new password:\n"
@@ -333,7 +333,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-# --- make test, make coverage, make lint -----------------------------------------------------------------------------
+# --- make test, coverage, lint, docs -----------------------------------------------------------------------------
 
 
 def test(arguments: list[str]) -> int:
@@ -415,6 +415,14 @@ def lint() -> int:
     return failed
 
 
+def docs() -> int:
+    """Builds the documentation as a site; 0 when nothing in it is amiss."""
+    install("requirements-dev.txt")
+    # the theme's makers announce another program of theirs at every start
+    environment = dict(os.environ, NO_MKDOCS_2_WARNING="1")
+    return subprocess.run([PYTHON, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, env=environment).returncode
+
+
 def main() -> int:
     """Does what the first argument names."""
     use_a_new_python()
@@ -425,6 +433,8 @@ def main() -> int:
         return coverage()
     if order == "lint":
         return lint()
+    if order == "docs":
+        return docs()
     run()
     return 0
 

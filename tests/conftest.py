@@ -7,11 +7,17 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from django.test import Client
+from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import services
 from tests.installations import Installation, Installations
+
+# No test depends on how busy the machine is; neither may Hypothesis.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # tests may run as root in a container, where the sandbox cannot start
@@ -115,6 +121,15 @@ def live_server_on(
         return installation
 
     return start
+
+
+@pytest.fixture
+def designer(client: Client) -> Client:
+    """The browser of somebody who may do everything."""
+    from django.contrib.auth.models import User  # models cannot be imported before the settings are loaded
+
+    client.force_login(User.objects.create_superuser("designer"))
+    return client
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,8 @@ from urllib.parse import urlsplit
 import psycopg
 from psycopg import sql
 
+from tests.forking import Forking
+
 ROOT = Path(__file__).resolve().parent.parent
 PASSED_ON = ("PATH", "HOME", "LANG", "TMPDIR", "VIRTUAL_ENV", "OMP_NUM_THREADS")
 
@@ -50,6 +52,7 @@ class Installation:
     env: dict[str, str]
     url: str = ""
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    inside: Forking | None = None
 
     def manage(self, *arguments: str) -> str:
         """Runs a command; what it printed. Fails with what it said when it does not end well."""
@@ -57,7 +60,11 @@ class Installation:
 
     def python(self, code: str) -> str:
         """Runs a few lines inside this installation, Django set up; what they printed."""
-        return self._run(["-c", f"import django\ndjango.setup()\n{code}"]).strip()
+        if self.inside is None:
+            self.inside = Forking(ROOT, self.env)
+        fine, out, err = self.inside.run(code)
+        assert fine, f"{code[:200]}: {out[-2000:]}{err[-2000:]}"
+        return out.strip()
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
         """Rows straight from the database, for a look that must be quick and see only what was committed."""
@@ -127,6 +134,9 @@ class Installation:
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         self.processes.clear()
+        if self.inside is not None:
+            self.inside.close()
+            self.inside = None
 
 
 class Installations:

@@ -20,6 +20,7 @@ TITLES = {
     "browser": "browser",
     "shared": "shared data",
     "meteor": "METEOR's tables",
+    "shell": "bash, curl and jq",
 }
 
 
@@ -32,6 +33,7 @@ def missing(service: str) -> str | None:
         "browser": _missing_browser,
         "shared": _missing_shared,
         "meteor": _missing_meteor,
+        "shell": _missing_shell,
     }[service]()
 
 
@@ -53,6 +55,7 @@ def needs(item: pytest.Item) -> set[str]:
             ("browser", "browser"),
             ("postgresql", "postgres_url"),
             ("redis", "redis_url"),
+            ("shell", "shell"),
         )
         if fixture in asked
     }
@@ -110,3 +113,8 @@ def _missing_shared() -> str | None:
 
 def _missing_meteor() -> str | None:
     return None if find_tables().paraphrases else "requirements-meteor.txt is not installed"
+
+
+def _missing_shell() -> str | None:
+    lacking = [program for program in ("bash", "curl", "jq") if not shutil.which(program)]
+    return f"no {', '.join(lacking)} on the PATH" if lacking else None

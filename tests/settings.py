@@ -13,7 +13,9 @@ os.environ |= {
     "STATIC_ROOT": f"{_folder}-static",
     "DATABASE_URL": "",
     "CELERY_BROKER_URL": "",
-    "SECRET_KEY": "",
+    # People's pseudonyms come from it, and the sides they see from those: what happens by chance in a test must
+    # happen in every run, or in none.
+    "SECRET_KEY": "the-same-for-every-run-of-the-tests-0123456789-abcdefghijklmn",
     "ALLOWED_HOSTS": "localhost,127.0.0.1,testserver",
     "HTTPS": "false",
     "DEBUG": "false",

@@ -22,8 +22,20 @@ DOORS = ("views", "api", "admin", "management", "tasks", "serializers", "forms",
 # Layers of an app from the outside in. A module imports from its own layer or from one further in.
 LAYERS = (
     ("admin", "api", "management", "tasks", "urls", "views", "handlers"),
-    ("forms", "cookies", "worksheet"),  # what views and API share: forms, cookies, the shape of an answer
-    ("services", "export", "reports", "figures", "loaders", "backends", "demo", "uploads"),
+    ("forms", "cookies"),  # what views and API share
+    (
+        "services",
+        "export",
+        "reports",
+        "figures",
+        "loaders",
+        "judgment_signature",
+        "registration",
+        "releases",
+        "backends",
+        "demo",
+        "uploads",
+    ),
 )
 
 
@@ -174,7 +186,12 @@ def test_services_never_import_a_door() -> None:
 
 def test_mechanical_turk_has_one_door() -> None:
     found = [entry for entry in ALL if inside(entry.imported, "boto3", "botocore")]
-    assert {entry.importer for entry in found} <= {"annotation.mturk_client"}
+    assert {entry.importer for entry in found} <= {"annotation.backends.mturk_client"}
+
+
+def test_prolific_has_one_door() -> None:
+    found = [entry for entry in ALL if inside(entry.imported, "httpx")]
+    assert {entry.importer for entry in found} == {"annotation.backends.prolific_http"}
 
 
 def test_only_settings_read_the_environment() -> None:

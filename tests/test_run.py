@@ -1,5 +1,6 @@
 """`make run` and `make test` as a newcomer meets them."""
 
+import html
 import http.cookiejar
 import os
 import re
@@ -83,11 +84,12 @@ class Clone:
         self.process: subprocess.Popen[bytes] | None = None
         self.log = folder.parent / "make-run.log"
 
-    def make_run(self) -> str:
-        """Starts `make run` in a process group of its own; what it said once it was ready."""
+    def make_run(self, what: str = "run", **variables: object) -> str:
+        """Starts `make run`, or another order, in a process group of its own; what it said once it was ready."""
+        told = [f"{name}={value}" for name, value in variables.items()]
         with self.log.open("wb") as stream:
             self.process = subprocess.Popen(
-                ["make", "run", f"PORT={self.port}", f"PYTHON={sys.executable}"],
+                ["make", what, f"PORT={self.port}", f"PYTHON={sys.executable}", *told],
                 cwd=self.folder, env=PLAIN, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream,
                 start_new_session=True,
             )  # fmt: skip
@@ -95,9 +97,9 @@ class Clone:
         def ready() -> bool:
             assert self.process is not None
             assert self.process.poll() is None, self.log.read_text()
-            return "Ctrl-C stops it" in self.log.read_text()
+            return "Ctrl-C stops" in self.log.read_text()
 
-        until(ready, seconds=180, what="make run's welcome")
+        until(ready, seconds=180, what=f"make {what}'s welcome")
         return self.log.read_text()
 
     def family(self) -> set[int]:
@@ -135,14 +137,17 @@ class Clone:
 
     def signs_in(self, name: str, password: str) -> bool:
         """Whether the admin lets this account in."""
-        cookies = http.cookiejar.CookieJar()
-        visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(cookies))
+        return self.page_as(name, password, "/admin/") is not None
+
+    def page_as(self, name: str, password: str, path: str) -> str | None:
+        """A page of the admin, asked for by this account; None where it is not let in."""
+        visitor = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
         page = visitor.open(f"{self.address}/admin/login/").read().decode()
         token = re.search(r'name="csrfmiddlewaretoken" value="(\w+)"', page)
         assert token is not None
-        form = {"username": name, "password": password, "csrfmiddlewaretoken": token[1], "next": "/admin/"}
+        form = {"username": name, "password": password, "csrfmiddlewaretoken": token[1], "next": path}
         answer = visitor.open(f"{self.address}/admin/login/", urllib.parse.urlencode(form).encode())
-        return str(answer.url) == f"{self.address}/admin/"
+        return answer.read().decode() if str(answer.url) == f"{self.address}{path}" else None
 
 
 def lives(pid: int) -> bool:
@@ -217,3 +222,55 @@ def test_a_new_password_can_be_had_by_command(clone: Clone) -> None:
     second = manage("ensure_admin", "--reset")
     assert first.split()[0] == second.split()[0] == "admin"
     assert first.split()[1] != second.split()[1]
+
+
+def test_a_taken_port_of_the_emulator_is_told_in_one_line_too(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        environment = PLAIN | {
+            "PORT": str(free_port()), "EMULATOR_PORT": str(port), "DATA_DIR": str(tmp_path),
+        }  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "scripts.mturk_demo"],
+            cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.strip().endswith(f"make mturk-demo EMULATOR_PORT={port % 65535 + 1}")
+    assert done.stderr.count("\n") == 1
+
+
+def read(address: str) -> str:
+    """A page, by somebody who looks at it for the first time."""
+    with urllib.request.urlopen(address, timeout=60) as answer:
+        return html.unescape(answer.read().decode())
+
+
+def test_the_demo_of_mechanical_turk_leads_a_worker_to_a_hit_and_a_researcher_to_its_costs(
+    clone: Clone,
+) -> None:
+    turk = free_port()
+    said = clone.make_run("mturk-demo", EMULATOR_PORT=turk)
+    link = re.search(r"Take a HIT as a worker: +(\S+)", said)
+    costs = re.search(r"See what it costs and pays: +(\S+)", said)
+    assert link is not None
+    assert costs is not None
+    assert link[1].startswith(f"http://127.0.0.1:{turk}/worker/")
+
+    listed = re.search(r'href="(/worker/hits/\w+)">Which of two sentences', read(link[1]))
+    assert listed is not None
+    framed = re.search(r'<iframe [^>]*src="([^"]+)"', read(f"http://127.0.0.1:{turk}{listed[1]}"))
+    assert framed is not None
+    assert framed[1].startswith(f"{clone.address}/s/demo-mturk/mturk/?")
+    assert "Accept the HIT to begin." in read(framed[1])
+
+    account = re.search(r"Admin account +(\w+) +password (\S+)", said)
+    assert account is not None
+    costs_page = clone.page_as(account[1], account[2], costs[1].removeprefix(clone.address))
+    assert costs_page is not None
+    assert "Workers find it at" in costs_page
+    assert f"127.0.0.1:{turk}, the sandbox" in costs_page
+
+    started = clone.family()
+    clone.stop(signal.SIGINT)
+    assert [pid for pid in started if lives(pid)] == []
+    assert not list((clone.folder / "var").glob("*.sqlite3"))  # the demo keeps apart from make run's data

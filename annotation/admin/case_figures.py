@@ -6,12 +6,12 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from django.db.models import F, Window
 from django.db.models.functions import RowNumber
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from annotation.models import Judgment
 from annotation.rules.chances import median
@@ -74,31 +74,39 @@ def case_figure(kind: Kind, dots: Sequence[Dot], usual: float | None, *, about: 
     width = LEFT + STEP * SHOWN + 8
     high, low = _ends(kind)
     parts = [
-        f'<text x="0" y="{TOP + 4}">{escape(high)}</text><text x="0" y="{BASE}">{escape(low)}</text>',
-        f'<text x="0" y="{FLOOR}">seconds</text>',
-        f'<line class="q-case-line" x1="{LEFT}" x2="{width}" y1="{FLOOR}" y2="{FLOOR}"/>',
+        format_html('<text x="0" y="{}">{}</text>', TOP + 4, high),
+        format_html('<text x="0" y="{}">{}</text>', BASE, low),
+        format_html('<text x="0" y="{}">seconds</text>', FLOOR),
+        format_html('<line class="q-case-line" x1="{}" x2="{}" y1="{}" y2="{}"/>', LEFT, width, FLOOR, FLOOR),
     ]
     scale = _scale(dots, usual)
     for place, dot in enumerate(dots):
         x = LEFT + STEP * place
         if dot.level is not None:
             y = BASE - 3 - (BASE - TOP - 4) * dot.level
-            parts.append(f'<rect class="q-case-answer" x="{x}" y="{y:.1f}" width="4" height="4" rx="1"/>')
+            parts.append(
+                format_html(
+                    '<rect class="q-case-answer" x="{}" y="{}" width="4" height="4" rx="1"/>', x, f"{y:.1f}"
+                )
+            )
         if dot.seconds is not None:
             tall = min(TALLEST, max(1.0, dot.seconds * scale))
             parts.append(
-                f'<rect class="q-case-time" x="{x}" y="{FLOOR - tall:.1f}" width="4" height="{tall:.1f}"/>'
-            )
+                format_html(
+                    '<rect class="q-case-time" x="{}" y="{}" width="4" height="{}"/>',
+                    x, f"{FLOOR - tall:.1f}", f"{tall:.1f}",
+                )
+            )  # fmt: skip
     if usual is not None:
         y = FLOOR - min(TALLEST, usual * scale)
-        parts.append(f'<line class="q-case-usual" x1="{LEFT}" x2="{width}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text x="{width}" y="{y - 5:.1f}" text-anchor="end">usual {usual:.1f} s</text>')
-    inside = "".join(parts)
-    # every part is a number of ours or escaped
-    return mark_safe(  # noqa: S308
-        f'<svg class="q-case-figure" viewBox="0 0 {width} {FLOOR + 4}" role="img" aria-label="{escape(about)}">'
-        f"{inside}</svg>"
-    )
+        line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
+        parts.append(format_html(line, LEFT, width, f"{y:.1f}", f"{y:.1f}"))
+        words = '<text x="{}" y="{}" text-anchor="end">usual {} s</text>'
+        parts.append(format_html(words, width, f"{y - 5:.1f}", f"{usual:.1f}"))
+    return format_html(
+        '<svg class="q-case-figure" viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>',
+        width, FLOOR + 4, about, format_html_join("", "{}", ((part,) for part in parts)),
+    )  # fmt: skip
 
 
 def _ends(kind: Kind) -> tuple[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django import forms
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
 
-from annotation.services.rehearsal import Crowd
+from annotation.services.rehearsed_people import Crowd
 from annotation.spamming import SORTS
 
 USUAL = Crowd()

@@ -13,6 +13,7 @@ from annotation.services.stopping import settle_study
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.models import Study, Unit
+from judgments.remembered import remembered
 from judgments.services.generation import strike_control
 from judgments.services.studies import design_of
 
@@ -28,7 +29,12 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         .order_by("position")
     )
     page = Paginator(units, ITEMS_ON_A_PAGE).get_page(request.GET.get("page"))
-    figures = figures_of(study)
+    figures = remembered(
+        study,
+        "controls",
+        lambda: figures_of(study),
+        rows=lambda found: sum(fared.seen for _, fared in found.by_kind),
+    )
     context |= {
         "page": page,
         "groups": grouped(context["kind"], list(page.object_list), figures.fared),

@@ -21,6 +21,7 @@ from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page,
 from judgments.errors import WrongState
 from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.roles import Right
 
 ON_A_PAGE = 10
 DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
@@ -144,7 +145,7 @@ def _exclude(request: HttpRequest, study: Study) -> None:
 
 
 add_page(StudyPage(name="review", label="Review", order=45, view=show_review))
-add_step(StudyStep(name="confirm-case", label="Exclude", run=_confirm))
-add_step(StudyStep(name="dismiss-case", label="Dismiss", run=_dismiss))
-add_step(StudyStep(name="lift-exclusion", label="Take an exclusion back", run=_lift))
-add_step(StudyStep(name="exclude-worker", label="Exclude a worker", run=_exclude))
+add_step(StudyStep(name="confirm-case", label="Exclude", run=_confirm, permission=Right.REVIEW))
+add_step(StudyStep(name="dismiss-case", label="Dismiss", run=_dismiss, permission=Right.REVIEW))
+add_step(StudyStep(name="lift-exclusion", label="Take an exclusion back", run=_lift, permission=Right.REVIEW))
+add_step(StudyStep(name="exclude-worker", label="Exclude a worker", run=_exclude, permission=Right.REVIEW))

@@ -10,14 +10,26 @@ from django.db.models import Avg, Count, Q
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from annotation.models import Assignment
-from annotation.services.reviews import approve_assignments, reject_assignments
+from annotation.admin.crowd_jobs import go_on
+from annotation.backends import backend_of
+from annotation.models import Assignment, CrowdCall
+from annotation.services.appeals import answer_appeal
+from annotation.services.reviews import approve_assignments, reject_assignments, reject_for_what_was_found
+from annotation.verdicts import reasons_against
+from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.models import Study
+from judgments.roles import Right
 
 ON_A_PAGE = 50
-SHOWN = {"submitted": "waiting", "approved": "approved", "rejected": "rejected", "invalidated": "invalidated"}
+SHOWN = {
+    "submitted": "waiting",
+    "approved": "approved",
+    "rejected": "rejected",
+    "invalidated": "invalidated",
+    "apart": "kept apart",
+}
 
 
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -29,15 +41,33 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         work = work.filter(state=chosen)
     else:
         chosen = ""
-    rows = (
-        work.select_related("worker", "hit", "exclusion")
-        .annotate(given=Count("judgments"), seconds=Avg("judgments__seconds"))
-        .order_by("submitted_at", "pk")
-    )
-    page = Paginator(rows, ON_A_PAGE).get_page(request.GET.get("page"))
+    rows = work.select_related("worker", "hit", "exclusion").order_by("submitted_at", "pk")
+    pages = Paginator(rows.prefetch_related("appeal_notes__by"), ON_A_PAGE)
+    pages.count = counts[chosen] if chosen else sum(counts.values())  # counted above already
+    page = pages.get_page(request.GET.get("page"))
+    work_shown = list(page.object_list)
+    # asked of these alone: beside the rows, the database would go through the judgments of all work to sort it
+    given = {
+        pk: (count, seconds)
+        for pk, count, seconds in Assignment.objects.filter(pk__in=[one.pk for one in work_shown])
+        .order_by()
+        .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
+    }
+    against = reasons_against(study, {one.worker_id for one in work_shown})
     context |= {
         "page": page,
-        "work": list(page.object_list),
+        "work": [
+            {
+                "one": one,
+                "given": given[one.pk][0],
+                "seconds": given[one.pk][1],
+                "against": against.get(one.worker_id, []),
+            }
+            for one in work_shown
+        ],
+        "asked": CrowdCall.objects.filter(
+            study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]
+        ).count(),
         "states": [{"name": name, "label": label, "count": counts[name]} for name, label in SHOWN.items()],
         "chosen": chosen,
     }
@@ -55,16 +85,41 @@ def _chosen(request: HttpRequest) -> list[UUID]:
 
 
 def _approve(request: HttpRequest, study: Study) -> None:
-    count = approve_assignments(study=study, assignments=_chosen(request))
-    messages.success(request, "One page of work is approved." if count == 1 else f"{count} are approved.")
+    count = approve_assignments(study=study, assignments=_chosen(request), by=signed_in(request))
+    go_on(request, study)
+    messages.success(request, _said(study, count, "approved"))
 
 
 def _reject(request: HttpRequest, study: Study) -> None:
     reason = request.POST.get("reason", "")
-    count = reject_assignments(study=study, assignments=_chosen(request), reason=reason)
-    messages.success(request, "One page of work is rejected." if count == 1 else f"{count} are rejected.")
+    if "found" in request.POST and not reason.strip():
+        count = reject_for_what_was_found(study=study, assignments=_chosen(request), by=signed_in(request))
+    else:
+        count = reject_assignments(
+            study=study, assignments=_chosen(request), reason=reason, by=signed_in(request)
+        )
+    go_on(request, study)
+    messages.success(request, _said(study, count, "rejected"))
+
+
+def _said(study: Study, count: int, what: str) -> str:
+    """What was done, or asked of the crowd, which has the last word."""
+    pages = "One page of work is" if count == 1 else f"{count} pages of work are"
+    if study.place and backend_of(study).sends_people:
+        return f"{pages} to be {what}; the crowd is asked, and what it says stands here in a moment."
+    return f"{pages} {what}."
+
+
+def _note(request: HttpRequest, study: Study) -> None:
+    found = _chosen(request)
+    assignment = Assignment.objects.filter(study=study, pk=found[0]).select_related("study", "worker").first()
+    if assignment is None:
+        raise WrongState("Nothing was changed: there is no such page of work.")
+    answer_appeal(assignment=assignment, text=request.POST.get("note", ""), by=signed_in(request))
+    messages.success(request, f"The note stands beside the work of {assignment.worker}.")
 
 
 add_page(StudyPage(name="work", label="Work", order=42, view=show_work))
-add_step(StudyStep(name="approve", label="Approve work", run=_approve))
-add_step(StudyStep(name="reject", label="Reject work", run=_reject))
+add_step(StudyStep(name="approve", label="Approve work", run=_approve, permission=Right.REVIEW))
+add_step(StudyStep(name="reject", label="Reject work", run=_reject, permission=Right.REVIEW))
+add_step(StudyStep(name="appeal-note", label="Add a note", run=_note, permission=Right.REVIEW))

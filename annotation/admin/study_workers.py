@@ -1,4 +1,4 @@
-"""The workers' page of a study: its link, who may join, opening and closing, and the rehearsal."""
+"""The workers' page of a study: its link, who may join, opening and closing."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 
-from annotation.admin.forms import InvitationForm, RehearsalForm
+from annotation.admin.crowd_jobs import go_on
+from annotation.admin.forms import InvitationForm
+from annotation.backends import backend_of
 from annotation.models import Assignment, Invitation, Participation
-from annotation.services.crowd import close_study, open_study
+from annotation.services.crowd import begin_closing, begin_opening
 from annotation.services.invitations import create_invitations
 from judgments.admin.addresses import public_address
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import WrongState
-from judgments.jobs import enqueue
-from judgments.jobs_in_words import result_in_words
-from judgments.models import Job, Study
-from judgments.services.studies import design_of, duplicate_study
+from judgments.models import Study
+from judgments.services.studies import design_of
 
 ON_A_PAGE = 100
 
 
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Link, invitations, who holds what, and a form for the rehearsal."""
-    design = design_of(study)
+    """Link, invitations, and who holds what."""
+    design, backend = design_of(study), backend_of(study)
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
     states = Assignment.objects.filter(study=study).aggregate(
@@ -37,14 +37,13 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
         returned=Count("pk", filter=Q(state="returned")),
         expired=Count("pk", filter=Q(state="expired")),
     )
-    rehearsal = Job.objects.filter(kind="rehearse", args__study=study.slug, state=Job.State.DONE).first()
     context |= {
-        "rehearsed": result_in_words(rehearsal) if rehearsal is not None else [],
         "design": design,
         "link": public_address(
             request, study, code=design.access.code if design.access.join == "code" else ""
         ),
-        "invited": design.access.join == "invited",
+        "sent_by": backend.title if backend.sends_people else "",
+        "invited": design.access.join == "invited" and not backend.sends_people,
         "page": page,
         "invitations": [
             {"invitation": one, "link": public_address(request, study, code=one.code)}
@@ -52,7 +51,6 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
         ],
         "joined": Participation.objects.filter(study=study).count(),
         "states": states,
-        "rehearsal_form": RehearsalForm(),
         "invitation_form": InvitationForm(),
     }
     return TemplateResponse(request, "admin/annotation/study_workers.html", context)
@@ -65,12 +63,14 @@ def _may_open(study: Study) -> bool:
 
 
 def _open(request: HttpRequest, study: Study) -> HttpResponse:
-    messages.success(request, open_study(study=study))
-    return redirect(page_address(study, "workers"))
+    messages.success(request, begin_opening(study=study, by=signed_in(request)))
+    go_on(request, study)
+    return redirect(page_address(study, "crowd" if backend_of(study).sends_people else "workers"))
 
 
 def _close(request: HttpRequest, study: Study) -> None:
-    close_study(study=study)
+    begin_closing(study=study, by=signed_in(request))
+    go_on(request, study)
 
 
 def _invite(request: HttpRequest, study: Study) -> None:
@@ -83,20 +83,7 @@ def _invite(request: HttpRequest, study: Study) -> None:
     )
 
 
-def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
-    """A copy of the study answered by a simulated crowd; the study itself stays clean."""
-    form = RehearsalForm(request.POST)
-    if not form.is_valid():
-        raise WrongState(_first_error(form))
-    if study.source == Study.Source.IMPORTED:
-        raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to rehearse.")
-    copy = duplicate_study(study=study, user=signed_in(request))
-    enqueue(kind="rehearse", args={"study": copy.slug, **form.cleaned_data}, user=signed_in(request))
-    messages.success(request, f"“{copy.name}” is a copy that simulated workers answer now.")
-    return redirect(page_address(copy, "workers"))
-
-
-def _first_error(form: InvitationForm | RehearsalForm) -> str:
+def _first_error(form: InvitationForm) -> str:
     name, errors = next(iter(form.errors.items()))
     return f"{form.fields[name].label}: {errors[0]}"
 
@@ -121,4 +108,3 @@ add_step(
     )
 )
 add_step(StudyStep(name="invite", label="Make invitations", run=_invite))
-add_step(StudyStep(name="rehearse", label="Rehearse a copy", run=_rehearse))

@@ -109,7 +109,12 @@ def _attempt(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
         "of": paper.size,
         "passed": attempt.passed,
         "explanations": [
-            {"position": line.position, "right": line.right, "expected": line.expected, "why": line.why}
+            {
+                "position": line.position,
+                "right": line.right,
+                "expected": " / ".join(line.expected),
+                "why": line.why,
+            }
             for line in lines
             if line is not None
         ],

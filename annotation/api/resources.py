@@ -16,11 +16,12 @@ from annotation.api import filters, schemas, serializers
 from annotation.api.work import WorkersOnly, save_draft
 from annotation.models import Assignment, Judgment, Worker
 from annotation.services.crowd import close_study, open_study
-from judgments.api.permissions import IsStaff
+from judgments.api.permissions import IsStaff, VisibleRows, study_for
 from judgments.api.resources import Resource
 from judgments.api.serializers import StudySerializer
 from judgments.errors import NotThere
 from judgments.models import Study
+from judgments.roles import Right
 from judgments.services.studies import find_study
 
 ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
@@ -29,7 +30,7 @@ ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
 class WorkerResource(Resource):
     """People who judge, the rehearsal crowd, and raters of imported judgments; never their tokens."""
 
-    reading = "annotation.view_worker"
+    reading, study_path, several, scope = "annotation.view_worker", "participations__study", True, "workers"
     queryset = Worker.objects.select_related("study")
     serializer_class = serializers.WorkerSerializer
     filterset_class = filters.WorkerFilters
@@ -39,7 +40,7 @@ class WorkerResource(Resource):
 class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
     """Workers' copies of HITs, returned and expired ones too."""
 
-    reading = "annotation.view_assignment"
+    reading, study_path, scope = "annotation.view_assignment", "study", "judgments"
     queryset = ASSIGNMENTS
     serializer_class = serializers.AssignmentSerializer
     filterset_class = filters.AssignmentFilters
@@ -49,7 +50,7 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
 class AssignmentView(APIView):
     """One assignment: staff read it, its worker saves answers there."""
 
-    reading = "annotation.view_assignment"
+    reading, study_path, scope = "annotation.view_assignment", "study", "judgments"
     worker_methods = ("PATCH",)
 
     def get_permissions(self) -> list[BasePermission]:
@@ -63,7 +64,7 @@ class AssignmentView(APIView):
     )
     def get(self, request: Request, id: str) -> Response:
         """The row, for staff."""
-        found = serializers.by_uuid(ASSIGNMENTS, id)
+        found = serializers.by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
         if found is None:
             raise NotThere("There is no such assignment.")
         return Response(serializers.AssignmentSerializer(found).data)
@@ -83,7 +84,7 @@ class AssignmentView(APIView):
 class JudgmentResource(Resource):
     """Answers in the unit's order. Which of them a study uses is in its exports: it depends on the study's rule."""
 
-    reading = "annotation.view_judgment"
+    reading, study_path, scope = "annotation.view_judgment", "assignment__study", "judgments"
     queryset = Judgment.objects.select_related(
         "assignment__worker",
         "assignment__hit",
@@ -101,8 +102,6 @@ class JudgmentResource(Resource):
 class StudyStep(APIView):
     """A step of a study's life."""
 
-    action = "change"
-    needed_permissions: ClassVar[dict[str, str]] = {"change": "judgments.change_study"}
     answers: ClassVar = {
         200: StudySerializer,
         409: OpenApiResponse(schemas.Problem, description="Not possible now."),
@@ -122,7 +121,7 @@ class OpenStudyView(StudyStep):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Publishes the study to its crowd; twice is harmless."""
-        study = find_study(slug)
+        study = study_for(request, slug, Right.CHANGE)
         open_study(study=study)
         return self.reply(study)
 
@@ -135,6 +134,6 @@ class CloseStudyView(StudyStep):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Who holds a HIT may still submit it; twice is harmless."""
-        study = find_study(slug)
+        study = study_for(request, slug, Right.CHANGE)
         close_study(study=study)
         return self.reply(study)

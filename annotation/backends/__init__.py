@@ -1,8 +1,42 @@
-"""The crowds that this version can publish to."""
+"""The crowds that this version knows."""
 
-from annotation.backends.base import CrowdBackend
+from __future__ import annotations
+
+from annotation.backends.base import Ability, CrowdBackend
+from annotation.backends.external import ExternalBackend
 from annotation.backends.local import LocalBackend
+from annotation.backends.mturk import MTurkBackend
+from annotation.backends.prolific import ProlificBackend
+from judgments.design import StudyDesign
+from judgments.errors import WrongState
+from judgments.models import Study
+from judgments.services.studies import design_of
 
-BACKENDS: dict[str, CrowdBackend] = {backend.name: backend for backend in (LocalBackend(),)}
+BACKENDS: tuple[CrowdBackend, ...] = (LocalBackend(), ExternalBackend(), ProlificBackend(), MTurkBackend())
 
-__all__ = ["BACKENDS", "CrowdBackend"]
+
+def backend_for(design: StudyDesign) -> CrowdBackend:
+    """The crowd of a design.
+
+    Raises:
+        WrongState: this version has none for it.
+    """
+    for backend in BACKENDS:
+        if backend.serves(design):
+            return backend
+    raise WrongState(
+        f"Study {design.slug!r} is for the crowd {design.crowd.backend!r}, which this version cannot publish to; it "
+        f"can: {', '.join(backend.name for backend in BACKENDS)}."
+    )
+
+
+def backend_of(study: Study) -> CrowdBackend:
+    """The crowd of a study.
+
+    Raises:
+        WrongState: as for ``backend_for``.
+    """
+    return backend_for(design_of(study))
+
+
+__all__ = ["BACKENDS", "Ability", "CrowdBackend", "backend_for", "backend_of"]

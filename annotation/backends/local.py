@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from annotation.backends.base import CrowdBackend
+from judgments.crowds import CROWDS
 from judgments.models import Study
-from judgments.requirements import CROWDS
 
 
 class LocalBackend(CrowdBackend):
-    """Nothing is published anywhere else."""
+    """Nothing is published anywhere else, and nothing can be asked of anybody."""
 
     name = "local"
-    requirements = CROWDS["local"]
+    title = "this site"
+    requirements = CROWDS["local"].requirements
+    sends_people = False
 
-    def publish(self, study: Study) -> str:
-        """Where the study's link is."""
+    def where(self, study: Study) -> str:
+        """The study's link."""
         return f"Workers join at /s/{study.slug}/ on this server."
-
-    def expire(self, study: Study) -> None:
-        """The study's state already keeps workers from taking more."""

@@ -16,6 +16,8 @@ from judgments.models import HIT, Study, Unit
 
 # states in which an assignment takes a seat of its HIT
 LIVE = ("reserved", "accepted", "submitted", "approved", "rejected")
+# states of finished work whose answers stay and do not count
+NOT_COUNTED = ("invalidated", "apart")
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
@@ -46,6 +48,7 @@ class Assignment(models.Model):
         APPROVED = "approved", "approved"
         REJECTED = "rejected", "rejected"
         INVALIDATED = "invalidated", "invalidated (its worker was excluded)"
+        APART = "apart", "kept apart (its crowd knows of no such work)"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments")
@@ -59,6 +62,10 @@ class Assignment(models.Model):
         default=0, help_text="Which of the HIT's seats it takes; the database lets nobody share one."
     )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id where it was collected.")
+    session = models.ForeignKey(
+        "annotation.CrowdSession", on_delete=models.PROTECT, related_name="assignments", null=True, blank=True,
+        help_text="The piece of paid work at a crowd that it belongs to.",
+    )  # fmt: skip
     accepted_at = models.DateTimeField(default=timezone.now)
     expires_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
@@ -94,6 +101,8 @@ class Assignment(models.Model):
     )
     simulated = models.BooleanField(default=False)
 
+    heard_of = False  # whether a webhook hears of it; known where the row was locked
+
     objects = AssignmentQuerySet.as_manager()
 
     class Meta:
@@ -107,8 +116,12 @@ class Assignment(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["study", "worker"],
-                condition=Q(state="accepted"),
+                condition=Q(state="accepted", session__isnull=True),
                 name="a_worker_holds_one_hit_at_a_time",
+            ),
+            # a crowd lets people accept several HITs and work on one after the other
+            models.UniqueConstraint(
+                fields=["session"], condition=Q(state="accepted"), name="a_session_holds_one_hit_at_a_time"
             ),
             models.UniqueConstraint(
                 fields=["study", "worker"],
@@ -139,6 +152,8 @@ class Assignment(models.Model):
                 name="leases_by_expiry",
             ),
             models.Index(fields=["worker", "hit"], name="work_of_a_worker"),
+            # how fast a study goes is asked for again and again while somebody looks at its board
+            models.Index(fields=["study", "submitted_at"], name="work_by_submission"),
         ]
 
     def __str__(self) -> str:
@@ -157,8 +172,8 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         return self.filter(assignment__study=study).order_by("pk")
 
     def current(self) -> JudgmentQuerySet:
-        """Those that no revision replaced and no exclusion invalidated."""
-        return self.filter(replaced_by__isnull=True).exclude(assignment__state="invalidated")
+        """Those that no revision replaced, no exclusion invalidated, and whose work its crowd knows of."""
+        return self.filter(replaced_by__isnull=True).exclude(assignment__state__in=NOT_COUNTED)
 
     def update(self, **kwargs: Any) -> NoReturn:
         """Refused."""
@@ -171,6 +186,8 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
 class Judgment(models.Model):
     """One worker's answer on one unit, in the unit's order whatever side it was shown on."""
+
+    of_study = ("assignment__study",)
 
     class Presented(models.TextChoices):
         FIRST_LEFT = "first-left", "first on the left"
@@ -233,6 +250,8 @@ class Judgment(models.Model):
 
 class ProblemReport(models.Model):
     """A worker says that something is wrong with an item."""
+
+    of_study = ("assignment__study",)
 
     class What(models.TextChoices):
         PICTURE = "picture", _("The picture cannot be seen")

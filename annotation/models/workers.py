@@ -25,13 +25,16 @@ def new_secret() -> str:
 class Worker(models.Model):
     """A person who judges, under one name at one crowd.
 
-    ``source`` tells people of this platform from the rehearsal crowd and from raters that came with imported
-    judgments. An anonymous worker stands for a seat in a published total, not for a person: figures per worker
-    refuse it.
+    ``source`` tells people of this platform from those of a crowd, from the rehearsal crowd, and from raters that
+    came with imported judgments. The name of a crowd's worker is a pseudonym (annotation.models.crowds.RawId). An
+    anonymous worker stands for a seat in a published total, not for a person: figures per worker refuse it.
     """
+
+    of_study = ("participations__study", "study")
 
     class Source(models.TextChoices):
         LOCAL = "local", "joined here"
+        CROWD = "crowd", "sent by a crowd"
         REHEARSAL = "rehearsal", "rehearsal crowd (simulated)"
         IMPORTED = "imported", "imported judgments"
 
@@ -41,6 +44,9 @@ class Worker(models.Model):
         Study, on_delete=models.CASCADE, related_name="+", null=True, blank=True,
         help_text="The study whose rehearsal or import made this worker; names repeat between them.",
     )  # fmt: skip
+    place = models.CharField(
+        max_length=20, blank=True, help_text="Which crowd sent the person; the sandbox's people are others."
+    )
     anonymous = models.BooleanField(default=False)
     token_hash = models.CharField(max_length=64, blank=True)
     resume_hash = models.CharField(max_length=64, blank=True)
@@ -61,22 +67,34 @@ class Worker(models.Model):
                 fields=["name"], condition=Q(source="local"), name="local_worker_name_once"
             ),
             models.UniqueConstraint(
+                fields=["place", "name"], condition=Q(source="crowd"), name="crowd_worker_name_once_per_place"
+            ),
+            models.UniqueConstraint(
                 fields=["study", "name"],
-                condition=~Q(source="local"),
+                condition=Q(source__in=["rehearsal", "imported"]),
                 name="worker_name_once_per_rehearsal_or_import",
             ),
             models.UniqueConstraint(
                 fields=["token_hash"], condition=~Q(token_hash=""), name="worker_token_once"
             ),
             models.CheckConstraint(
-                condition=Q(source="local", study__isnull=True)
-                | (~Q(source="local") & Q(study__isnull=False)),
-                name="only_local_workers_belong_to_no_study",
+                condition=Q(source__in=["local", "crowd"], study__isnull=True)
+                | (Q(source__in=["rehearsal", "imported"]) & Q(study__isnull=False)),
+                name="only_people_belong_to_no_study",
+            ),
+            models.CheckConstraint(
+                condition=(Q(source="crowd") & ~Q(place="")) | (~Q(source="crowd") & Q(place="")),
+                name="a_place_sends_the_workers_of_a_crowd",
             ),
         ]
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_person(self) -> bool:
+        """Whether somebody sits there: not of the rehearsal crowd, nor a row of an import."""
+        return self.source in (Worker.Source.LOCAL, Worker.Source.CROWD)
 
     @property
     def is_authenticated(self) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -22,7 +22,9 @@ from annotation.presentation import Place
 from judgments.draws import rng_for
 from judgments.errors import NotThere, WrongState
 from judgments.kinds import KINDS
-from judgments.models import Study, Unit
+from judgments.models import Study, StudyRole, Unit
+from judgments.roles import RIGHTS, Right
+from judgments.services.events import note_event
 from judgments.services.studies import design_of
 
 PERMISSION = "annotation.change_adjudication"
@@ -30,10 +32,19 @@ LONGEST_REASON = 500
 State = Adjudication.State
 
 
-def adjudicators() -> QuerySet[User]:
-    """Who may be chosen: accounts of staff that have the permission."""
+def adjudicators(study: Study) -> QuerySet[User]:
+    """Who may be chosen: accounts of staff that have the permission, and those who may review the study."""
     backend = "django.contrib.auth.backends.ModelBackend"
-    return User.objects.with_perm(PERMISSION, backend=backend).filter(is_staff=True).order_by("username")
+    everywhere = User.objects.with_perm(PERMISSION, backend=backend).values("pk")
+    reviewing = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]
+    here = StudyRole.objects.filter(study=study, role__in=reviewing).values("user")
+    chosen = User.objects.filter(Q(pk__in=everywhere) | Q(pk__in=here), is_staff=True, is_active=True)
+    return chosen.order_by("username")
+
+
+def may_adjudicate(user: User) -> bool:
+    """Whether there can be something for this person to decide: by the permission, or by what was sent to them."""
+    return user.has_perm(PERMISSION) or Adjudication.objects.filter(adjudicator=user).exists()
 
 
 def can_be_adjudicated(study: Study) -> bool:
@@ -58,7 +69,7 @@ def send_to_adjudicator(
         )
     if not can_be_adjudicated(study):
         raise WrongState(f"Nothing was sent: answers of {study.protocol} are not decided by one person.")
-    if not adjudicators().filter(pk=adjudicator.pk).exists():
+    if not adjudicators(study).filter(pk=adjudicator.pk).exists():
         raise WrongState(f"Nothing was sent: {adjudicator.get_username()!r} may not adjudicate.")
     there = set(
         Adjudication.objects.filter(unit__in=found)
@@ -84,9 +95,18 @@ def send_to_adjudicator(
         )
     try:
         with transaction.atomic():
-            return Adjudication.objects.bulk_create(made)
+            sent = Adjudication.objects.bulk_create(made)
     except IntegrityError:
         raise WrongState("Nothing was sent: somebody sent one of these units at the same moment.") from None
+    if sent:
+        note_event(
+            study=study,
+            what="adjudication-sent",
+            words=f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {adjudicator.get_username()}.",
+            by=by,
+            units=[one.unit.key for one in sent],
+        )
+    return sent
 
 
 def _votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
@@ -123,6 +143,7 @@ def place_of(adjudication: Adjudication) -> Place:
     return Place(position=1, unit=adjudication.unit, side=adjudication.side)
 
 
+@transaction.atomic
 def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjudication:
     """Store the final answer, ``given`` as the person saw the unit. The same decision again changes nothing.
 
@@ -145,21 +166,37 @@ def decide(*, adjudication: Adjudication, given: Any, reason: str = "") -> Adjud
         raise WrongState(_("Your decision was not stored: the unit was withdrawn."))
     if not moved and adjudication.value != value:
         raise WrongState(_("Your decision of before stays: this unit was decided already."))
+    if moved:
+        note_event(
+            study=adjudication.study,
+            what="adjudicated",
+            words=f"Unit {adjudication.unit.key} was decided: {value}.",
+            why=said,
+            by=adjudication.adjudicator,
+            unit=adjudication.unit.key,
+            value=value,
+        )
     return adjudication
 
 
+@transaction.atomic
 def withdraw(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
     """Take a unit back, decided or not: the crowd's outcome counts again. Doing it twice changes nothing.
 
     Raises:
         NotThere: it is not this study's.
     """
-    found = Adjudication.objects.filter(study=study, pk=pk).first()
+    found = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
     if found is None:
         raise NotThere("There is no such adjudication in this study.")
-    Adjudication.objects.filter(pk=pk).exclude(state=State.WITHDRAWN).update(
-        state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by
+    moved = (
+        Adjudication.objects.filter(pk=pk)
+        .exclude(state=State.WITHDRAWN)
+        .update(state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by)
     )
+    if moved:
+        words = f"Unit {found.unit.key} was taken back from adjudication."
+        note_event(study=study, what="adjudication-withdrawn", words=words, by=by, unit=found.unit.key)
     found.refresh_from_db()
     return found
 

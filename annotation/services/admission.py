@@ -73,7 +73,7 @@ def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> 
         QuizNotPassed, QuizFailed: the quiz comes first, or no attempt at it is left.
         RequirementNotMet: see ``refuse_unfit``.
     """
-    if worker.source != Worker.Source.LOCAL:
+    if not worker.is_person:
         return
     refuse_unfit(asked=design.workers, worker=worker)
     if has_passed(study=study, design=design, worker=worker):
@@ -87,7 +87,7 @@ def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> 
 def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
     """Whether the worker took as many HITs of the study as one person may; no query where there is no limit."""
     limit = design.workers.hits_at_most
-    if not limit or worker.source != Worker.Source.LOCAL:
+    if not limit or not worker.is_person:
         return False
     return Assignment.objects.filter(study=study, worker=worker, state__in=COUNTED).count() >= limit
 

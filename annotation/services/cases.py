@@ -15,6 +15,7 @@ from annotation.services.exclusions import (
     standing_exclusion,
 )
 from judgments.errors import WrongState
+from judgments.services.events import note_event
 
 STOPS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 
@@ -89,4 +90,13 @@ def _decide(case: Case, state: Case.State, why: str, by: User | None, exclusion:
     case.state, case.decision, case.decided_by = state, why.strip()[:500], by
     case.decided_at, case.exclusion = timezone.now(), exclusion
     case.save(update_fields=["state", "decision", "decided_by", "decided_at", "exclusion"])
+    note_event(
+        study=case.study,
+        what=f"case-{state.value}",
+        words=f"The case of {case.worker.name}, found by the rule {case.rule}, was {state.label}.",
+        why=why.strip(),
+        by=by,
+        case=case.pk,
+        worker=case.worker.name,
+    )
     return case

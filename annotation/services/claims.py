@@ -28,14 +28,15 @@ from annotation.freshness import (
     used_up,
     with_new_items,
 )
-from annotation.models import Assignment, Participation, Worker
+from annotation.models import Assignment, CrowdSession, Participation, Worker
 from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.services.admission import has_done_all, refuse_unqualified
 from annotation.services.alarms import raise_used_up
 from annotation.services.own_captions import own_captions, without_own_captions
+from annotation.services.panel_sessions import session_with_room
 from annotation.services.stopping import in_work_by_hit, reopen_slots, settled_units
-from annotation.standing import refuse_stopped
+from annotation.standing import refuse_stopped, refuse_while_paused
 from annotation.terms import instructions_version
 from judgments.control_pool import Mark
 from judgments.draws import rng_for
@@ -66,6 +67,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
         NotJoined: the worker did not join the study.
         NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
         WorkPaused, WorkerExcluded: the worker gets no work.
+        StudyPaused: nobody does.
     """
     for attempt in range(ATTEMPTS):
         found = look_for_hit(study, worker, attempt=attempt)
@@ -106,6 +108,7 @@ class Offer:
     cursor: int
     units: list[Unit]
     left_out: frozenset[int]  # control items that the worker has met in another HIT
+    session: CrowdSession | None = None  # of a person whom a panel sent
 
 
 def look_for_hit(
@@ -121,6 +124,7 @@ def look_for_hit(
         NotJoined: the worker did not join the study.
         NotAdmitted: they hold nothing, and a quiz or a requirement comes before more work.
         WorkPaused, WorkerExcluded: the worker gets no work; what a paused one has begun may be finished.
+        StudyPaused: nobody does; likewise.
     """
     now = timezone.now()
     part = Participation.objects.filter(study=study, worker=worker)
@@ -143,11 +147,17 @@ def look_for_hit(
         if one.worker_id == worker.pk and one not in overdue and (besides is None or one.pk != besides.pk):
             if one in own:  # not begun
                 refuse_stopped(participation.standing)
+                refuse_while_paused(study)
             return Claim(assignment=one, created=False, places=places_of(one))
     refuse_stopped(participation.standing)
+    refuse_while_paused(study)
     design = design_of(study)
     refuse_unqualified(study=study, design=design, worker=worker)
-    if has_done_all(study=study, design=design, worker=worker):
+    session = None
+    if worker.source == Worker.Source.CROWD:
+        session = session_with_room(study=study, design=design, worker=worker)
+    of_nobody = worker.source == Worker.Source.CROWD and session is None
+    if of_nobody or has_done_all(study=study, design=design, worker=worker):
         return None
     window = (
         [] if any(one.worker_id == worker.pk for one in overdue) else _next_hits(study, worker, participation)
@@ -155,7 +165,7 @@ def look_for_hit(
     if not window and overdue:
         # seats of others are freed only once they are needed: most pages need not pay for it
         wanted = Assignment.objects.overdue(now).filter(pk__in=[one.pk for one in overdue])
-        _free(wanted, Assignment.State.EXPIRED)
+        free_seats(wanted, Assignment.State.EXPIRED)
         window = _next_hits(study, worker, participation)
     if not window:
         return None
@@ -181,6 +191,7 @@ def look_for_hit(
         cursor=window[0].position,
         units=units,
         left_out=left_out,
+        session=session,
     )
 
 
@@ -209,12 +220,14 @@ def _least_in_work(window: list[HIT], attempt: int) -> HIT:
     return ordered[attempt % len(ordered)]
 
 
-def _takes_work(study: Study, worker: Worker) -> bool:
+def _takes_work(study: Study, worker: Worker, *, late: bool = False) -> bool:
     """Whether the study is open to this worker, who was not stopped: one that is rehearsed is so to simulated workers
     alone."""
     simulated = worker.source == Worker.Source.REHEARSAL
     welcome = Q(participations__worker=worker, participations__standing=Participation.Standing.ACTIVE)
-    return Study.objects.filter(welcome, pk=study.pk, state=Study.State.OPEN, simulated=simulated).exists()
+    now = Q(state=Study.State.OPEN, paused_at=None)
+    then = Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
+    return Study.objects.filter(welcome, then if late else now, pk=study.pk, simulated=simulated).exists()
 
 
 def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Collection[Mark]) -> list[HIT]:
@@ -228,20 +241,26 @@ def _prefer_new_items(study: Study, worker: Worker, window: list[HIT], met: Coll
     return with_new_items(study, ahead, met)[:WINDOW] or window
 
 
-def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
+def take(
+    offer: Offer, *, ahead: bool = False, session: CrowdSession | None = None, late: bool = False
+) -> Claim | None:
     """Take a seat of the HIT, within the caller's transaction; None where the study takes no more work of this worker:
-    it was closed meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is simulated),
-    or the worker was paused or excluded meanwhile.
+    it was closed or paused meanwhile, or is rehearsed (a person may have joined before), or is not (and this one is
+    simulated), or the worker was paused or excluded meanwhile.
 
     Args:
         ahead: reserve it, for the time after the HIT that the worker holds now.
+        session: the piece of paid work at a crowd that it belongs to; its worker gets the HIT also where its outcome
+            is settled, as the crowd promised it.
+        late: whether the study may be closed by now.
 
     Raises:
         Beaten: another worker was faster; undo the transaction and look again.
         IntegrityError: this worker took a HIT in another window; likewise.
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
-    if not _takes_work(study, worker):
+    promised, session = session is not None, session or offer.session
+    if not _takes_work(study, worker, late=late):
         return None
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
         raise Beaten
@@ -249,7 +268,9 @@ def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
         Participation.objects.filter(pk=offer.participation.pk).update(cursor=offer.cursor)
     settled = settled_units(hit.pk, offer.units) if stops_early(study) else frozenset()
     if all(unit.control or unit.pk in settled for unit in offer.units):
-        raise Beaten  # it was settled since it was looked for
+        if not promised:
+            raise Beaten  # it was settled since it was looked for
+        settled = frozenset()
     taken = set(Assignment.objects.filter(hit=hit, state__in=LIVE).values_list("seat", flat=True))
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
@@ -262,6 +283,8 @@ def take(offer: Offer, *, ahead: bool = False) -> Claim | None:
         study=study,
         hit=hit,
         worker=worker,
+        session=session,
+        external_id=session.external_id if session is not None else "",
         state=Assignment.State.RESERVED if ahead else Assignment.State.ACCEPTED,
         seat=next(seat for seat in count() if seat not in taken),
         accepted_at=now,
@@ -300,7 +323,7 @@ def return_assignment(*, assignment: Assignment) -> None:
     Raises:
         AlreadyEnded: it was submitted.
     """
-    if _free(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
+    if free_seats(Assignment.objects.filter(pk=assignment.pk), Assignment.State.RETURNED):
         assignment.state = Assignment.State.RETURNED
         return
     assignment.refresh_from_db(fields=["state"])
@@ -313,17 +336,17 @@ def return_assignment(*, assignment: Assignment) -> None:
 def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
     """Free the seats whose lease ended; how many there were."""
     overdue = Assignment.objects.overdue(now or timezone.now()).filter(study=study)
-    return _free(overdue, Assignment.State.EXPIRED)
+    return free_seats(overdue, Assignment.State.EXPIRED)
 
 
 def free_reserved(*, study: Study) -> int:
     """Free the seats of what was fetched ahead and not begun; how many there were."""
     reserved = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
-    return _free(reserved, Assignment.State.EXPIRED)
+    return free_seats(reserved, Assignment.State.EXPIRED)
 
 
 @transaction.atomic
-def _free(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
+def free_seats(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
     """Reserved or accepted -> ``state``, and the slots back, in one transaction and few queries for any number; how
     many of ``wanted`` were so still.
 

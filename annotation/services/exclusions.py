@@ -22,8 +22,10 @@ from django.utils import timezone
 from annotation.models import Assignment, Exclusion, Participation, Worker
 from annotation.models.assignments import LIVE
 from annotation.services.stopping import lock_for_settling, reopen_slots, settle_hits
+from annotation.services.webhooks import note_exclusion
 from judgments.errors import WrongState
 from judgments.models import HIT, Study
+from judgments.services.events import note_event
 
 Standing = Participation.Standing
 FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
@@ -69,6 +71,16 @@ def exclude_worker(
                 made_by=by,
             )
             _invalidate(made)
+            note_event(
+                study=study,
+                what="excluded",
+                words=f"{worker.name} was excluded{f' by the rule {rule}' if rule else ''}.",
+                why=why,
+                by=by,
+                worker=worker.name,
+                rule=rule,
+            )
+            note_exclusion(exclusion=made)
     except IntegrityError:  # the database lets nobody be excluded twice at a time
         made = Exclusion.objects.get(study=study, worker=worker, lifted_at=None)
     return made
@@ -114,6 +126,14 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     Participation.objects.filter(
         study_id=locked.study_id, worker_id=locked.worker_id, standing=Standing.EXCLUDED
     ).update(standing=Standing.ACTIVE)
+    note_event(
+        study=locked.study,
+        what="re-admitted",
+        words=f"The exclusion of {locked.worker.name} was taken back.",
+        why=why,
+        by=by,
+        worker=locked.worker.name,
+    )
     return locked
 
 

@@ -23,6 +23,7 @@ ROWS_AT_ONCE = 2_000
 UNKNOWN_SEAT = 0
 IMPORTED_REVISION = "revision"  # signal: how many answers came before one whose own were not in the file
 BY_A_PERSON = "person"  # in files, what invalidated an answer where no rule did
+UNKNOWN_TO_CROWD = "unknown-to-crowd"  # the same, where the crowd knows of no such work
 
 
 class JudgmentWriter:

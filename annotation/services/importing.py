@@ -14,9 +14,10 @@ from django.utils import timezone
 
 from annotation.models import Judgment
 from annotation.services.imported_rows import JudgmentWriter
+from judgments.acting import acting_person
 from judgments.design import make_design
 from judgments.errors import DataConflict, DesignError
-from judgments.importers import open_judgments
+from judgments.importers import ResultColumns, open_judgments
 from judgments.importers.records import JudgmentRow
 from judgments.kinds import KINDS
 from judgments.models import (
@@ -24,6 +25,7 @@ from judgments.models import (
     Item,
     Study,
 )
+from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
 from judgments.services.importing import ImportSummary
 from judgments.services.studies import create_study, find_dataset
@@ -40,6 +42,7 @@ def import_judgments(
     study: str,
     protocol: str | None = None,
     encoding: str | None = None,
+    columns: ResultColumns | None = None,
     progress: Progress = no_progress,
 ) -> ImportSummary:
     """A study of judgments from a file.
@@ -49,6 +52,7 @@ def import_judgments(
         study: the slug of the study to make.
         protocol: which judgments of a published set (pascal-50s: triplet or pairwise), or the protocol of a table
             whose rows do not name one.
+        columns: which column is what, for files whose columns are not ours (mturk).
 
     Raises:
         NotThere: no such dataset.
@@ -60,7 +64,7 @@ def import_judgments(
     references = set(
         Caption.objects.filter(dataset=found, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    source = open_judgments(format, path, protocol=protocol, encoding=encoding)
+    source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
     there = Study.objects.filter(slug=study).first()
     if there is not None:
         digest = fingerprint_of(source.judgments(items), source.winners(items))
@@ -90,6 +94,8 @@ def import_judgments(
                 simulated=writer.simulated,
                 notes={"sentences": source.notes.sentences()},
             )
+            words = f"{writer.judgments:,} judgments were imported from a file of the format {format}."
+            note_event(study=writer.study, what="imported", words=words, format=format)
     except IntegrityError as error:
         raise DataConflict(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
@@ -127,7 +133,7 @@ def _new_study(slug: str, dataset: str, protocol: str) -> Study:
         )
     except DesignError as error:
         raise DataConflict(f"The study cannot be called {slug!r}: {error}") from None
-    study = create_study(design=design)
+    study = create_study(design=design, user=acting_person())
     now = timezone.now()
     study.state, study.source = Study.State.CLOSED, Study.Source.IMPORTED
     study.generated_at = study.opened_at = study.closed_at = now

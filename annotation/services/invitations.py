@@ -9,6 +9,7 @@ from django.db import transaction
 from annotation.models import Invitation
 from judgments.errors import WrongState
 from judgments.models import Study
+from judgments.services.events import note_event
 from judgments.services.studies import design_of
 
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that are taken for one another
@@ -27,7 +28,10 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
     if not 1 <= count <= MOST:
         raise WrongState(f"{count} invitations were asked for; expected 1 to {MOST} at a time.")
-    return Invitation.objects.bulk_create(
+    made = Invitation.objects.bulk_create(
         Invitation(study=study, code="".join(secrets.choice(LETTERS) for _ in range(LENGTH)), note=note)
         for _ in range(count)
     )
+    words = "One invitation was made." if count == 1 else f"{count} invitations were made."
+    note_event(study=study, what="invited", words=words, note=note)
+    return made

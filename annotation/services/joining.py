@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from annotation.errors import CountryProblem, JoinRefused, NameProblem, NameTaken, NotJoined
 from annotation.models import Invitation, Participation, Worker
 from annotation.models.workers import hash_secret, new_secret
+from annotation.people import comes_by_the_link
 from annotation.services.admission import checked_country, refuse_unfit
 from annotation.terms import consent_version
 from judgments.countries import country_name
@@ -76,7 +77,7 @@ def join_study(
         NameTaken: the name belongs to somebody else.
     """
     name, code, country = checked_name(name), _typed_code(code), checked_country(country)
-    if known is not None and known.name != name:
+    if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
         known = None
     joined_before = _participation(study, known)
     if joined_before is None:
@@ -199,6 +200,8 @@ def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: boo
         raise JoinRefused(_("This study is not open for answers."))
     if study.simulated:
         raise JoinRefused(_("This study is a rehearsal with simulated answers; nobody can join it."))
+    if not comes_by_the_link(study.place):
+        raise JoinRefused(_("This study is for people whom a panel sends; please open it from there."))
     access = design.access
     if access.join == "code" and not secrets.compare_digest(code.encode(), access.code.strip().encode()):
         raise JoinRefused(_("The code is not the one of this study."))
@@ -243,6 +246,20 @@ def _new_token(worker: Worker) -> str:
     return token
 
 
+def take_part(*, study: Study, worker: Worker, consent: bool) -> Participation:
+    """The part of a person whom the study's crowd let in; within the caller's transaction.
+
+    Raises:
+        JoinRefused: there is a consent text that they did not agree to.
+    """
+    joined = _participation(study, worker)
+    if joined is not None:
+        return joined
+    if design_of(study).consent and not consent:
+        raise JoinRefused(_("Please read the consent text and agree to it before you join."))
+    return _participate(study, worker, "", consent, new=False)
+
+
 def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new: bool) -> Participation:
     design = design_of(study)
     version = consent_version(design)
@@ -257,7 +274,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
         participation, created = Participation.objects.get_or_create(
             study=study, worker=worker, defaults=terms
         )
-    if created and design.access.join == "invited":
+    if created and design.access.join == "invited" and worker.source == Worker.Source.LOCAL:
         _use_invitation(study, worker, code)
     return participation
 

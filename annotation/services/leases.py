@@ -12,11 +12,11 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate
-from annotation.models import Assignment, Participation
+from annotation.models import Assignment, CrowdSession, Participation
 from annotation.models.assignments import LIVE
 from annotation.services.claims import ATTEMPTS, Beaten, Claim, Offer, look_for_hit, take
 from annotation.services.stopping import lock_for_settling, settle_hits
-from annotation.standing import refuse_stopped
+from annotation.standing import refuse_stopped, refuse_while_paused
 from annotation.terms import instructions_version
 from judgments.models import HIT, Study
 from judgments.services.studies import design_of
@@ -98,6 +98,7 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
         SeatTaken: others have all of its seats, the study takes no more work, or another HIT is held.
         WorkPaused, WorkerExcluded: the worker gets no work.
         AlreadyEnded: it was submitted or returned.
+        StudyPaused: its seat was given back, and nothing is handed out for a while.
     """
     try:
         with transaction.atomic():
@@ -130,13 +131,23 @@ def _retake(assignment: Assignment) -> Assignment:
 
 def _refuse_shut(lost: Assignment) -> None:
     refuse_stopped(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
-    if not Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).exists():
+    if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
+        raise SeatTaken(_("Your answers are kept, but your submission to this study is over."))
+    study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
+    if study is None:
         raise SeatTaken(_("Your answers are kept, but this study takes no more work."))
+    if lost.state == Assignment.State.EXPIRED:  # its seat was given back: it would be handed out anew
+        refuse_while_paused(study)
 
 
 def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     assert lost.hit_id is not None  # whose HIT is not known was imported, and never had a lease
     lock_for_settling(study=lost.study, hits=[lost.hit_id])
+    mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
+    if mine.filter(state=Assignment.State.ACCEPTED).exists():
+        # taken in another window while this one waited for the pairs; if it is being submitted just now, that waits
+        # for the same pairs, and the row below would wait for it: in a circle
+        raise SeatTaken(_holds_another())
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
     if live.filter(worker=lost.worker_id).exists() or not _seat(lost.hit_id):
         raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
@@ -145,6 +156,8 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
         study=lost.study,
         hit_id=lost.hit_id,
         worker_id=lost.worker_id,
+        session_id=lost.session_id,
+        external_id=lost.external_id,
         seat=next(seat for seat in count() if seat not in seats),
         accepted_at=now,
         expires_at=until,

@@ -5,30 +5,48 @@ from __future__ import annotations
 from collections.abc import Collection
 from uuid import UUID
 
+from django.contrib.auth.models import User
 from django.db import transaction
 
-from annotation.models import Assignment
+from annotation.models import Assignment, CrowdSession, Worker
+from annotation.models.assignments import AssignmentQuerySet
+from annotation.services.payments import decide_session
+from annotation.verdicts import reasons_against
 from judgments.errors import WrongState
 from judgments.models import Study
+from judgments.services.events import note_event
 
 LONGEST_REASON = 500
+MOST_NAMED = 1_000  # in an entry of the log
+# sessions of several pages that a person left before the last one
+UNFINISHED = (
+    CrowdSession.Status.RETURNED,
+    CrowdSession.Status.TIMED_OUT,
+    CrowdSession.Status.SCREENED_OUT,
+)
 
 
 @transaction.atomic
-def approve_assignments(*, study: Study, assignments: Collection[UUID]) -> int:
-    """submitted or rejected -> approved; how many changed. Those that are approved already stay so.
+def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
+    """submitted or rejected -> approved; how many changed. Those that are approved already stay so. Paid work at a
+    crowd changes once the crowd was asked (annotation.services.calls), and a session of several pages as a whole.
 
     Raises:
         WrongState: one of them is no finished work of this study; nothing changes.
     """
     _finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
-    return waiting.update(state=Assignment.State.APPROVED, reason="")
+    asked = _decide_sessions(waiting, approve=True, why="", by=by)
+    count = asked + waiting.filter(session=None).update(state=Assignment.State.APPROVED, reason="")
+    _note(study, "approved", count, assignments, by)
+    return count
 
 
 @transaction.atomic
-def reject_assignments(*, study: Study, assignments: Collection[UUID], reason: str) -> int:
-    """submitted -> rejected, with a reason that the worker reads; how many changed.
+def reject_assignments(
+    *, study: Study, assignments: Collection[UUID], reason: str, by: User | None = None
+) -> int:
+    """submitted -> rejected, with a reason that the worker reads; how many changed. As for ``approve_assignments``.
 
     Raises:
         WrongState: there is no reason, or one of them is no finished work of this study or was approved before; nothing
@@ -41,7 +59,58 @@ def reject_assignments(*, study: Study, assignments: Collection[UUID], reason: s
     if paid:
         raise WrongState(f"Nothing was changed: assignment {paid[0]} was approved before.")
     waiting = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
-    return waiting.update(state=Assignment.State.REJECTED, reason=reason.strip()[:LONGEST_REASON])
+    asked = _decide_sessions(waiting, approve=False, why=reason, by=by)
+    count = asked + waiting.filter(session=None).update(
+        state=Assignment.State.REJECTED, reason=reason.strip()[:LONGEST_REASON]
+    )
+    _note(study, "rejected", count, assignments, by, why=reason.strip())
+    return count
+
+
+def _note(
+    study: Study, what: str, count: int, assignments: Collection[UUID], by: User | None, why: str = ""
+) -> None:
+    """Nothing where nothing changed."""
+    if count:
+        pages = "One page of work was" if count == 1 else f"{count} pages of work were"
+        chosen = [str(pk) for pk in assignments][:MOST_NAMED]
+        note_event(study=study, what=what, words=f"{pages} {what}.", why=why, by=by, assignments=chosen)
+
+
+@transaction.atomic
+def reject_for_what_was_found(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
+    """As ``reject_assignments``, each with what the rules and the control items found about its worker as the reason.
+
+    Raises:
+        WrongState: nothing was found about one of the workers, or as for ``reject_assignments``; nothing changes.
+    """
+    _finished(study, assignments)
+    workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
+    against = reasons_against(study, set(workers.values()))
+    blameless = [worker for worker in workers.values() if worker not in against]
+    if blameless:
+        name = Worker.objects.get(pk=blameless[0]).name
+        raise WrongState(f"Nothing was changed: nothing speaks against {name}; write the reason yourself.")
+    count = 0
+    for worker in dict.fromkeys(workers.values()):
+        own = [pk for pk, of in workers.items() if of == worker]
+        count += reject_assignments(study=study, assignments=own, reason=" ".join(against[worker]), by=by)
+    return count
+
+
+def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
+    """The pages of work that belong to paid sessions, decided by way of these. What is under way is decided once it is
+    over; of a session that ended without being completed, the pages stand for themselves."""
+    unfinished = work.filter(session__status__in=UNFINISHED)
+    state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
+    alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
+    whole = work.filter(session__isnull=False).exclude(session__status__in=UNFINISHED)
+    if approve:
+        whole = whole.exclude(session__status=CrowdSession.Status.WORKING)
+    pages = list(whole.values_list("session", flat=True))
+    for session in CrowdSession.objects.filter(pk__in=pages).select_related("study", "worker").order_by("pk"):
+        decide_session(session=session, approve=approve, why=why, by=by)
+    return len(pages) + alone
 
 
 def reject_assignment(*, study: Study, assignment: UUID, reason: str) -> bool:

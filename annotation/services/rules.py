@@ -14,6 +14,7 @@ from annotation.models import QualityRule
 from annotation.rules import RULES, ControlAccuracy, Rule, make_rule
 from judgments.errors import DesignError, WrongState
 from judgments.models import Study
+from judgments.services.events import note_event
 from judgments.services.studies import design_of
 
 # What a designer gets who asks for rules and names none: each acts when it is sure, and a person decides the rest.
@@ -121,5 +122,15 @@ def set_rule(
             "changed_by": by,
             "changed_at": timezone.now(),
         },
+    )
+    note_event(
+        study=study,
+        what="rule-changed",
+        words=f"The rule {rule} is {f'on; it will {action}' if enabled else 'off'}.",
+        by=by,
+        rule=rule,
+        action=action,
+        enabled=enabled,
+        settings=dict(settings),
     )
     return row

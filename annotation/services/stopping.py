@@ -174,6 +174,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
 def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outlook]:
     """The outlook of each judged unit in the HITs, from its judgments; rows that do not change are left alone."""
     kind = KINDS[study.protocol]
+    wanted = _wanted_of(design, seats)
     units = {place.unit for place in seats.places if place.judged}
     in_pairs = {place.unit for place in seats.places if place.pair}
     rows = list(
@@ -190,9 +191,9 @@ def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outloo
     outlooks, changed = list(Outlook.objects.filter(pk__in=units)), []
     for outlook in outlooks:
         unit = outlook.pk
-        remaining = max(design.judgments_per_unit - cast[unit], seats.coming[unit], 0)
+        remaining = max(wanted[unit] - cast[unit], seats.coming[unit], 0)
         low, high = unit_range(kind, design.stopping, used[unit], remaining)
-        done = cast[unit] >= design.judgments_per_unit
+        done = cast[unit] >= wanted[unit]
         if not outlook.full_depth:
             # what its pair made of a unit stands until the pair is asked
             done = done or low == high or (outlook.done and unit in in_pairs)
@@ -201,6 +202,11 @@ def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outloo
             changed.append(outlook)
     _store(changed)
     return outlooks
+
+
+def _wanted_of(design: StudyDesign, seats: _Seats) -> dict[int, int]:
+    """Unit -> how many judgments it is to get at full depth: what the design says, and what was added since."""
+    return {place.unit: design.judgments_per_unit + seats.hits[place.hit].extra for place in seats.places}
 
 
 def _store(outlooks: Collection[Outlook]) -> None:
@@ -255,7 +261,7 @@ def _follow_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
         done=True,
         full_depth=False,
         low__lt=F("high"),
-        cast__lt=design.judgments_per_unit,
+        cast__lt=design.judgments_per_unit + F("unit__places__hit__extra"),
     )
     changed = dict(Outlook.objects.filter(ending | reviving).values_list("pk", "done"))
     for done in set(changed.values()):
@@ -272,11 +278,12 @@ def _set_slots(design: StudyDesign, seats: _Seats, wanting: Mapping[int, int]) -
     Args:
         wanting: unit that wants more judgments -> how many it has.
     """
+    wanted = _wanted_of(design, seats)
     missing: defaultdict[int, int] = defaultdict(int)
     for place in seats.places:
         if place.unit in wanting:
-            wanted = design.judgments_per_unit - wanting[place.unit] - seats.coming[place.unit]
-            missing[place.hit] = max(missing[place.hit], wanted)
+            lacking = wanted[place.unit] - wanting[place.unit] - seats.coming[place.unit]
+            missing[place.hit] = max(missing[place.hit], lacking)
     alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for hit in seats.hits.values():
         live, open_slots = seats.live[hit.pk], missing[hit.pk]

@@ -19,8 +19,10 @@ from annotation.models import Assignment, Judgment, Participation, ProblemReport
 from annotation.presentation import Place, places_of
 from annotation.services.caption_signals import note_copies
 from annotation.services.claims import Beaten, Claim, claim_assignment, look_for_hit, settle
+from annotation.services.panel_sessions import note_page
 from annotation.services.stopping import settle_submission
 from annotation.services.watching import is_stopped, watch_worker
+from annotation.services.webhooks import listens_to_submissions, note_submission
 from annotation.standing import refuse_stopped
 from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS, Kind
@@ -52,6 +54,7 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
     found = Assignment.objects.select_related("study", "hit").filter(pk=key, worker=worker).first()
     if found is None:
         raise NotThere("There is no such assignment.")
+    found.worker = worker
     return found
 
 
@@ -163,7 +166,7 @@ def _submit(sheet: Sheet) -> Submission:
         _refuse_other_answers(locked, sheet.given)
         return Submission(assignment=locked, repeated=True)
     _refuse_ended(locked)
-    merged = _laid_over(locked.answers, sheet.given)
+    merged = laid_over(locked.answers, sheet.given)
     key = answer_key(sheet.kind)
     missing = tuple(
         place.position for place in sheet.places if key not in merged.get(str(place.position), {})
@@ -190,8 +193,9 @@ def _watch(submission: Submission) -> bool:
 
 def lock_assignment(assignment: Assignment) -> Assignment:
     """The row as it is now, held against others until the transaction ends (SQLite holds the whole file)."""
-    locked = Assignment.objects.select_for_update().get(pk=assignment.pk)
-    locked.study = assignment.study
+    rows = Assignment.objects.select_for_update().annotate(listened_to=listens_to_submissions())
+    locked = rows.get(pk=assignment.pk)
+    locked.study, locked.heard_of = assignment.study, locked.listened_to
     return locked
 
 
@@ -223,11 +227,11 @@ def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, 
 
 
 def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
-    assignment.answers = _laid_over(assignment.answers, given)
+    assignment.answers = laid_over(assignment.answers, given)
     assignment.save(update_fields=["answers"])
 
 
-def _laid_over(
+def laid_over(
     saved: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """What is given replaces what is saved, member by member; an answer takes the place of an unfinished one."""
@@ -265,6 +269,10 @@ def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str,
     note_copies(judgments, assignment=assignment)
     Judgment.objects.bulk_create(judgments)
     settle_submission(assignment=assignment)
+    note_page(assignment=assignment)
+    if assignment.heard_of:
+        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # read already
+        note_submission(assignment=assignment, judgments=len(judgments))
 
 
 def judgment_of(

@@ -12,9 +12,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
 from annotation import wording
+from judgments.markup import render_inline
 
 register = template.Library()
 register.filter(wording.worded)
+register.filter("inline", render_inline)
 
 
 def looks_empty(text: str) -> bool:

@@ -24,10 +24,11 @@ from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
 from judgments.services.studies import design_of
+from judgments.stored_text import can_be_stored
 
 
 def _refuse_others(request: HttpRequest) -> None:
-    if not request.user.has_perm(services.PERMISSION):
+    if not services.may_adjudicate(signed_in(request)):
         raise PermissionDenied
 
 
@@ -81,6 +82,8 @@ def _take(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
         WrongState: it was decided otherwise, or withdrawn.
     """
     kind, places = KINDS[adjudication.study.protocol], [services.place_of(adjudication)]
+    if not can_be_stored(dict(request.POST.lists())):
+        raise AnswerProblem(_("Nothing was saved: a text holds signs that cannot be stored."))
     given = answers_of_form(request.POST, places, kind=kind, final=True, saved={})
     if not given or undecided(request.POST, places, kind):
         raise AnswerProblem(_("Nothing was decided: choose an answer."))

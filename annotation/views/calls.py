@@ -17,12 +17,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST
 
-from annotation.errors import AlreadyEnded, AnswersMissing, SeatTaken, TooLate, TooLateToChange
+from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, SeatTaken, TooLate, TooLateToChange
+from annotation.frames import frame_of
 from annotation.models import Assignment
 from annotation.services.leases import Lease, extend_lease, reserve_next, retake_assignment
 from annotation.services.revisions import changeable_until, revise_judgments
 from annotation.services.submissions import save_answers, submit_and_claim
-from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other
+from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other, submitted
 from annotation.views.sheet import render_sheet
 from judgments.errors import NotThere, QuorumError
 from judgments.stored_text import can_be_stored
@@ -46,7 +47,7 @@ def is_json(request: HttpRequest) -> bool:
 
 
 def errors_as_json(view: View) -> View:
-    """A named error as ``{"title", "detail", "why"?, "missing"?}``."""
+    """A named error as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -59,6 +60,8 @@ def errors_as_json(view: View) -> View:
                 problem["why"] = why
             if isinstance(error, AnswersMissing):
                 problem["missing"] = error.missing
+            if isinstance(error, AnswerProblem) and error.position is not None:
+                problem["position"] = error.position
             return JsonResponse(problem, status=error.status)
 
     return wrapped
@@ -101,6 +104,9 @@ def save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
 def submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     """Submit, and take the next page of work: the page puts in place what it fetched ahead, or follows the address."""
     assignment = own_assignment_of(request, slug, assignment_id)
+    if frame_of(request) is not None:  # one page of work is all there is
+        submitted(request, assignment, _answers(request))
+        return JsonResponse({"next": None, "where": resolve_url("annotation:finish", slug)})
     submission, claim = submit_and_claim(assignment=assignment, answers=_answers(request))
     said = _("Your page of work is submitted.")
     reply: dict[str, Any] = {"said": said, "next": None, "where": resolve_url("annotation:work", slug)}

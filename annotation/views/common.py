@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any
 from uuid import UUID
@@ -13,11 +13,13 @@ from django.utils.translation import gettext
 
 from annotation.answers import without_unfinished
 from annotation.cookies import WORKER_COOKIE, worker_of
-from annotation.errors import NotAdmitted, NotJoined
-from annotation.models import Assignment, Worker
+from annotation.errors import NotAdmitted, NotJoined, PassedOn, StudyPaused
+from annotation.frames import frame_of
+from annotation.models import Assignment, CrowdSession, Worker
 from annotation.presentation import places_of
+from annotation.services.framed_work import hand_in
 from annotation.services.joining import worker_for_token
-from annotation.services.submissions import own_assignment, save_answers
+from annotation.services.submissions import Submission, own_assignment, save_answers, submit_assignment
 from annotation.worksheet import answers_of_form
 from judgments.errors import NotThere, QuorumError
 from judgments.kinds import KINDS
@@ -53,12 +55,20 @@ def errors_as_pages(view: View) -> View:
                 {
                     "title": gettext(error.title),
                     "message": str(error),
-                    "slug": "" if isinstance(error, NotAdmitted) else kwargs.get("slug", ""),
+                    "slug": kwargs.get("slug", "") if _may_go_on(request, error) else "",
+                    "paused": isinstance(error, StudyPaused),
                 },
                 status=error.status,
             )
 
     return wrapped
+
+
+def _may_go_on(request: HttpRequest, error: QuorumError) -> bool:
+    """Whether there may be other work for them; for who is not known here, there is none to go on with."""
+    return isinstance(error, NotJoined) or (
+        not isinstance(error, NotAdmitted) and worker_of(request) is not None
+    )
 
 
 def worker_of_token(request: HttpRequest) -> Worker | None:
@@ -75,6 +85,7 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     Raises:
         NotThere: nobody is known here, or it is somebody else's.
         NotJoined: this browser was known, and its token was replaced by one in another browser.
+        PassedOn: in a frame, the work went to somebody else by now.
     """
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
@@ -89,7 +100,41 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
     assignment = own_assignment(worker=worker, assignment_id=assignment_id)
     if assignment.study.slug != slug:
         raise NotThere("There is no such assignment.")
+    frame = frame_of(request)
+    if frame is not None:
+        if assignment.session_id != frame.session.pk:
+            raise NotThere("There is no such assignment.")
+        refuse_passed_on(frame.session)
     return assignment
+
+
+def refuse_passed_on(session: CrowdSession) -> None:
+    """Let in who still has the work.
+
+    Raises:
+        PassedOn: it went to somebody else, or was given back.
+    """
+    if session.status == CrowdSession.Status.RETURNED:
+        raise PassedOn(
+            gettext(
+                "Nothing was changed: this HIT was returned, or Mechanical Turk gave it to somebody else. If you have "
+                "it still, open it again from your worker’s page."
+            )
+        )
+
+
+def submitted(
+    request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
+) -> Submission:
+    """Submit, in a frame as the work of its session.
+
+    Raises:
+        as ``submit_assignment``; in a frame, KeptApart where the time was over.
+    """
+    frame = frame_of(request)
+    if frame is not None:
+        return hand_in(session=frame.session, assignment=assignment, answers=answers)
+    return submit_assignment(assignment=assignment, answers=answers)
 
 
 def keep_draft(request: HttpRequest, assignment: Assignment) -> None:

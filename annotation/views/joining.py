@@ -14,6 +14,7 @@ from annotation.cookies import RESUME_COOKIE, remember_resume_code, remember_wor
 from annotation.examples import worked_examples
 from annotation.forms import JoinForm, ResumeForm
 from annotation.models import Participation, Worker
+from annotation.people import comes_by_the_link
 from annotation.services.joining import Joined, join_study, resume_worker, suggest_name
 from annotation.services.quizzes import standing_of
 from annotation.views.common import errors_as_pages, see_other
@@ -57,6 +58,10 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
         return render(request, "annotation/not_open.html", {"study": found, "why": _why_shut(found)})
     if worker is not None and Participation.objects.filter(study=found, worker=worker).exists():
         return redirect("annotation:work", slug)
+    if not comes_by_the_link(found.place):
+        return render(request, "annotation/not_open.html", {"study": found, "why": "sent"})
+    if worker is not None and worker.source != Worker.Source.LOCAL:
+        worker = None  # whom a panel sent to another study is somebody else here
     if request.method == "POST":
         return _join(request, found, worker)
     if found.state != Study.State.OPEN:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -16,7 +17,9 @@ from annotation.cookies import RESUME_COOKIE, remember_resume_code, remember_wor
 from annotation.forms import ResumeForm
 from annotation.models import Worker
 from annotation.own_work import OwnStudy, open_studies, own_answers, own_studies
+from annotation.services.appeals import appeal
 from annotation.services.joining import new_resume_code, recall_worker
+from annotation.services.submissions import own_assignment
 from annotation.views.common import errors_as_pages, see_other
 from annotation.views.joining import effort_of
 from annotation.words import spell_duration
@@ -88,6 +91,19 @@ def renew_resume(request: HttpRequest) -> HttpResponse:
     if worker is not None:
         remember_resume_code(response, new_resume_code(worker=worker), resolve_url("annotation:me"))
     return response
+
+
+@never_cache
+@require_POST
+@errors_as_pages
+def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
+    """What the worker says about the rejection of a page of work."""
+    worker = worker_of(request)
+    if worker is None:
+        return redirect("annotation:me")
+    assignment = own_assignment(worker=worker, assignment_id=assignment_id)
+    appeal(assignment=assignment, worker=worker, text=request.POST.get("text", ""))
+    return see_other("annotation:me")
 
 
 @never_cache

@@ -10,11 +10,14 @@ from django.views.decorators.http import require_safe
 
 from annotation.cookies import worker_of
 from annotation.examples import example_item
-from annotation.models import Assignment, Participation, Worker
+from annotation.frames import sites_of
+from annotation.models import Adjudication, Assignment, Participation, Worker
 from annotation.pictures import item_at, picture_response
 from annotation.services.joining import worker_for_token
 from judgments.models import Item, Study
+from judgments.roles import Right, may
 from judgments.services.studies import design_of
+from judgments.visibility import visible_rows
 
 SCHEME = "token "
 
@@ -27,11 +30,12 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
     """
     header = request.headers.get("Authorization", "")
     worker = _bearer(header) or worker_of(request)
-    staff = bool(request.user.is_staff)
-    if worker is None and not staff and (header or request.user.is_anonymous):
+    if worker is None and not request.user.is_staff and (header or request.user.is_anonymous):
         return _problem(401, "Unauthorized", "A picture is shown to the worker whose token comes along.")
-    assignment = Assignment.objects.filter(pk=assignment_id).first()
-    if assignment is not None and (staff or (worker is not None and worker.pk == assignment.worker_id)):
+    assignment = Assignment.objects.filter(pk=assignment_id).select_related("study").first()
+    if assignment is not None and (
+        (worker is not None and worker.pk == assignment.worker_id) or _may_look(request, assignment.study)
+    ):
         return picture_response(request, item_at(assignment, position))
     if header:
         return _problem(
@@ -42,11 +46,13 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
 
 @require_safe
 def example_picture(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """The picture of a worked example, for those who joined the study, and staff."""
+    """The picture of a worked example, for those who joined the study, and staff; for everybody where a crowd's preview
+    shows it."""
     study = Study.objects.filter(slug=slug).first()
     worker = worker_of(request)
     if study is None or not (
-        request.user.is_staff
+        (study.state == Study.State.OPEN and sites_of(study.place))
+        or _may_look(request, study)
         or (worker is not None and Participation.objects.filter(study=study, worker=worker).exists())
     ):
         raise Http404("There is no such picture.")
@@ -55,10 +61,19 @@ def example_picture(request: HttpRequest, slug: str, number: int) -> HttpRespons
 
 @require_safe
 def preview_picture(request: HttpRequest, item_id: int) -> HttpResponseBase:
-    """Any item's picture, for staff."""
-    if not request.user.is_staff:
+    """An item's picture, for staff who may look at the item."""
+    item = Item.objects.filter(pk=item_id).first() if request.user.is_staff else None
+    if item is None or not (
+        visible_rows(Item.objects.filter(pk=item_id), request.user).exists()
+        or Adjudication.objects.filter(adjudicator=request.user.pk, unit__item=item).exists()
+    ):
         raise Http404("There is no such picture.")
-    return picture_response(request, Item.objects.filter(pk=item_id).first())
+    return picture_response(request, item)
+
+
+def _may_look(request: HttpRequest, study: Study) -> bool:
+    """Staff who may look at the study."""
+    return request.user.is_staff and may(request.user, Right.VIEW, study)
 
 
 def _bearer(header: str) -> Worker | None:

@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from csp.constants import SELF
+from csp.decorators import csp_replace
 from django.contrib.admin.views.decorators import staff_member_required
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.cache import never_cache
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from annotation.examples import Worked, worked_examples
+from annotation.examples import Worked, sketched_examples, worked_examples
 from annotation.pictures import preview_picture_url
 from annotation.presentation import Place, placed
 from annotation.views.sheet import sheet_context
 from annotation.words import spell_left
 from annotation.worksheet import sheet_of
+from judgments.admin.base import signed_in
 from judgments.design import StudyDesign
 from judgments.draws import rng_for
-from judgments.errors import NotThere, QuorumError, WrongState
+from judgments.errors import QuorumError, WrongState
 from judgments.kinds import KINDS
+from judgments.looks import find_look
 from judgments.material import UnitSpec
 from judgments.models import Dataset, HITUnit, Item, Study, Unit
 from judgments.services.generation import build_batch
-from judgments.services.studies import design_of, find_study
+from judgments.services.studies import design_of, find_dataset
 
 
 @never_cache
@@ -32,23 +37,47 @@ from judgments.services.studies import design_of, find_study
 @staff_member_required
 def preview(request: HttpRequest, slug: str) -> HttpResponse:
     """The first page of work: of the stored HITs, or for a draft of a draw that is thrown away."""
-    if not request.user.has_perm("judgments.view_study"):
-        raise PermissionDenied  # as on the study's other pages in the admin
+    study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
+    if study is None:
+        raise Http404("There is no such study.")  # as on its other pages in the admin
     try:
-        study = find_study(slug)
         design = design_of(study)
         units: Sequence[Unit | UnitSpec]
         if study.state == Study.State.DRAFT:
             units = build_batch(design, study.dataset).hits[0].units
         else:
             units = _first_units(study)
-    except NotThere as error:
-        raise Http404(str(error)) from None
     except QuorumError as error:
         context = {"title": "There is nothing to preview", "message": str(error)}
         return render(request, "annotation/ended.html", context, status=error.status)
     examples = worked_examples(study, design)
     return render_preview(request, design, units, dataset=study.dataset, examples=examples)
+
+
+@never_cache
+@require_safe
+@staff_member_required
+@xframe_options_sameorigin
+def look(request: HttpRequest, key: str) -> HttpResponseBase:
+    """The first page of work of a design that this person is working on and has not saved (``judgments.looks``); the
+    form beside which it stands shows it in a frame, and no other page of the site can be framed by us."""
+    return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _look(asked, key))(request)
+
+
+def _look(request: HttpRequest, key: str) -> HttpResponse:
+    design = find_look(request.session, key)
+    if design is None:
+        raise Http404("This design is not looked at any more.")
+    try:
+        dataset = find_dataset(design.dataset, user=signed_in(request))
+        hits = build_batch(design, dataset).hits
+        if not hits:
+            raise WrongState("This design draws no HIT, so there is no page of work to show.")
+    except QuorumError as error:
+        context = {"title": "There is nothing to preview", "message": str(error), "in_frame": True}
+        return render(request, "annotation/ended.html", context, status=error.status)
+    examples = sketched_examples(dataset, design)
+    return render_preview(request, design, hits[0].units, dataset=dataset, examples=examples)
 
 
 def _first_units(study: Study) -> list[Unit]:

@@ -15,6 +15,7 @@ from annotation.errors import AlreadyEnded
 from annotation.models import Participation, QuizAttempt, Worker
 from annotation.pictures import picture_response, quiz_picture_url
 from annotation.quiz_sheet import explained, may_explain
+from annotation.services.panel_sessions import session_of
 from annotation.services.quizzes import (
     Paper,
     Standing,
@@ -211,6 +212,7 @@ def _result_page(
         "of": paper.size,
         "mark": _percent(paper.design.quiz.pass_mark),
         "lines": lines,
+        "sent": session_of(study=study, worker=attempt.worker) is not None,  # a panel wants them back
     }
     return render(request, "annotation/quiz/result.html", context)
 

@@ -10,6 +10,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from annotation.examples import worked_examples
+from annotation.frames import frame_of, outer_address
 from annotation.models import Assignment
 from annotation.pictures import picture_url
 from annotation.presentation import Place
@@ -82,8 +83,10 @@ def render_sheet(
         "shelf": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
         "left": max(0, int(left)),
         "left_words": spell_left(left),
-        "more": 0 if revising else lease_of(assignment).more,
+        # in a frame the crowd's clock is the lease
+        "more": 0 if revising or frame_of(request) is not None else lease_of(assignment).more,
         "last": last,
+        "credits": outer_address(request, "annotation:credits", study.slug),
         "revising": revising,
     }
     return render(request, "annotation/work.html", context, status=status)

@@ -16,17 +16,30 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from annotation.answers import without_unfinished
 from annotation.cookies import worker_of
-from annotation.errors import AnswersMissing, NotJoined, QuizNotPassed, TooLateToChange
+from annotation.errors import (
+    AnswersMissing,
+    NotAdmitted,
+    NotJoined,
+    QuizNotPassed,
+    TooLateToChange,
+    WorkerExcluded,
+    WorkPaused,
+)
 from annotation.forms import ReportForm
-from annotation.models import Assignment, Judgment, Participation
+from annotation.frames import frame_of
+from annotation.models import Assignment, CrowdSession, Judgment, Participation
 from annotation.presentation import places_of
 from annotation.services.admission import has_done_all
+from annotation.services.arrivals import end_session
 from annotation.services.claims import claim_assignment, return_assignment
 from annotation.services.own_captions import without_own_captions
+from annotation.services.panel import end_without_work, outcome_of, screen_out
+from annotation.services.panel_sessions import session_of
 from annotation.services.revisions import changeable_until, last_changeable, revise_judgments
-from annotation.services.submissions import report_problem, save_answers, submit_assignment
+from annotation.services.submissions import report_problem, save_answers
 from annotation.views.calls import change_json, is_json, said_of_change, save_json, submit_json
-from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other
+from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other, submitted
+from annotation.views.framed import work_in_frame
 from annotation.views.sheet import render_sheet
 from annotation.worksheet import answers_of_form, open_positions, undecided
 from judgments.errors import NotThere
@@ -44,10 +57,16 @@ RECENT = 5  # of a worker's newest assignments, one is the last that was submitt
 def work(request: HttpRequest, slug: str) -> HttpResponse:
     """The HIT this worker holds, or the next one; asking again gives the same one. Whose last one ran out of time is
     asked first whether to take it up again."""
+    frame = frame_of(request)
+    if frame is not None:
+        return work_in_frame(request, frame)
     study = find_study(slug)
     worker = worker_of(request)
     if worker is None:
         return redirect("annotation:study", slug)
+    session = session_of(study=study, worker=worker)
+    if session is not None and outcome_of(session):
+        return redirect("annotation:panel-end", slug)
     recent = list(Assignment.objects.filter(study=study, worker=worker).order_by("-accepted_at")[:RECENT])
     for one in recent:
         one.study = study
@@ -59,8 +78,14 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
         claim = claim_assignment(study=study, worker=worker)
     except NotJoined:  # known here, but not in this study yet
         return redirect("annotation:study", slug)
-    except QuizNotPassed:
-        return redirect("annotation:quiz", slug)
+    except (NotAdmitted, WorkPaused, WorkerExcluded) as error:
+        if session is not None and screen_out(session=session, error=error):
+            return redirect("annotation:panel-end", slug)
+        if isinstance(error, QuizNotPassed):
+            return redirect("annotation:quiz", slug)
+        raise
+    if claim is None and session is not None and not end_without_work(session=session):
+        return redirect("annotation:work", slug)  # taken in another window meanwhile
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
@@ -118,11 +143,11 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
         if missing := undecided(request.POST, places, kind):
             save_answers(assignment=assignment, answers=answers)
             raise AnswersMissing(missing)
-        submission = submit_assignment(assignment=assignment, answers=answers)
+        submission = submitted(request, assignment, answers)
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
         return render_sheet(request, assignment, places, missing=error.missing, status=422)
-    if not submission.repeated:
+    if not submission.repeated and frame_of(request) is None:  # there, the last step says so
         messages.success(request, _("Your page of work is submitted."))
     return see_other("annotation:work", slug)
 
@@ -167,6 +192,9 @@ def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRespo
     assignment = own_assignment_of(request, slug, assignment_id)
     if request.method == "POST" and "confirm" in request.POST:
         return_assignment(assignment=assignment)
+        frame = frame_of(request)
+        if frame is not None:
+            end_session(session=frame.session, status=CrowdSession.Status.RETURNED)
         return render(request, "annotation/returned.html", {"study": assignment.study})
     if request.method == "POST":
         keep_draft(request, assignment)
@@ -216,6 +244,8 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     )
     if worker is None or participation is None:
         return redirect("annotation:study", slug)
+    if session_of(study=study, worker=worker) is not None:
+        return redirect("annotation:panel-end", slug)
     now = timezone.now()
     mine = Assignment.objects.filter(study=study, worker=worker)
     finished = mine.finished().count()

@@ -1,5 +1,31 @@
 """Results in the admin."""
 
-from evaluation.admin import rows, study_disputes, study_known, study_results
+from evaluation.admin import (
+    challenges,
+    rows,
+    study_board,
+    study_closer,
+    study_disputes,
+    study_known,
+    study_planning,
+    study_register,
+    study_rehearsal,
+    study_releases,
+    study_report,
+    study_results,
+)
 
-__all__ = ["rows", "study_disputes", "study_known", "study_results"]
+__all__ = [
+    "challenges",
+    "rows",
+    "study_board",
+    "study_closer",
+    "study_disputes",
+    "study_known",
+    "study_planning",
+    "study_register",
+    "study_rehearsal",
+    "study_releases",
+    "study_report",
+    "study_results",
+]

@@ -41,7 +41,7 @@ class AnalysisAdmin(ReadOnlyAdmin):
     list_filter = ("what", "study")
     list_select_related = ("study",)
     search_fields = ("signature", "study__name")
-    fields = ("study", "what", "signature", "settings", "data_hash", "created_at")
+    fields = ("study", "what", "signature", "judgments", "settings", "data_hash", "created_at")
 
 
 @admin.register(MetricScore)

@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.paginator import Paginator
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
@@ -24,6 +23,7 @@ from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page,
 from judgments.errors import NotThere, WrongState
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
+from judgments.roles import Right
 
 ON_A_PAGE = 50
 CLOSE = 0.34  # a margin of 2 to 1 and less
@@ -46,12 +46,15 @@ class DisputeForm(forms.Form):
 class SendForm(forms.Form):
     """Who decides what is ticked."""
 
-    to = forms.ModelChoiceField(
-        User.objects.none(),
-        label="Who decides",
-        empty_label="choose a person",
-        widget=UnfoldAdminSelectWidget,
-    )
+    def __init__(self, study: Study) -> None:
+        """Ask anew who may be chosen: a field of the class would keep the permissions of the first page."""
+        super().__init__()
+        self.fields["to"] = forms.ModelChoiceField(
+            adjudicators(study),
+            label="Who decides",
+            empty_label="choose a person",
+            widget=UnfoldAdminSelectWidget,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +75,6 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     page = Paginator(_disputed(study, wanted["show"], wanted["unit"]), ON_A_PAGE).get_page(
         request.GET.get("page")
     )
-    send_form = SendForm()
-    send_form.fields["to"].queryset = adjudicators()  # type: ignore[attr-defined]
     context |= {
         "form": form,
         "query": f"&show={wanted['show']}&unit={wanted['unit']}",
@@ -81,8 +82,8 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
         "rows": [_row(one) for one in page.object_list],
         "computed": Consensus.objects.filter(study=study).exists(),
         "possible": can_be_adjudicated(study),
-        "send_form": send_form,
-        "people": adjudicators().exists(),
+        "send_form": SendForm(study),
+        "people": adjudicators(study).exists(),
         "sent": [_sent(one) for one in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
         "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("annotation:adjudicate"),
@@ -144,7 +145,7 @@ def _label(one: Adjudication) -> str:
 def _send(request: HttpRequest, study: Study) -> HttpResponse:
     chosen = [int(pk) for pk in request.POST.getlist("unit") if pk.isdecimal()]
     to = request.POST.get("to", "")
-    person = adjudicators().filter(pk=to).first() if to.isdecimal() else None
+    person = adjudicators(study).filter(pk=to).first() if to.isdecimal() else None
     if person is None:
         raise WrongState("Nothing was sent: choose who is to decide.")
     sent = send_to_adjudicator(study=study, units=chosen, adjudicator=person, by=signed_in(request))
@@ -166,5 +167,5 @@ def _withdraw(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 add_page(StudyPage(name="disputes", label="Disputes", order=55, view=show_disputes))
-add_step(StudyStep(name="adjudicate", label="Send to an adjudicator", run=_send))
-add_step(StudyStep(name="withdraw", label="Withdraw", run=_withdraw))
+add_step(StudyStep(name="adjudicate", label="Send to an adjudicator", run=_send, permission=Right.REVIEW))
+add_step(StudyStep(name="withdraw", label="Withdraw", run=_withdraw, permission=Right.REVIEW))

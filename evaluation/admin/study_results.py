@@ -15,12 +15,13 @@ from django.http import FileResponse, Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
-from django.utils.safestring import mark_safe
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
+from evaluation.admin.drawings import drawn
 from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import accuracy_table, caption_table, correlation_table, worker_note
 from evaluation.export.formats import formats_for
+from evaluation.filter_audit import audit_sentence
 from evaluation.models import Analysis
 from evaluation.services.adoption import adopt_captions
 from evaluation.services.exports import JOB_KIND, exported_file
@@ -31,6 +32,7 @@ from judgments.errors import WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
+from judgments.remembered import remembered
 from judgments.services.studies import design_of
 
 WORKERS_SHOWN = 200
@@ -45,7 +47,9 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         newest[analysis.what] = analysis
     aggregation = newest.get(Analysis.What.AGGREGATION)
     evaluation = newest.get(Analysis.What.META_EVALUATION)
-    progress = study_progress(study)
+    progress = remembered(
+        study, "progress", lambda: study_progress(study), rows=lambda found: int(found["judgments"])
+    )
     context |= {
         "progress": progress,
         "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED),
@@ -92,30 +96,31 @@ def _figures(
     """
     # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
     from evaluation import figures
+    from evaluation.figures.canvas import stamped
 
-    drawn: dict[str, tuple[str, str]] = {}
+    found: dict[str, tuple[str, str]] = {}
     if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
-        drawn["progress"] = (
+        found["progress"] = (
             figures.progress_figure(progress, study.simulated),
             figures.progress_sentence(progress),
         )
     if aggregation is not None:
         agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
         threshold = design_of(study).controls.threshold
-        drawn["agreement"] = (
-            figures.agreement_figure(agreement, study.simulated),
+        found["agreement"] = (
+            stamped(figures.agreement_figure(agreement, study.simulated), aggregation.judgments),
             figures.agreement_sentence(agreement),
         )
-        drawn["workers"] = (
-            figures.workers_figure(workers, threshold, study.simulated),
+        found["workers"] = (
+            stamped(figures.workers_figure(workers, threshold, study.simulated), aggregation.judgments),
             figures.workers_sentence(workers, threshold),
         )
     if evaluation is not None:
-        drawn["metrics"] = (
-            figures.accuracy_figure(evaluation.result, study.simulated),
+        found["metrics"] = (
+            stamped(figures.accuracy_figure(evaluation.result, study.simulated), evaluation.judgments),
             figures.accuracy_sentence(evaluation.result),
         )
-    return {name: (mark_safe(figure), sentence) for name, (figure, sentence) in drawn.items()}  # noqa: S308
+    return {name: (drawn(figure), sentence) for name, (figure, sentence) in found.items()}
 
 
 def _freshness(
@@ -146,6 +151,7 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
     return {
         "agreement": result["agreement"],
         "counts": result["counts"],
+        "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": result.get("figures", {}).get("leave_one_out"),
         "systems": result.get("systems", []),
         "workers": [row | {"note": worker_note(row, threshold)} for row in workers[:WORKERS_SHOWN]],

@@ -8,7 +8,13 @@ import django_filters as filters
 from django.db.models import QuerySet
 from django.http import FileResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field, extend_schema_view
+from drf_spectacular.utils import (
+    OpenApiParameter,
+    OpenApiResponse,
+    extend_schema,
+    extend_schema_field,
+    extend_schema_view,
+)
 from rest_framework import serializers, status
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -21,12 +27,11 @@ from evaluation.services.exports import JOB_KIND, exported_file
 from judgments import jobs
 from judgments.api.bodies import body_of, member
 from judgments.api.filters import Filters, study_filter
-from judgments.api.permissions import staff_of
-from judgments.api.resources import Resource
+from judgments.api.permissions import staff_of, study_for
+from judgments.api.resources import Resource, jobs_about
 from judgments.api.serializers import JobSerializer
 from judgments.kinds import KINDS
-from judgments.models import Job
-from judgments.services.studies import find_study
+from judgments.models import Job, Study
 
 
 class ConsensusSerializer(serializers.ModelSerializer[Consensus]):
@@ -84,7 +89,7 @@ class ConsensusFilters(Filters):
 class ConsensusResource(Resource):
     """What the judgments of a unit or pair say together, as last aggregated."""
 
-    reading = "judgments.view_study"
+    scope = "reports"
     queryset = Consensus.objects.select_related("study", "unit", "pair")
     serializer_class = ConsensusSerializer
     filterset_class = ConsensusFilters
@@ -99,7 +104,17 @@ class ReportSerializer(serializers.ModelSerializer[Analysis]):
 
     class Meta:
         model = Analysis
-        fields = ["id", "study", "what", "settings", "signature", "data_hash", "result", "created_at"]
+        fields = [
+            "id",
+            "study",
+            "what",
+            "settings",
+            "signature",
+            "judgments",
+            "data_hash",
+            "result",
+            "created_at",
+        ]
         read_only_fields = fields
 
 
@@ -124,7 +139,7 @@ class ReportFilters(Filters):
 class ReportResource(Resource):
     """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
 
-    reading = "judgments.view_study"
+    scope = "reports"
     queryset = Analysis.objects.select_related("study")
     filterset_class = ReportFilters
     orderings = {"id": "pk", "created_at": "created_at"}
@@ -161,28 +176,39 @@ class ExportFilters(Filters):
 @extend_schema_view(
     create=extend_schema(
         request=ExportRequest,
-        responses={202: JobSerializer},
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="The format does not fit the study."),
+        },
         description="Starts writing a study's judgments to a file; follow `state`, then download.",
     ),
     download=extend_schema(
         parameters=[OpenApiParameter("manifest", bool, description="The manifest instead of the file.")],
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        responses={
+            (200, "application/octet-stream"): OpenApiTypes.BINARY,
+            409: OpenApiResponse(description="It is not done."),
+        },
         description="The file of a finished export.",
     ),
 )
 class ExportResource(Resource):
     """Files with a study's judgments, each with its manifest."""
 
-    reading = "judgments.view_study"
+    scope = "exports"
     queryset = Job.objects.filter(kind=JOB_KIND)
     serializer_class = JobSerializer
     filterset_class = ExportFilters
     orderings = {"id": "pk", "created_at": "created_at"}
 
+    def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
+        """As for jobs."""
+        return jobs_about(rows, studies, request)
+
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """A job of kind export."""
         body = body_of(request)
-        study = find_study(member(body, "study", str))
+        study = study_for(request, member(body, "study", str))
         chosen = format_named(member(body, "format", str))
         check_fits(study, chosen)
         asked = {"study": study.slug, "format": chosen.name}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from annotation.models import Judgment
 from evaluation.errors import EvaluationError
-from evaluation.loaders import in_order, unused_workers
+from evaluation.loaders import in_order, unnamed_work, unused_workers
 from judgments.draws import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -51,6 +51,7 @@ def written_captions(study: Study) -> Iterator[Written]:
     rows = (
         Judgment.objects.current()
         .filter(assignment__study=study, unit__control=False, set_aside=False)
+        .exclude(assignment__in=unnamed_work(study))
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",

@@ -40,6 +40,7 @@ def unit_answers(study: Study) -> Iterator[UnitAnswers]:
     answers = (
         Judgment.objects.current()
         .filter(assignment__study=study, unit__control=False, set_aside=False)
+        .exclude(assignment__in=loaders.unnamed_work(study))
         .order_by("unit__position", "unit_id", "pk")
         .values_list("unit_id", "assignment__worker_id", "value")
     )

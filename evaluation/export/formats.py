@@ -8,8 +8,8 @@ from difflib import get_close_matches
 from functools import partial
 
 from evaluation.errors import ExportError
-from evaluation.export import consensus, gold, tables
-from evaluation.export.rows import JudgmentRows
+from evaluation.export import consensus, gold, results, tables
+from evaluation.export.parts import Encoding
 from evaluation.export.written import write_captions
 from judgments.files import HashedFile
 from judgments.kinds import KINDS
@@ -31,7 +31,7 @@ class Options:
     revisions: bool = False
 
 
-Write = Callable[[Study, HashedFile, Options], tuple[dict[str, int], str]]
+Write = Callable[[Study, HashedFile, Options], dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ class Format:
         content_type: for downloads.
         what: one line for people.
         fits: the sentence why it cannot hold a study, or "".
-        write: (study, file, options) -> counts, and the hash of the judgments where all of them passed by.
+        write: (study, file, options) -> counts; None where the file is written in parts.
+        encoding: makes how it is written in parts, for what holds every judgment.
     """
 
     name: str
@@ -52,30 +53,22 @@ class Format:
     content_type: str
     what: str
     fits: Callable[[Study], str]
-    write: Write
+    write: Write | None = None
+    encoding: Callable[[], Encoding] | None = None
 
 
-def _write_parquet(rows: JudgmentRows, file: HashedFile) -> None:
-    from evaluation.export.parquet import write_parquet
+def _parquet() -> Encoding:
+    from evaluation.export.parquet import ParquetParts
 
-    write_parquet(rows, file)
+    return ParquetParts()
 
 
 # which of its two files holds answers on a scale
 FLICKR8K = {(0, 1): consensus.write_flickr8k_crowd, (1, 2, 3, 4): consensus.write_flickr8k_expert}
 
 
-def _rows(write: Callable[[JudgmentRows, HashedFile], None]) -> Write:
-    def run(study: Study, file: HashedFile, options: Options) -> tuple[dict[str, int], str]:
-        rows = JudgmentRows(study, revisions=options.revisions)
-        write(rows, file)
-        return rows.counts, rows.data_hash.hexdigest()
-
-    return run
-
-
-def _flickr8k(study: Study, file: HashedFile, options: Options) -> tuple[dict[str, int], str]:
-    return FLICKR8K[KINDS[study.protocol].values](study, file), ""
+def _flickr8k(study: Study, file: HashedFile, options: Options) -> dict[str, int]:
+    return FLICKR8K[KINDS[study.protocol].values](study, file)
 
 
 def _any(study: Study) -> str:
@@ -111,28 +104,31 @@ FORMATS = {
     one.name: one
     for one in (
         Format("jsonl", "jsonl", "application/jsonl", "every judgment, one JSON object a line", _any,
-               _rows(tables.write_jsonl)),
+               encoding=tables.JsonLines),
         Format("csv", "csv", "text/csv; charset=utf-8", "every judgment, for spreadsheet programs", _any,
-               _rows(tables.write_csv)),
+               encoding=tables.CsvLines),
         Format("parquet", "parquet", "application/vnd.apache.parquet", "every judgment, typed columns", _any,
-               _rows(_write_parquet)),
+               encoding=_parquet),
         Format("qrels", "qrels.txt", "text/plain; charset=utf-8", "consensus as TREC relevance judgments",
                _captions_of_images,
-               lambda study, file, options: (consensus.write_qrels(study, file, task=options.task), "")),
+               lambda study, file, options: consensus.write_qrels(study, file, task=options.task)),
         Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
                "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k, _flickr8k),
         Format("captions", "captions.jsonl", "application/jsonl", "the captions that were written, as a dataset file",
-               _written, lambda study, file, options: (write_captions(study, file), "")),
+               _written, lambda study, file, options: write_captions(study, file)),
         Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
                "workers x units, as agreement is computed from", _closed,
-               lambda study, file, options: (consensus.write_reliability(study, file), "")),
+               lambda study, file, options: consensus.write_reliability(study, file)),
+        Format("mturk", "mturk.csv", "text/csv; charset=utf-8",
+               "every assignment, in the columns of Mechanical Turk's result files", results.why_not,
+               lambda study, file, options: results.write_results(study, file)),
         Format("keywords", "keywords.jsonl", "application/jsonl", "how many people gave each keyword, an image a line",
                partial(_own, "keywords", "it holds keywords"),
-               lambda study, file, options: (gold.write_keywords(study, file), "")),
+               lambda study, file, options: gold.write_keywords(study, file)),
         Format("grounding", "grounding.jsonl", "application/jsonl",
                "links of words to boxes by majority, a description a line",
                partial(_own, "grounding", "it holds links from words to boxes"),
-               lambda study, file, options: (gold.write_grounding(study, file), "")),
+               lambda study, file, options: gold.write_grounding(study, file)),
     )
 }  # fmt: skip
 

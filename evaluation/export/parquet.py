@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -39,12 +41,26 @@ def parquet_schema(study: Study) -> pa.Schema:
     )
 
 
-def write_parquet(rows: JudgmentRows, file: HashedFile) -> None:
-    """Row groups of some thousand judgments, zstd; open answers as JSON texts."""
-    schema = parquet_schema(rows.study)
-    with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
-        for batch in batched(rows, ROW_GROUP):
-            writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
+class ParquetParts:
+    """Parquet in parts: Arrow streams, of which the file is made. A Parquet file cannot be written further."""
+
+    suffix = "arrow"
+
+    def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None:
+        """Batches of some thousand judgments; open answers as JSON texts."""
+        schema = parquet_schema(rows.study)
+        with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
+            for batch in batched(rows, ROW_GROUP):
+                writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
+
+    def join(self, study: Study, parts: Iterable[Path], file: HashedFile) -> None:
+        """A row group a batch, zstd."""
+        schema = parquet_schema(study)
+        with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
+            for path in parts:
+                with path.open("rb") as part, pa.ipc.open_stream(part) as reader:
+                    for batch in reader:
+                        writer.write_batch(batch)
 
 
 def _typed(row: dict[str, Any]) -> dict[str, Any]:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from django.db.models import Q
+
 from annotation.models import Assignment, Judgment
-from annotation.services.imported_rows import BY_A_PERSON, IMPORTED_REVISION
+from annotation.services.imported_rows import BY_A_PERSON, IMPORTED_REVISION, UNKNOWN_TO_CROWD
 from evaluation.loaders import in_order, unused_workers
 from evaluation.provenance import DataHash
 from judgments.importers.records import JUDGMENT_COLUMNS
 from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
+UNITS_AT_ONCE = 500  # in one query, where the rows of some units are asked for
 
 _LOOKUPS = (
     "unit_id",
@@ -74,26 +78,35 @@ class JudgmentRows:
 
     Answers that an exclusion invalidated are among them, marked and unused; those that a revision replaced only
     with ``revisions``, and then before it. ``counts`` and ``data_hash`` are complete when the rows have run out; the
-    hash is over the current judgments, as ``loaders.hash_of_judgments`` has it.
+    hash is over the current judgments, as ``loaders.hash_of_judgments`` has it. With ``only``, row ids of units in
+    their order, the rows of these alone; it may then be iterated again with the next ones.
     """
 
     study: Study
     revisions: bool = False
+    only: Sequence[int] | None = None
     counts: dict[str, int] = field(
         default_factory=lambda: {
             "judgments": 0, "used": 0, "unused": 0, "control": 0, "simulated": 0, "revised": 0, "invalidated": 0,
         }
     )  # fmt: skip
     data_hash: DataHash = field(default_factory=DataHash)
+    _unused: frozenset[int] = frozenset()
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        self._unused = unused_workers(self.study)
+        for units in [None] if self.only is None else batched(self.only, UNITS_AT_ONCE):
+            yield from self._rows(units)
+
+    def _rows(self, units: Sequence[int] | None) -> Iterator[dict[str, Any]]:
         study, counts, kind = self.study, self.counts, KINDS[self.study.protocol]
-        unused = unused_workers(study)
+        unused = self._unused
         imported = study.source == Study.Source.IMPORTED
         columns = columns_of(study)
-        replaces = self._replaced()
+        among = Q() if units is None else Q(unit__in=units)
+        replaces = self._replaced(among)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
-        judgments = Judgment.objects.filter(assignment__study=study)
+        judgments = Judgment.objects.filter(among, assignment__study=study)
         if not self.revisions:
             judgments = judgments.filter(replaced_by__isnull=True)
         lookups = (*_LOOKUPS, "unit__content") if kind.is_open else _LOOKUPS
@@ -105,7 +118,8 @@ class JudgmentRows:
                 presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, pk, signals, state,
                 rule, *content,
             ) = row  # fmt: skip
-            invalidated = state == Assignment.State.INVALIDATED
+            apart = state == Assignment.State.APART
+            invalidated = apart or state == Assignment.State.INVALIDATED
             current = pk not in replaced and not invalidated
             used = current and not set_aside and not struck and worker_id not in unused
             if current:
@@ -147,14 +161,14 @@ class JudgmentRows:
                 "wall_seconds": wall_seconds,
                 "comment": comment or None,
                 "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
-                "invalidated": (rule or BY_A_PERSON) if invalidated else None,
+                "invalidated": UNKNOWN_TO_CROWD if apart else (rule or BY_A_PERSON) if invalidated else None,
                 "content": held or None,
             }
             yield {name: cells[name] for name in columns}
 
-    def _replaced(self) -> dict[int, int]:
+    def _replaced(self, among: Q) -> dict[int, int]:
         """Judgments that revise another -> that one."""
-        revisions = Judgment.objects.filter(assignment__study=self.study, replaces__isnull=False)
+        revisions = Judgment.objects.filter(among, assignment__study=self.study, replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 
 

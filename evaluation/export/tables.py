@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from evaluation.export.rows import JudgmentRows, columns_of
 from judgments.files import HashedFile
 from judgments.importers.formulas import guard_formula
 from judgments.importers.judgment_tables import answer_cell
+from judgments.models import Study
 from judgments.streams import batched
 
 LINES_AT_ONCE = 500
@@ -23,7 +26,7 @@ def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
         file.write_text("".join(f"{encode(row)}\n" for row in batch))
 
 
-class _Lines:
+class Lines:
     """What csv.writer writes to: each line goes on as UTF-8."""
 
     def __init__(self, file: HashedFile) -> None:
@@ -35,17 +38,18 @@ class _Lines:
 
 def csv_writer(file: HashedFile) -> Any:
     """A writer of RFC 4180 lines in UTF-8."""
-    return csv.writer(_Lines(file), lineterminator="\r\n")
+    return csv.writer(Lines(file), lineterminator="\r\n")
 
 
-def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
+def write_csv(rows: JudgmentRows, file: HashedFile, *, header: bool = True) -> None:
     """A header and one line a judgment; no cell is taken for a formula by a spreadsheet program.
 
     Such cells get an apostrophe in front, which the importer takes away again (docs/exports.md).
     """
     columns = columns_of(rows.study)
     writer = csv_writer(file)
-    writer.writerow(columns)
+    if header:
+        writer.writerow(columns)
     for row in rows:
         for name in JSON_COLUMNS & row.keys():
             row[name] = answer_cell(row[name])
@@ -66,3 +70,35 @@ def _cell(value: Any) -> Any:
     if value is False:
         return "false"
     return guard_formula(value) if isinstance(value, str) else value
+
+
+class JsonLines:
+    """JSON lines in parts."""
+
+    suffix = "jsonl"
+
+    def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None:
+        """The lines."""
+        write_jsonl(rows, file)
+
+    def join(self, study: Study, parts: Iterable[Path], file: HashedFile) -> None:
+        """One after the other."""
+        append_files(parts, file)
+
+
+class CsvLines(JsonLines):
+    """CSV in parts, the first of which has the header."""
+
+    suffix = "csv"
+
+    def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None:
+        """The lines."""
+        write_csv(rows, file, header=first)
+
+
+def append_files(parts: Iterable[Path], file: HashedFile) -> None:
+    """The bytes of ``parts`` in their order."""
+    for path in parts:
+        with path.open("rb") as part:
+            while held := part.read(1 << 20):
+                file.write(held)

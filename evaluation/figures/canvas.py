@@ -7,6 +7,7 @@ for screen readers, has no ids in common with another figure, and is the same by
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -34,6 +35,7 @@ WIDTH = 7.2  # inches; 72 units of the drawing each
 ROW = 0.27
 SMALL, NORMAL = 9.0, 10.0
 DASH = (0, (2, 2.5))
+STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 6.5, 9.0, 130  # points, points, characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,24 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
         f'<title id="{name}-title">{escape(title)}</title>\n<desc id="{name}-desc">{escape(description)}</desc>\n'
         f"{inside}\n"
     )
+
+
+def stamped(svg: str, stamp: str) -> str:
+    """The finished figure with the judgment signature in small type below it."""
+    size = re.search(r' height="\d+" viewBox="0 0 (\S+) (\S+)"', svg)
+    lines = textwrap.wrap(stamp, STAMP_WIDTH, break_on_hyphens=False)
+    if size is None or not lines:
+        return svg
+    high = float(size[2])
+    grown = high + STAMP_LINE * len(lines) + 4
+    head = f' height="{grown * 96 / 72:.0f}" viewBox="0 0 {size[1]} {grown:g}"'
+    words = "".join(
+        f'<text x="4" y="{high + STAMP_LINE * (number + 0.8):g}" font-size="{STAMP_SIZE:g}" fill="currentColor"'
+        f' fill-opacity="{SOFT_OPACITY}" font-family="{FONTS}">{escape(line)}</text>\n'
+        for number, line in enumerate(lines)
+    )
+    end = svg.rindex("</svg>")
+    return f"{svg[: size.start()]}{head}{svg[size.end() : end]}{words}{svg[end:]}"
 
 
 def _as_attributes(match: re.Match[str]) -> str:

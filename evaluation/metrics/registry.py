@@ -216,7 +216,19 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> 
     )
 
 
-def _cider_metric(name: str, what: str, variant: cider.Variant, *, stem: str = "porter") -> Metric:
+CIDER_VARIANTS = {
+    "cider-d": cider.Variant(unseen="logn"),
+    "cider": cider.Variant(),
+    "cider-logn": cider.Variant(unseen="logn"),
+    "cider-max": cider.Variant(over="max"),
+    "cider-exp": cider.Variant(weights="exp"),
+    "cider-noidf": cider.Variant(idf=False),
+    "cider-nostem": cider.Variant(),
+}
+
+
+def _cider_metric(name: str, what: str, *, stem: str = "porter") -> Metric:
+    variant = CIDER_VARIANTS[name]
     return Metric(
         name,
         what,
@@ -270,31 +282,16 @@ METRICS = {
             uses_documents=True,
             weighs_by_documents=True,
         ),
-        _cider_metric(
-            "cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)", cider.Variant()
-        ),
+        _cider_metric("cider", "CIDEr of the paper: n-grams of no document are dropped (V15 eq. 1-3)"),
         _cider_metric(
             "cider-logn",
             "CIDEr of the authors' later code: n-grams of no document weigh log N",
-            cider.Variant(unseen="logn"),
             stem="porter-1980",
         ),
-        _cider_metric(
-            "cider-max",
-            "CIDEr with the best reference instead of the mean (V15 App. VIII)",
-            cider.Variant(over="max"),
-        ),
-        _cider_metric(
-            "cider-exp",
-            "CIDEr with weights that grow as e^n (V15 App. VIII)",
-            cider.Variant(weights="exp"),
-        ),
-        _cider_metric(
-            "cider-noidf",
-            "CIDEr without document frequencies (V15 App. VIII)",
-            cider.Variant(idf=False),
-        ),
-        _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", cider.Variant(), stem="none"),
+        _cider_metric("cider-max", "CIDEr with the best reference instead of the mean (V15 App. VIII)"),
+        _cider_metric("cider-exp", "CIDEr with weights that grow as e^n (V15 App. VIII)"),
+        _cider_metric("cider-noidf", "CIDEr without document frequencies (V15 App. VIII)"),
+        _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", stem="none"),
         Metric(
             "meteor",
             "METEOR 1.5 for English as the MS COCO evaluation runs it (V15 eq. 16-20)",

@@ -72,11 +72,31 @@ def score(
     Raises UnknownName for an unknown metric, tokenizer or option, InvalidInput for texts or option values
     that cannot be used.
     """
-    cut = tokenizer_named(tokenizer)
+    tokenizer_named(tokenizer)  # names are looked at before the texts are
     chosen = _chosen(metrics, options)
     comparison = Comparison.of(candidates, references, document_corpus)
     uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
     corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
+    return _scores(comparison, chosen, tokenizer, corpus_name)
+
+
+def score_comparison(
+    comparison: Comparison, metrics: Iterable[str], tokenizer: str = "ptb", **options: OptionValue
+) -> Scores:
+    """`score` of what stands beside its references already; its document corpus are those references.
+
+    Raises UnknownName and InvalidInput as `score` does.
+    """
+    return _scores(comparison, _chosen(metrics, options), tokenizer, "corpus")
+
+
+def _scores(
+    comparison: Comparison,
+    chosen: Mapping[str, tuple[Metric, dict[str, OptionValue]]],
+    tokenizer: str,
+    corpus_name: str,
+) -> Scores:
+    cut = tokenizer_named(tokenizer)
     results, warnings = {}, []
     for key, (metric, settings) in chosen.items():
         used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut

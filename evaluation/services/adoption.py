@@ -16,6 +16,7 @@ from judgments.bulk import refresh_statistics
 from judgments.draws import content_key
 from judgments.errors import DataConflict, WrongState
 from judgments.models import Caption, Dataset, Item, Output, Study, System
+from judgments.services.events import note_event
 from judgments.services.importing import store_candidates
 
 ROWS_AT_ONCE = 2_000
@@ -67,6 +68,12 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
     added = _as_outputs(dataset, locked, written, system) if system else _as_references(dataset, written)
     if added:
+        note_event(
+            study=locked,
+            what="captions-adopted",
+            words=f"{added:,} captions became {f'outputs of {system}' if system else 'references'} of {dataset.name}.",
+            system=system,
+        )
         _note(dataset, {"study": locked.slug, "system": system, "captions": added})
         refresh_statistics(Caption)
     return Adoption(

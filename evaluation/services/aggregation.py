@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +21,16 @@ from evaluation.aggregation import (
     with_decisions,
     worker_table,
 )
+from evaluation.filter_audit import audit_filter
+from evaluation.judgment_signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import hash_with, signature
 from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow
 from judgments.kinds import KINDS, Figures
 from judgments.kinds import Consensus as UnitConsensus
+from judgments.kinds.crossing import CrossedKind
 from judgments.models import Study
+from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 from judgments.stopping import stopping_in_words, stops_early
@@ -62,11 +66,13 @@ class StudyConsensus:
 
 @dataclass(frozen=True, slots=True)
 class Aggregation:
-    """Everything ``aggregate`` computes. ``settings`` and ``signature`` say how.
+    """Everything ``aggregate`` computes. ``settings`` and ``signature`` say how, ``judgments`` from what.
 
     Attributes:
         contents: unit row id -> what an open kind shows of it.
         figures: what the kind says beyond consensus and agreement.
+        audit: what the filter misses; empty without an audit.
+        audited: the units that were judged for it.
     """
 
     study: Study
@@ -77,8 +83,11 @@ class Aggregation:
     workers: list[dict[str, Any]]
     counts: dict[str, int]
     systems: list[dict[str, Any]]
+    audit: dict[str, Any]
+    audited: Set[int]
     settings: dict[str, Any]
     signature: str
+    judgments: str
 
     def as_json(self) -> dict[str, Any]:
         """What `aggregate --output` writes: units, pairs, agreement, workers (docs/evaluation.md)."""
@@ -94,6 +103,8 @@ class Aggregation:
             "agreement": self.agreement,
             "workers": self.workers,
             **({"figures": dict(self.figures.study)} if self.figures.study else {}),
+            **({"filter_audit": self.audit} if self.audit else {}),
+            "signature": self.judgments,
         }
 
     def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
@@ -112,6 +123,7 @@ class Aggregation:
             **_provenance(self.consensus.decisions.get(unit.pk)),
             **answer,
             **self.figures.units.get(unit.pk, {}),
+            **({"audited": True, "weight": self.audit["weight"]} if unit.pk in self.audited else {}),
         }
 
 
@@ -164,6 +176,19 @@ def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
     return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)
 
 
+def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
+    """What the study's filter misses, and the units that say so; empty where nothing was drawn to see that."""
+    kind, notes = KINDS[study.protocol], study.notes
+    if not notes.get("audited") or not isinstance(kind, CrossedKind):
+        return {}, frozenset()
+    passed, audited = loaders.units_by_filter(study)
+    found = audit_filter(
+        kind, consensus.of_unit, passed=passed, audited=audited,
+        pairs=notes["candidate_pairs"], passed_pairs=notes["passed_filter"],
+    )  # fmt: skip
+    return found, audited
+
+
 def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     """Consensus, agreement and workers of ``study``; nothing is stored."""
     kind, design = KINDS[study.protocol], design_of(study)
@@ -183,6 +208,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
     )
+    audit, audited = _audit_of(study, consensus)
     settings = {
         "protocol": study.protocol,
         "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -218,8 +244,11 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs],
             loaders.systems_of_pairs(study),
         ),
+        audit=audit,
+        audited=audited,
         settings=settings,
         signature=signature("aggregation", settings),
+        judgments=str(signature_of_study(study, table=table)),
     )
 
 
@@ -240,16 +269,21 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
         data_hash=found.data_hash,
         defaults={
             "settings": aggregation.settings,
+            "judgments": aggregation.judgments,
             "result": {
                 "agreement": aggregation.agreement,
                 "workers": aggregation.workers,
                 "counts": aggregation.counts,
                 "systems": aggregation.systems,
                 "figures": dict(aggregation.figures.study),
+                **({"filter_audit": aggregation.audit} if aggregation.audit else {}),
             },
             "created_at": timezone.now(),
         },
     )
+    counted = aggregation.counts["judgments"]
+    words = f"Consensus and agreement were computed from {counted:,} judgments."
+    note_event(study=study, what="computed", words=words, signature=aggregation.signature)
     return analysis
 
 

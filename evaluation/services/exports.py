@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,17 @@ from django.utils import timezone
 
 from annotation.models import Assignment
 from evaluation.errors import ExportError
-from evaluation.export.formats import TASKS, Options, check_fits, format_named
-from evaluation.export.rows import timestamp
+from evaluation.export.formats import TASKS, Format, Options, check_fits, format_named
+from evaluation.export.parts import drop_parts, state_of, write_in_parts, written_parts
+from evaluation.export.rows import JudgmentRows, timestamp
+from evaluation.judgment_signature import signature_of_study
 from evaluation.loaders import hash_of_judgments
 from evaluation.provenance import signature, versions
 from judgments.design import StudyDesign
 from judgments.errors import NotThere
-from judgments.files import check_place, whole_file, write_json
+from judgments.files import HashedFile, check_place, whole_file, write_json
 from judgments.models import Job, Study
+from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
@@ -47,6 +51,7 @@ def export_judgments(
     output: Path,
     task: str = "annotation",
     revisions: bool = False,
+    resume: bool = False,
     progress: Progress = no_progress,
 ) -> Export:
     """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json beside it.
@@ -55,6 +60,7 @@ def export_judgments(
         format: one of ``evaluation.export.formats.FORMATS``.
         task: qrels only: ``annotation`` asks with images, ``search`` with captions.
         revisions: jsonl, csv and parquet: answers that their workers revised are written as well, as unused ones.
+        resume: jsonl, csv and parquet: go on with what a stopped export of the same judgments left beside the file.
 
     Raises:
         ExportError: no such format or task, a study that the format cannot hold, a path that cannot be written.
@@ -66,8 +72,14 @@ def export_judgments(
     check_place(output)
     progress(0.05, f"writing {chosen.name}")
     design = design_of(study)
-    with whole_file(output) as file:
-        counts, data_hash = chosen.write(study, file, Options(task=task, revisions=revisions))
+    if chosen.write is None:
+        file, counts, data_hash = _in_parts(
+            study, output, chosen, revisions=revisions, resume=resume, progress=progress
+        )
+    else:
+        with whole_file(output) as file:
+            counts = chosen.write(study, file, Options(task=task, revisions=revisions))
+        data_hash = ""
     how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
     if chosen.name == "qrels":
         how["task"] = task
@@ -90,11 +102,34 @@ def export_judgments(
         "texts_read": _texts_read(study),
         "versions": versions(),
         "signature": signature("export", how),
+        "judgment_signature": str(signature_of_study(study)),
         "created_at": timestamp(timezone.now()),
     }
     write_json(manifest_path(output), manifest)
+    drop_parts(output)
+    words = f"The judgments were exported as {chosen.name}."
+    note_event(study=study, what="exported", words=words, format=chosen.name, sha256=manifest["sha256"])
     progress(1.0, "done")
     return Export(output, manifest_path(output), manifest)
+
+
+def _in_parts(
+    study: Study, output: Path, chosen: Format, *, revisions: bool, resume: bool, progress: Progress
+) -> tuple[HashedFile, dict[str, int], str]:
+    assert chosen.encoding is not None  # a format is written at once or in parts
+    encoding = chosen.encoding()
+    counts, data_hash = write_in_parts(
+        JudgmentRows(study, revisions=revisions),
+        output,
+        encoding,
+        state=state_of(study, format=chosen.name, revisions=revisions),
+        resume=resume,
+        progress=progress,
+    )
+    progress(0.92, f"joining {chosen.name}")
+    with whole_file(output) as file:
+        encoding.join(study, written_parts(output, encoding.suffix), file)
+    return file, counts, data_hash
 
 
 def _texts_read(study: Study) -> list[dict[str, Any]]:
@@ -124,7 +159,11 @@ def export_for_download(
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{study.slug}-{job_id}.{chosen.suffix}"
-    made = export_judgments(study=study, format=format, output=path, task=task, progress=progress)
+    ask = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
+    try:
+        made = ask(resume=True)  # another worker may have been killed over it
+    except ExportError:
+        made = ask()  # the judgments are others by now
     return {"file": path.name, "manifest_file": made.manifest_path.name, "manifest": made.manifest}
 
 

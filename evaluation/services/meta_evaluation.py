@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any
 
 from django.db import transaction
@@ -12,6 +12,7 @@ from django.utils import timezone
 from evaluation import loaders
 from evaluation.aggregation import agreement_rows, one_against_rest
 from evaluation.errors import EvaluationError
+from evaluation.judgment_signature import signature_of_study
 from evaluation.meta_evaluation import (
     DEFAULT_METRICS,
     DEFAULT_TOKENIZER,
@@ -27,6 +28,7 @@ from evaluation.provenance import signature
 from evaluation.services.aggregation import StudyConsensus, consensus_of
 from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
@@ -36,13 +38,15 @@ ALL = "all"
 
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
-    """Everything ``evaluate`` computes. ``settings`` and ``signature`` say how; ``result`` is the JSON."""
+    """Everything ``evaluate`` computes. ``settings`` and ``signature`` say how, ``judgments`` against what;
+    ``result`` is the JSON."""
 
     study: Study
     judged: Judged
     result: dict[str, Any]
     settings: dict[str, Any]
     signature: str
+    judgments: str
     data_hash: str
 
 
@@ -71,7 +75,7 @@ def compute_evaluation(
     settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
     result: dict[str, Any] = {}
     if kind.compares_pairs:
-        pairs, documents, leading = _pair_texts(study, consensus, references)
+        pairs, documents, leading = pair_texts(study, consensus, references)
         judged = judge_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer)
         settings |= {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
         settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
@@ -83,9 +87,9 @@ def compute_evaluation(
     else:
         scores = kind.caption_scores(loaders.judged_answers(study, table)) if kind.has_figures else None
         said = (
-            _of_units(study, consensus) if scores is None else [_Said(None, *astuple(one)) for one in scores]
+            _of_units(study, consensus) if scores is None else [Said(None, *astuple(one)) for one in scores]
         )
-        captions, counts = _caption_texts(study, said, references)
+        captions, counts = caption_texts(study, said, references)
         documents = [[text for _, text in rows] for rows in references.of_item.values()]
         judged = judge_captions(
             captions,
@@ -111,17 +115,22 @@ def compute_evaluation(
         result=result,
         settings=settings | {"metrics": list(metrics)},
         signature=signature("meta-evaluation", settings),
+        judgments=str(signature_of_study(study, table=table)),
         data_hash=consensus.data_hash,
     )
 
 
-def _pair_texts(
-    study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
+def texts_of_pairs(
+    study: Study, references: loaders.ReferenceSet
 ) -> tuple[list[PairTexts], list[References], int]:
-    """The pairs with their own references, the documents, and how many leading references an image's document has.
+    """The pairs with their own references and without a winner, the documents, and how many leading references an
+    image's document has.
 
     Where every pair is scored against the same number of its image's leading references (PASCAL-50S: 48 of 50),
     the rest play no part in the experiment, and documents hold as many (0: all).
+
+    Raises:
+        EvaluationError: an image has no references.
     """
     pairs, leading = [], set()
     for pk, kind, item, first, second, keys in loaders.pair_texts(study):
@@ -133,11 +142,7 @@ def _pair_texts(
                 f"An image of study {study.slug!r} has no reference captions to score against."
             )
         leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == keys else 0)
-        pairs.append(PairTexts(pk, kind, first, second, tuple(own), consensus.of_pair[pk].value or 0))
-    if not any(pair.winner for pair in pairs):
-        raise EvaluationError(
-            f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
-        )
+        pairs.append(PairTexts(pk, kind, first, second, tuple(own), 0))
     used = leading.pop() if len(leading) == 1 else 0
     documents: list[References] = [
         [text for _, text in rows[: used or None]] for rows in references.of_item.values()
@@ -145,8 +150,21 @@ def _pair_texts(
     return pairs, documents, used
 
 
+def pair_texts(
+    study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
+) -> tuple[list[PairTexts], list[References], int]:
+    """``texts_of_pairs`` with the winners of the consensus, at least one."""
+    found, documents, used = texts_of_pairs(study, references)
+    pairs = [replace(pair, winner=consensus.of_pair[pair.pk].value or 0) for pair in found]
+    if not any(pair.winner for pair in pairs):
+        raise EvaluationError(
+            f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
+        )
+    return pairs, documents, used
+
+
 @dataclass(frozen=True, slots=True)
-class _Said:
+class Said:
     """What people say of a caption of an image: row ids of unit (where it is one) and image; id and text of the
     caption; None where they do not say."""
 
@@ -157,7 +175,7 @@ class _Said:
     score: float | None
 
 
-def _of_units(study: Study, consensus: StudyConsensus) -> list[_Said]:
+def _of_units(study: Study, consensus: StudyConsensus) -> list[Said]:
     """The consensus of each image-caption unit: the share of the answer where it has one, else the mean; an
     adjudicator's answer where there is one."""
     rows = []
@@ -166,12 +184,12 @@ def _of_units(study: Study, consensus: StudyConsensus) -> list[_Said]:
         known = found is not None and found.value is not None
         decided = pk in consensus.decisions  # the share of the votes says what was disputed
         score = (found.value if found.share is None or decided else found.share) if found and known else None
-        rows.append(_Said(pk, item, key, text, score))
+        rows.append(Said(pk, item, key, text, score))
     return rows
 
 
-def _caption_texts(
-    study: Study, said: Sequence[_Said], references: loaders.ReferenceSet
+def caption_texts(
+    study: Study, said: Sequence[Said], references: loaders.ReferenceSet
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
     """The captions that have a consensus and a reference, and how many have not."""
     texts = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
@@ -212,11 +230,14 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
         data_hash=evaluation.data_hash,
         defaults={
             "settings": evaluation.settings,
+            "judgments": evaluation.judgments,
             "result": evaluation.result,
             "created_at": timezone.now(),
         },
     )
     MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_AT_ONCE)
+    words = "Metrics were compared with what people said."
+    note_event(study=study, what="evaluated", words=words, signature=evaluation.signature)
     return analysis
 
 
@@ -248,4 +269,4 @@ def evaluate_study(
     progress(0.85, "storing scores")
     store_evaluation(evaluation)
     progress(1.0, "done")
-    return evaluation.result
+    return {**evaluation.result, "judgments": evaluation.judgments}

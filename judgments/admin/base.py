@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
-from django.contrib.admin import display
+from django.contrib.admin import RelatedFieldListFilter, display
+from django.contrib.admin.utils import NotRelationField, get_fields_from_path, get_model_from_relation
 from django.contrib.auth.models import User
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.timezone import localtime
 from unfold.admin import ModelAdmin
 
 from judgments.admin.addresses import picture_address
-from judgments.models import Item, Study
+from judgments.models import Dataset, Item, Study
+from judgments.visibility import may_view, visible_rows
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -31,12 +35,65 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
+def short_time(at: datetime) -> str:
+    """20 Nov 2026 18:29, on one line."""
+    return localtime(at).strftime("%-d %b %Y %H:%M").replace(" ", "\N{NO-BREAK SPACE}")
+
+
+class VisibleChoices(RelatedFieldListFilter):
+    """Narrows a list by a study or dataset, of those that the person may look at."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
+        """Their names; another's name would tell that it is there."""
+        shown = visible_rows(field.related_model._default_manager.all(), request.user)
+        order = self.field_admin_ordering(field, request, model_admin)
+        found: list[tuple[str, Any]] = field.get_choices(
+            include_blank=False, ordering=order, limit_choices_to={"pk__in": shown.order_by().values("pk")}
+        )
+        return found
+
+
 class QuorumAdmin(ModelAdmin):
-    """Lists of 50 that cost the same for any number of rows."""
+    """Lists of 50 that cost the same for any number of rows, and show those that the person may look at."""
 
     list_per_page = 50
     add_label = ""  # the words of the button above a list; empty: "Add ..."
     list_fullwidth = True
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """What this person may look at: lists, single rows, searches and suggestions all begin here."""
+        return visible_rows(self.all_rows(request), request.user)
+
+    def all_rows(self, request: HttpRequest) -> QuerySet[Any]:
+        """For lists of what belongs to no study and has a rule of its own."""
+        return super().get_queryset(request)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """A role in a study leads to the lists where its rows stand."""
+        return super().has_module_permission(request) or may_view(request.user, self.model)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Django's permission, or a role in a study that the row belongs to."""
+        if super().has_view_permission(request, obj):
+            return True
+        if not may_view(request.user, self.model):
+            return False
+        return (
+            obj is None or visible_rows(self.model._default_manager.filter(pk=obj.pk), request.user).exists()
+        )
+
+    def get_list_filter(self, request: HttpRequest) -> list[Any]:
+        """Filters by study or dataset offer what the person may look at."""
+        return [
+            (entry, VisibleChoices) if isinstance(entry, str) and self._leads_to_names(entry) else entry
+            for entry in super().get_list_filter(request)
+        ]
+
+    def _leads_to_names(self, lookup: str) -> bool:
+        try:
+            return get_model_from_relation(get_fields_from_path(self.model, lookup)[-1]) in (Study, Dataset)
+        except NotRelationField:
+            return False
 
 
 class ReadOnlyAdmin(QuorumAdmin):

@@ -24,6 +24,8 @@ from judgments.admin.base import (
 from judgments.forms.uploads import CandidatesForm, DatasetForm, JudgmentsForm, UploadForm
 from judgments.jobs import enqueue
 from judgments.models import Caption, Dataset, Item, Job, Output, Study, System
+from judgments.roles import Person
+from judgments.visibility import visible_rows
 
 SAMPLE = 8
 IMPORTS = ["import_dataset", "import_candidates", "import_judgments"]
@@ -60,7 +62,7 @@ class DatasetAdmin(QuorumAdmin):
                 n_images=count_of(Item.objects.all(), "dataset"),
                 n_captions=count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset"),
                 n_systems=count_of(System.objects.all(), "dataset"),
-                n_studies=count_of(Study.objects.all(), "dataset"),
+                n_studies=count_of(Study.objects.visible_to(request.user), "dataset"),
             )
         )
 
@@ -184,17 +186,18 @@ class DatasetAdmin(QuorumAdmin):
             "title": dataset.name,
             "dataset": dataset,
             "may_change": self.has_change_permission(request, dataset),
-            **_contents(dataset),
+            **_contents(dataset, request.user),
         }
         return TemplateResponse(request, "judgments/dataset.html", context)
 
     def _dataset(self, request: HttpRequest, pk: int | str, *, change: bool) -> Dataset:
-        allowed = self.has_change_permission if change else self.has_view_permission
-        if not allowed(request):
-            raise PermissionDenied
-        dataset = Dataset.objects.filter(pk=pk).first() if str(pk).isdecimal() else None
+        known = str(pk).isdecimal() and len(str(pk)) < 19
+        rows = visible_rows(Dataset.objects.all(), request.user)
+        dataset = rows.filter(pk=pk).first() if known else None
         if dataset is None:
             raise Http404
+        if change and not self.has_change_permission(request):
+            raise PermissionDenied
         return dataset
 
 
@@ -202,11 +205,11 @@ def _dataset_args(given: dict[str, Any]) -> dict[str, str]:
     return {"name": given["name"], "images": given["pictures_at"], "attribution": given["attribution"]}
 
 
-def _contents(dataset: Dataset) -> dict[str, Any]:
+def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
     """Counts and a few images, in eight queries for any size."""
     items = Item.objects.filter(dataset=dataset)
     sample = list(items.select_related("dataset").prefetch_related("references")[:SAMPLE])
-    jobs = Job.objects.filter(kind__in=IMPORTS).filter(
+    jobs = visible_rows(Job.objects.filter(kind__in=IMPORTS), person).filter(
         Q(args__dataset=dataset.name) | Q(args__name=dataset.name)
     )
     return {
@@ -219,7 +222,7 @@ def _contents(dataset: Dataset) -> dict[str, Any]:
         "systems": list(
             System.objects.filter(dataset=dataset).annotate(n=count_of(Output.objects.all(), "system"))
         ),
-        "studies": list(Study.objects.filter(dataset=dataset)[:20]),
+        "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:20]),
         "sample": [
             {"item": item, "picture": picture_address(item), "captions": list(item.references.all())[:3]}
             for item in sample

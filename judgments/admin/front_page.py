@@ -9,6 +9,7 @@ from django.http import HttpRequest
 
 from judgments.admin.study_pages import first_page
 from judgments.models import Dataset, Job, Study
+from judgments.visibility import may_view, takes_part, visible_rows
 
 NEWEST = 8
 
@@ -16,21 +17,23 @@ NEWEST = 8
 def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     """Studies by state, datasets and work under way, as far as this person may look; four queries."""
     user = request.user
-    if user.has_perm("judgments.view_study"):
-        by_state = dict(Study.objects.order_by().values_list("state").annotate(n=Count("pk")))
+    if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
+        studies = Study.objects.visible_to(user)
+        by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
         context |= {
             "states": [(label, by_state.get(value, 0)) for value, label in Study.State.choices],
             "studies": [
                 {"study": study, "link": first_page(study)}
-                for study in Study.objects.select_related("dataset").annotate(warned=Count("alarms"))[:NEWEST]
+                for study in studies.select_related("dataset").annotate(warned=Count("alarms"))[:NEWEST]
             ],
             "may_add_study": user.has_perm("judgments.add_study"),
         }
-    if user.has_perm("judgments.view_dataset"):
+    if may_view(user, Dataset):
         context |= {
-            "datasets": Dataset.objects.count(),
+            "datasets": visible_rows(Dataset.objects.all(), user).count(),
             "may_add_dataset": user.has_perm("judgments.add_dataset"),
         }
-    if user.has_perm("judgments.view_job"):
-        context["jobs"] = list(Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])[:NEWEST])
+    if user.is_active and user.is_staff:
+        under_way = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
+        context["jobs"] = list(visible_rows(under_way, user)[:NEWEST])
     return context

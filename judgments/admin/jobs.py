@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -17,6 +16,8 @@ from judgments.admin.base import ReadOnlyAdmin
 from judgments.admin.study_pages import page_address
 from judgments.jobs_in_words import result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
+from judgments.roles import Person
+from judgments.visibility import visible_rows
 
 STATE_COLOURS = {
     Job.State.QUEUED: "",
@@ -26,13 +27,13 @@ STATE_COLOURS = {
 }
 
 
-def about(job: Job) -> tuple[str, str] | None:
-    """Name and address of the study or dataset that the job is about."""
-    study = Study.objects.filter(slug=job.args.get("study", "")).first()
+def about(job: Job, person: Person) -> tuple[str, str] | None:
+    """Name and address of the study or dataset that the job is about, where the person may look at it."""
+    study = Study.objects.visible_to(person).filter(slug=job.args.get("study", "")).first()
     if study is not None:
         return study.name, page_address(study, "change" if study.state == Study.State.DRAFT else "results")
     name = job.args.get("dataset") or job.args.get("name", "")
-    dataset = Dataset.objects.filter(name=name).first()
+    dataset = visible_rows(Dataset.objects.filter(name=name), person).first()
     if dataset is not None:
         return dataset.name, reverse("admin:judgments_dataset_change", args=[dataset.pk])
     return None
@@ -103,7 +104,7 @@ class JobAdmin(ReadOnlyAdmin):
             "opts": Job._meta,
             "title": work_in_words(job),
             "job": job,
-            "about": about(job),
+            "about": about(job, request.user),
             "result": result_in_words(job),
         }
         return TemplateResponse(request, "judgments/job.html", context)
@@ -117,9 +118,8 @@ class JobAdmin(ReadOnlyAdmin):
         return response
 
     def _job(self, request: HttpRequest, pk: int | str) -> Job:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        job = Job.objects.select_related("created_by").filter(pk=pk).first() if str(pk).isdecimal() else None
+        rows = visible_rows(Job.objects.select_related("created_by"), request.user)
+        job = rows.filter(pk=pk).first() if str(pk).isdecimal() and len(str(pk)) < 19 else None
         if job is None:
             raise Http404
         return job

@@ -1,4 +1,4 @@
-"""Images, captions, systems, units and HITs, to look at."""
+"""Images, captions, systems, units, HITs and the log, to look at."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from judgments.admin.base import (
     ReadOnlyAdmin,
     count_of,
     item_thumbnail,
+    short_time,
     study_column,
     thumbnail,
 )
-from judgments.models import HIT, Caption, Item, Output, System, Unit
+from judgments.models import HIT, Caption, Item, Output, StudyEvent, System, Unit
 
 
 @admin.register(Item)
@@ -178,3 +179,18 @@ class HITAdmin(ReadOnlyAdmin):
     def size(self, hit: HIT) -> int:
         """How many units it holds."""
         return hit.n  # type: ignore[attr-defined]
+
+
+@admin.register(StudyEvent)
+class StudyEventAdmin(ReadOnlyAdmin):
+    """Who did what, when and why."""
+
+    list_display = ("when", study_column, "what", "words", "why", "by")
+    list_filter = ("what", "study")
+    list_select_related = ("study", "by")
+    search_fields = ("words", "why", "slug")
+
+    @display(description="at", ordering="pk")
+    def when(self, event: StudyEvent) -> str:
+        """Short."""
+        return short_time(event.at)

@@ -8,7 +8,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Sum
+from django.db.models import Count, IntegerField, Max, OuterRef, QuerySet, Subquery, Sum
 from django.db.models.functions import Coalesce
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
@@ -21,21 +21,26 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
-from judgments.admin import study_design
-from judgments.admin.base import SIMULATED, QuorumAdmin
+from judgments.admin import design_desk, study_design, study_reuse
+from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
 from judgments.admin.study_pages import (
     PAGES,
     STEPS,
     Context,
     StudyPage,
+    StudyStep,
     first_page,
+    keep_refusal,
     page_address,
     study_context,
 )
 from judgments.errors import QuorumError
 from judgments.kinds import KINDS
-from judgments.models import HIT, Study
+from judgments.models import HIT, Study, StudyEvent
+from judgments.roles import Right, may
+from judgments.services.events import note_event
 from judgments.services.studies import delete_study
+from judgments.stored_text import can_be_stored
 
 FINISHED = ["submitted", "approved", "rejected"]
 STATE_COLOURS = {
@@ -123,6 +128,12 @@ class StudyAdmin(QuorumAdmin):
     def get_urls(self) -> list[URLPattern]:
         """The pages and steps that the apps have added, before the admin's own."""
         own = [
+            path(
+                "numbers/<slug:key>/",
+                self.admin_site.admin_view(design_desk.show_numbers),
+                name="judgments_study_numbers",
+            ),
+            path("compare/", self.admin_site.admin_view(self.compare_view), name="judgments_study_compare"),
             path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_from_file"),
             path(
                 "<int:pk>/do/<slug:name>/",
@@ -152,39 +163,77 @@ class StudyAdmin(QuorumAdmin):
         if step is None:
             raise Http404
         study = self._study(request, pk, step.permission)
+        if step.also and not signed_in(request).has_perm(step.also):
+            raise PermissionDenied
+        last = StudyEvent.objects.filter(study=study).aggregate(pk=Max("pk"))["pk"] or 0
         try:
+            if not can_be_stored(dict(request.POST.lists())):
+                raise QuorumError("Nothing was changed: a text holds U+0000, which cannot be stored.")
             answer = step.run(request, study)
         except QuorumError as error:
+            if step.beside:
+                keep_refusal(request, study, step.name, str(error))
+                return self._back(request, study, f"#{step.name}")
             messages.error(request, str(error))
             return self._back(request, study)
-        if step.permission == "change":
+        if step.permission != Right.VIEW:
             self.log_change(request, study, step.label)
+            self._keep_in_log(request, study, step, last)
         if step.done:
             messages.success(request, step.done)
         return answer or self._back(request, study)
 
-    def _back(self, request: HttpRequest, study: Study) -> HttpResponseRedirect:
-        """To the page of the study that the post came from."""
+    @staticmethod
+    def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last: int) -> None:
+        """Nothing that a person does stays out of the study's log: where the step's service wrote nothing into it
+        after entry ``last``, because a job will do the work or nothing was left to do, the step itself is written."""
+        person = signed_in(request)
+        if not Study.objects.filter(pk=study.pk).exists():
+            return  # the step deleted it, and said so while it stood
+        if not StudyEvent.objects.filter(study=study, pk__gt=last, by=person).exists():
+            words = f"Asked for: {step.label}."
+            note_event(study=study, what=step.name, words=words, why=request.POST.get("why", ""), by=person)
+
+    def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
+        """To the page of the study that the post came from, and there to ``at``."""
         page = PAGES.get(request.POST.get("page", ""))
-        return redirect(page_address(study, page.name) if page and page.label else first_page(study))
+        address = page_address(study, page.name) if page and page.label else first_page(study)
+        return HttpResponseRedirect(address + at)
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         """What every page of a study shows."""
-        may_change = self.has_change_permission(request, study)
-        context = study_context(self.admin_site, request, study, active=active, may_change=may_change)
+        context = study_context(self.admin_site, request, study, active=active)
         never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
-        return context | {"may_delete": never_opened and self.has_delete_permission(request, study)}
+        return context | {"may_delete": never_opened and context["may_own"]}
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
-        """The study, if the person may do this to it."""
-        studies = Study.objects.select_related("dataset").annotate(warned=Count("alarms"))
-        study = studies.filter(pk=pk).first() if str(pk).isdecimal() else None
-        allowed = self.has_view_permission if permission == "view" else self.has_change_permission
-        if not allowed(request, study):
-            raise PermissionDenied
+        """The study, if the person may do this to it; who may not see it is not told that it is there."""
+        studies = Study.objects.visible_to(request.user).select_related("dataset")
+        known = str(pk).isdecimal() and len(str(pk)) < 19
+        study = studies.annotate(warned=Count("alarms")).filter(pk=pk).first() if known else None
         if study is None:
             raise Http404
+        if not may(request.user, Right(permission), study):
+            raise PermissionDenied
         return study
+
+    def has_view_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
+        """The list is there, empty at first, for who may add studies."""
+        if obj is None and self.has_add_permission(request):
+            return True
+        return super().has_view_permission(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
+        """Of one study, by a role in it too."""
+        if obj is None:
+            return super().has_change_permission(request)
+        return may(request.user, Right.CHANGE, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
+        """Of one study, by its owners too."""
+        if obj is None:
+            return super().has_delete_permission(request)
+        return may(request.user, Right.OWN, obj)
 
     # --- the design ----------------------------------------------------------------------------
 
@@ -202,6 +251,10 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         return study_design.add_study_from_file(self, request)
 
+    def compare_view(self, request: HttpRequest) -> HttpResponse:
+        """Two designs side by side, each one of a study, an earlier one, or a preset."""
+        return study_reuse.show_comparison(self, request)
+
     def change_view(
         self,
         request: HttpRequest,
@@ -210,16 +263,14 @@ class StudyAdmin(QuorumAdmin):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """The design: a form while the study is a draft, to read afterwards."""
-        study = self._study(request, object_id, "view")
+        study = self._study(request, object_id, Right.VIEW)
         return study_design.show_design(self, request, study)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Ask once, then delete; what workers answered is never deleted."""
-        study = self._study(request, object_id, "view")
-        if not self.has_delete_permission(request, study):
-            raise PermissionDenied
+        study = self._study(request, object_id, Right.OWN)
         if request.method == "POST":
             try:
                 with transaction.atomic():  # a refused deletion leaves no entry behind

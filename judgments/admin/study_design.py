@@ -10,7 +10,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import StudyPage, StudyStep, add_page, add_step, page_address
+from judgments.admin.design_desk import Desk, answer_look, count_now, open_desk, wants_json
+from judgments.admin.study_pages import StudyPage, add_page, page_address
 from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
 from judgments.forms.design import (
@@ -24,41 +25,46 @@ from judgments.forms.design import (
 )
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
-from judgments.presets import PRESETS
-from judgments.services.studies import change_design, create_study, design_of, duplicate_study
+from judgments.presets import PRESETS, Preset
+from judgments.services.presets import saved_presets
+from judgments.services.studies import change_design, create_study, design_of
+from judgments.visibility import visible_rows
 
 if TYPE_CHECKING:
     from judgments.admin.studies import StudyAdmin
 
 
-def dataset_names() -> list[str]:
-    """What a design can be about."""
-    return list(Dataset.objects.values_list("name", flat=True))
+def dataset_names(request: HttpRequest) -> list[str]:
+    """What a design can be about: datasets that the person may look at."""
+    return list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
 
 
 def add_study(admin: StudyAdmin, request: HttpRequest) -> HttpResponse:
     """The choice of a protocol, then the form filled with its values."""
-    base = _asked_start(request)
-    names = dataset_names()
+    saved = saved_presets()
+    base = _asked_start(request, saved)
+    names = dataset_names(request)
     asked = request.GET.get("dataset", "")
     if base is None:
         context = _outside(admin, request) | {
             "subtitle": "New study",
             "presets": PRESETS,
+            "saved": saved,
             "kinds": KINDS,
             "datasets": names,
             "dataset": asked if asked in names else "",
         }
         return TemplateResponse(request, "judgments/study/start.html", context)
-    form = DesignForm(request.POST or None, base=base, datasets=names)
-    if asked in names or len(names) == 1:
-        form.fields["dataset"].initial = asked or names[0]
-    if request.method == "POST" and form.is_valid():
-        study = _stored(form, lambda design: create_study(design=design, user=signed_in(request)))
+    desk = open_desk(request, base=base, datasets=names, saved=saved)
+    if wants_json(request):
+        return answer_look(desk)
+    if _is_save(request) and desk.form.is_valid():
+        study = _stored(desk.form, lambda design: create_study(design=design, user=signed_in(request)))
         if study is not None:
             admin.log_addition(request, study, "designed")
             return _next_page(request, study)
-    context = _outside(admin, request) | _form_context(form, base) | {"subtitle": "New study"}
+    count_now(desk, request)
+    context = _outside(admin, request) | _form_context(desk, saved) | {"subtitle": "New study"}
     return TemplateResponse(request, "judgments/study/add.html", context)
 
 
@@ -67,7 +73,9 @@ def add_study_from_file(admin: StudyAdmin, request: HttpRequest) -> HttpResponse
     form = StudyFileForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         try:
-            study = create_study(design=read_toml(form.cleaned_data["text"]), user=signed_in(request))
+            study = create_study(
+                design=read_toml(form.cleaned_data["text"], saved=saved_presets()), user=signed_in(request)
+            )
         except QuorumError as error:
             form.add_error("text", str(error))
         else:
@@ -85,14 +93,25 @@ def show_design(admin: StudyAdmin, request: HttpRequest, study: Study) -> HttpRe
     if study.state != Study.State.DRAFT or not context["may_change"]:
         context["values"] = _readable(design_of(study))
         return TemplateResponse(request, "judgments/study/design_read.html", context)
-    base = _asked_start(request, kept=study.design) or study.design
-    form = DesignForm(request.POST or None, base=base, datasets=dataset_names())
-    if request.method == "POST" and form.is_valid():
-        changed = _stored(form, lambda design: change_design(study=study, design=design))
+    saved = saved_presets()
+    base = _asked_start(request, saved, kept=study.design) or study.design
+    desk = open_desk(request, base=base, datasets=dataset_names(request), saved=saved)
+    if wants_json(request):
+        return answer_look(desk)
+    if _is_save(request) and desk.form.is_valid():
+        changed = _stored(
+            desk.form, lambda design: change_design(study=study, design=design, user=signed_in(request))
+        )
         if changed is not None:
             admin.log_change(request, study, "design")
             return _next_page(request, study)
-    return TemplateResponse(request, "judgments/study/design.html", context | _form_context(form, base))
+    count_now(desk, request)
+    return TemplateResponse(request, "judgments/study/design.html", context | _form_context(desk, saved))
+
+
+def _is_save(request: HttpRequest) -> bool:
+    """Neither a look nor a study file that fills the form."""
+    return request.method == "POST" and not ({"_look", "_apply"} & request.POST.keys())
 
 
 def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
@@ -109,23 +128,28 @@ def _outside(admin: StudyAdmin, request: HttpRequest) -> dict[str, Any]:
     return {**admin.admin_site.each_context(request), "opts": Study._meta, "title": "New study"}
 
 
-def _asked_start(request: HttpRequest, kept: dict[str, Any] | None = None) -> dict[str, Any] | None:
-    """The values of the preset or protocol that the address names; ``kept`` gives name, slug and dataset."""
+def _asked_start(
+    request: HttpRequest, saved: dict[str, Preset], kept: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """The values of the preset or protocol that the address names; ``kept`` gives name, slug, dataset and seed."""
     preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
-    if preset not in PRESETS and protocol not in KINDS:
+    if preset not in {**saved, **PRESETS} and protocol not in KINDS:
         return None
-    base = starting_values(preset=preset) if preset in PRESETS else starting_values(protocol=protocol)
+    if preset not in {**saved, **PRESETS}:
+        preset = ""
+    base = starting_values(preset=preset, protocol=protocol, saved=saved)
     if kept is not None:
         base |= {key: kept[key] for key in ("name", "slug", "dataset", "seed")}
     return base
 
 
-def _form_context(form: DesignForm, base: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "form": form,
-        "form_kind": KINDS[base["protocol"]],
-        "preset": PRESETS.get(base.get("preset", "")),
+def _form_context(desk: Desk, saved: dict[str, Preset]) -> dict[str, Any]:
+    return desk.context | {
+        "form_kind": KINDS[desk.base["protocol"]],
+        "preset": {**saved, **PRESETS}.get(desk.base.get("preset", "")),
+        "preset_ships": desk.base.get("preset", "") in PRESETS,
         "presets": PRESETS,
+        "saved": saved,
     }
 
 
@@ -155,20 +179,11 @@ def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
+        if section.crowd not in ("", design.crowd.backend):
+            continue
         rows = [(entry.label, in_words(key, value_at(values, key))) for key, entry in section.entries.items()]
         shown.append((section.title, rows))
     return shown
-
-
-def _is_designed(study: Study) -> bool:
-    """Published judgments have no design of their own to try again."""
-    return study.source == Study.Source.DESIGNED
-
-
-def _duplicate(request: HttpRequest, study: Study) -> HttpResponse:
-    copy = duplicate_study(study=study, user=signed_in(request))
-    messages.success(request, f"“{copy.name}” is a draft with the same design.")
-    return redirect(page_address(copy, "change"))
 
 
 def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
@@ -178,4 +193,3 @@ def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> 
 
 add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view))
 add_page(StudyPage(name="study-file", label="", order=11, view=show_file))
-add_step(StudyStep(name="duplicate", label="Duplicate", run=_duplicate, offered=_is_designed))

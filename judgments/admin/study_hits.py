@@ -8,10 +8,20 @@ from django.db.models import Count, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.admin.study_pages import (
+    PLAN_PARTS,
+    Context,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    enqueue_once,
+)
+from judgments.design import StudyDesign
 from judgments.errors import QuorumError, WrongState
 from judgments.models import HIT, Study, Unit
-from judgments.services.generation import plan_study
+from judgments.remembered import remembered
+from judgments.services.generation import Plan, plan_study
 from judgments.services.studies import design_of
 from judgments.stopping import expected_share
 
@@ -21,7 +31,9 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
-    context |= counts_of(study)
+    context |= remembered(
+        study, "hits", lambda: counts_of(study), rows=lambda found: int(found["units"]["judged"])
+    )
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
@@ -29,11 +41,22 @@ def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     """The figures of a draft, counted on a real draw; a part of a page."""
     design = design_of(study)
     try:
-        context["plan"] = plan_study(design, study.dataset)
+        plan = plan_study(design, study.dataset)
+        context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except QuorumError as error:
         context["problem"] = str(error)
     context["design"] = design
     return TemplateResponse(request, "judgments/study/plan.html", context)
+
+
+def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
+    """What the apps above say about a plan, each with its template.
+
+    Raises:
+        QuorumError: one of them cannot tell.
+    """
+    items = plan.units + plan.controls
+    return [{"template": one.template, "facts": one.facts(design, plan.hits, items)} for one in PLAN_PARTS]
 
 
 def counts_of(study: Study) -> dict[str, Any]:

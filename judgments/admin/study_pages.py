@@ -17,13 +17,20 @@ from django.urls import reverse
 
 from judgments.admin.addresses import preview_address
 from judgments.admin.base import signed_in
-from judgments.errors import WrongState
+from judgments.design import StudyDesign
+from judgments.errors import DesignError, WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
+from judgments.roles import Right, rights_of
 
 Context = dict[str, Any]
 UNDER_WAY = [Job.State.QUEUED, Job.State.RUNNING]
+
+
+def always(study: Study) -> bool:
+    """For pages that every study has."""
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +42,16 @@ class StudyPage:
         label: the tab; '' for a page without one.
         order: tabs stand in this order.
         view: answers the request; the context holds what every page of the study shows.
-        permission: what of the study a person must be allowed to do: view or change.
+        permission: what of the study a person must be allowed to do; a ``Right`` or its word.
+        shown: whether the study has the tab.
     """
 
     name: str
     label: str
     order: int
     view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
-    permission: str = "view"
+    permission: str = Right.VIEW
+    shown: Callable[[Study], bool] = always
 
 
 def never(study: Study) -> bool:
@@ -61,8 +70,10 @@ class StudyStep:
         done: said afterwards; '' says nothing.
         offered: whether the button stands at the top of the study's pages.
         primary_in: the states in which it is the filled button, the next thing to do.
-        permission: view or change.
+        permission: what of the study a person must be allowed to do; a ``Right`` or its word.
+        also: a permission of Django's that the person needs besides, such as ``judgments.add_study``; '' for none.
         job: the kind of job it asks for; while one is under way, the button is away.
+        beside: whether its page shows beside the step's own form why it was refused (``take_refusal``).
     """
 
     name: str
@@ -71,12 +82,48 @@ class StudyStep:
     done: str = ""
     offered: Callable[[Study], bool] = never
     primary_in: frozenset[str] = frozenset()
-    permission: str = "change"
+    permission: str = Right.CHANGE
+    also: str = ""
     job: str = ""
+    beside: bool = False
 
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A step that was refused a moment ago.
+
+    Attributes:
+        words: why.
+        sent: what the form's fields held, to be shown in them again.
+    """
+
+    step: str
+    words: str
+    sent: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """What an app above adds to the numbers that follow from a design, before anything is generated.
+
+    Attributes:
+        template: shows it; gets what ``facts`` gives as ``part``.
+        facts: from the design, how many HITs there will be, and how many items (control items too) in all of them.
+        problems: from the same, what speaks against the design, to be said beside the fields that cause it.
+    """
+
+    template: str
+    facts: Callable[[StudyDesign, int, int], Any]
+    problems: Callable[[StudyDesign, int, int], list[DesignError]] | None = None
+
+
+REFUSAL = "quorum-refusal"
+LONGEST_KEPT = 5000  # characters of a field
 
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
+PLAN_PARTS: list[PlanPart] = []
+QUIET_JOBS = {"board"}  # nobody asked for them, and they come and go while a page is looked at
 
 
 def add_page(page: StudyPage) -> None:
@@ -89,6 +136,28 @@ def add_step(step: StudyStep) -> None:
     STEPS[step.name] = step
 
 
+def add_plan_part(part: PlanPart) -> None:
+    """Let the plan of every draft show this."""
+    PLAN_PARTS.append(part)
+
+
+def keep_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
+    """For the page that follows."""
+    sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
+    for name in ("csrfmiddlewaretoken", "page"):
+        sent.pop(name, None)
+    request.session[REFUSAL] = {"study": study.pk, "step": step, "words": words, "sent": sent}
+
+
+def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
+    """What was refused just now on a page of this study; once."""
+    kept = request.session.get(REFUSAL)
+    if kept is None or kept["study"] != study.pk:
+        return None
+    del request.session[REFUSAL]
+    return Refusal(step=kept["step"], words=kept["words"], sent=kept["sent"])
+
+
 def page_address(study: Study, name: str) -> str:
     """Where a study's page stands."""
     return reverse(f"admin:judgments_study_{name}", args=[study.pk])
@@ -96,25 +165,32 @@ def page_address(study: Study, name: str) -> str:
 
 def first_page(study: Study) -> str:
     """Where the page stands that matters in the study's state."""
-    names = {Study.State.DRAFT.value: "change", Study.State.GENERATED.value: "hits"}
+    names = {
+        Study.State.DRAFT.value: "change",
+        Study.State.GENERATED.value: "hits",
+        Study.State.OPEN.value: "board",
+    }
     return page_address(study, names.get(study.state, "results"))
 
 
-def study_context(
-    site: AdminSite, request: HttpRequest, study: Study, *, active: str, may_change: bool
-) -> Context:
-    """What every page of a study shows: its name and state, tabs, steps, and work under way."""
+def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
+    """What every page of a study shows: its name and state, the tabs and steps that are open to this person, and work
+    under way."""
+    rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
     busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
     tabs = [
         {"label": page.label, "link": page_address(study, page.name), "active": page.name == active}
         for page in sorted(PAGES.values(), key=lambda page: page.order)
-        if page.label
+        if page.label and page.permission in rights and page.shown(study)
     ]
     steps = [
         {"name": step.name, "label": step.label, "primary": study.state in step.primary_in}
         for step in STEPS.values()
-        if step.offered(study) and (may_change or step.permission == "view") and step.job not in busy
+        if step.offered(study)
+        and step.permission in rights
+        and step.job not in busy
+        and (not step.also or signed_in(request).has_perm(step.also))
     ]
     return {
         **site.each_context(request),
@@ -126,7 +202,11 @@ def study_context(
         "study_steps": sorted(steps, key=lambda step: bool(step["primary"])),
         "active_page": active,
         "preview_link": preview_address(study),
-        "may_change": may_change,
+        "rights": rights,
+        "may_review": Right.REVIEW in rights,
+        "may_change": Right.CHANGE in rights,
+        "may_own": Right.OWN in rights,
+        "may_add": signed_in(request).has_perm("judgments.add_study"),
         "jobs": jobs,
     }
 
@@ -146,6 +226,6 @@ def enqueue_once(request: HttpRequest, study: Study, kind: str, **args: Any) -> 
 def jobs_to_show(study: Study) -> list[Job]:
     """Work on the study that waits or runs, and what failed last, until something of its kind succeeds."""
     shown: dict[str, Job] = {}
-    for job in Job.objects.filter(args__study=study.slug)[:20]:
+    for job in Job.objects.filter(args__study=study.slug).exclude(kind__in=QUIET_JOBS)[:20]:
         shown.setdefault(job.kind, job)
     return [job for job in shown.values() if job.state != Job.State.DONE]

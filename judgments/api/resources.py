@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
-from django.db.models import Count, Prefetch, QuerySet
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from django.db.models import Count, Prefetch, Q, QuerySet
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import mixins, status
 from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser
@@ -18,20 +18,28 @@ from rest_framework.viewsets import GenericViewSet
 from judgments import jobs
 from judgments.api import filters, serializers
 from judgments.api.bodies import TOMLParser, body_of, member
-from judgments.api.permissions import staff_of
+from judgments.api.permissions import staff_of, study_for, token_of
 from judgments.design import make_design, read_toml
 from judgments.errors import WrongState
 from judgments.models import HIT, Dataset, HITUnit, Job, Study, System, Unit
+from judgments.roles import Right
+from judgments.services.presets import saved_presets
 from judgments.services.studies import create_study
 
 SLUG = "[-a-zA-Z0-9_]+"
 
 
 class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Any]):
-    """Read alone: a list by pages, and single rows. ``reading``: the permission it takes; ``orderings``: public name
-    -> field, the default first."""
+    """Read alone: a list by pages, and single rows.
 
-    reading: ClassVar[str]
+    ``reading`` is the permission that opens all rows, and ``study_path`` leads from a row to the study whose roles open
+    it; ``scope``: the area of a token's scopes; ``orderings``: public name -> field, the default first.
+    """
+
+    reading: ClassVar[str] = "judgments.view_study"
+    study_path: ClassVar[str] = "study"
+    several: ClassVar[bool] = False
+    scope: ClassVar[str] = "studies"
     orderings: ClassVar[dict[str, str]] = {"id": "pk"}
     lookup_value_regex = "[0-9]{1,18}"
 
@@ -39,7 +47,7 @@ class Resource(mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[
 class DatasetResource(Resource):
     """Sets of images with references."""
 
-    reading = "judgments.view_dataset"
+    reading, study_path, several = "judgments.view_dataset", "studies", True
     queryset = Dataset.objects.annotate(images=Count("items"))
     serializer_class = serializers.DatasetSerializer
     filterset_class = filters.DatasetFilters
@@ -50,7 +58,7 @@ class DatasetResource(Resource):
 class SystemResource(Resource):
     """Whatever produced candidates."""
 
-    reading = "judgments.view_system"
+    reading, study_path, several = "judgments.view_system", "dataset__studies", True
     queryset = System.objects.select_related("dataset").annotate(captions=Count("outputs"))
     serializer_class = serializers.SystemSerializer
     filterset_class = filters.SystemFilters
@@ -60,34 +68,39 @@ class SystemResource(Resource):
 @extend_schema_view(
     create=extend_schema(
         request=serializers.DesignSerializer,
-        responses={201: serializers.StudySerializer},
+        responses={
+            201: serializers.StudySerializer,
+            409: OpenApiResponse(description="The slug is taken."),
+        },
         description="A study from its design: the study file as JSON, or as TOML (`application/toml`).",
     ),
     generate=extend_schema(
         request=None,
-        responses={202: serializers.JobSerializer},
+        responses={
+            202: serializers.JobSerializer,
+            409: OpenApiResponse(description="It is no draft any more."),
+        },
         description="Draws units, controls and HITs in the background; follow the job.",
     ),
 )
 class StudyResource(mixins.CreateModelMixin, Resource):
     """Data collections."""
 
-    reading = "judgments.view_study"
+    reading, study_path = "judgments.view_study", "pk"
     queryset = Study.objects.select_related("dataset")
     serializer_class = serializers.StudySerializer
     filterset_class = filters.StudyFilters
     orderings = {"created_at": "created_at", "slug": "slug", "name": "name"}
     lookup_field, lookup_value_regex = "slug", SLUG
     parser_classes = [*cast(list[type[BaseParser]], api_settings.DEFAULT_PARSER_CLASSES), TOMLParser]
-    needed_permissions: ClassVar[dict[str, str]] = {
-        "create": "judgments.add_study",
-        "generate": "judgments.change_study",
-    }
+    needed_permissions: ClassVar[dict[str, str]] = {"create": "judgments.add_study"}
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Store a design as a draft."""
         body = body_of(request)
-        design = read_toml(member(body, "toml", str)) if set(body) == {"toml"} else make_design(body)
+        saved = saved_presets()
+        toml = member(body, "toml", str) if set(body) == {"toml"} else None
+        design = make_design(body, saved=saved) if toml is None else read_toml(toml, saved=saved)
         study = create_study(design=design, user=staff_of(request))
         place = reverse("api:studies-detail", args=[study.slug], request=request)
         return Response(
@@ -97,7 +110,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
     @action(detail=True, methods=["post"])
     def generate(self, request: Request, slug: str) -> Response:
         """Start generating the HITs of a draft."""
-        study: Study = self.get_object()
+        study = study_for(request, slug, Right.CHANGE)
         if study.state != Study.State.DRAFT:
             raise WrongState(f"Study {slug!r} is {study.state}; HITs are generated once, from a draft.")
         job = jobs.enqueue(kind="generate_hits", args={"study": study.slug}, user=staff_of(request))
@@ -138,3 +151,14 @@ class JobResource(Resource):
     serializer_class = serializers.JobSerializer
     filterset_class = filters.JobFilters
     orderings = {"id": "pk", "created_at": "created_at"}
+
+    def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
+        """What was asked for by this person, and what is about a study they may see."""
+        return jobs_about(rows, studies, request)
+
+
+def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
+    """The jobs of visible studies; those that the person asked for too, unless a token opens some studies alone."""
+    token = token_of(request)
+    own = Q(args__study__in=list(studies.values_list("slug", flat=True)))
+    return rows.filter(own if token is not None and token.limited else own | Q(created_by=staff_of(request)))

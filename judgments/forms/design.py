@@ -6,7 +6,7 @@ protocol's keys) keeps the value it had.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -22,7 +22,14 @@ from unfold.widgets import (
     UnfoldBooleanWidget,
 )
 
-from judgments.design import StudyDesign, make_design
+from judgments.design import (
+    NO_PRESETS,
+    StudyDesign,
+    line_of,
+    make_design,
+    problems_in,
+    toml_values,
+)
 from judgments.errors import DesignError
 from judgments.forms.fields import AllOrNumberField, LinesField, RowsField, SeveralField
 from judgments.forms.sections import (
@@ -37,10 +44,12 @@ from judgments.forms.sections import (
     sections_for,
 )
 from judgments.kinds import KINDS
-from judgments.presets import PRESETS
+from judgments.presets import PRESETS, Preset
 
 
-def starting_values(*, preset: str = "", protocol: str = "") -> dict[str, Any]:
+def starting_values(
+    *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
+) -> dict[str, Any]:
     """A complete design to start from, its name, slug and dataset left open.
 
     Raises:
@@ -48,8 +57,24 @@ def starting_values(*, preset: str = "", protocol: str = "") -> dict[str, Any]:
     """
     asked: dict[str, Any] = {"name": "new", "slug": "new", "dataset": "new"}
     asked |= {"preset": preset} if preset else {"protocol": protocol}
-    values = make_design(asked).model_dump(mode="json")
+    values = make_design(asked, saved=saved).model_dump(mode="json")
     return values | {"name": "", "slug": "", "dataset": ""}
+
+
+def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
+    """A complete design from a study file that may leave name, slug and dataset open, for the form to begin with.
+
+    Raises:
+        DesignError: the file is refused for anything else; the sentence begins with the line.
+    """
+    values = toml_values(text, source="This")
+    open_keys = [key for key in ("name", "slug", "dataset") if not values.get(key)]
+    try:
+        design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
+    except DesignError as error:
+        line = line_of(text, error.field)
+        raise DesignError(f"Line {line}: {error}" if line else str(error), field=error.field) from None
+    return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
 
 
 def in_words(key: str, value: Any) -> str:
@@ -71,8 +96,14 @@ def html_name(key: str) -> str:
 
 
 class DesignForm(forms.Form):
-    """A study design as fields; ``design`` holds the checked result of a valid form."""
+    """A study design as fields.
 
+    Attributes:
+        values: what a checked form says, valid or not, as a study file would.
+        design: the checked result of a valid form.
+    """
+
+    values: dict[str, Any]
     design: StudyDesign
 
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
@@ -85,7 +116,7 @@ class DesignForm(forms.Form):
         self.base = base
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind)
-        ours = PRESETS[base["preset"]].ours if base.get("preset") else ()
+        ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
         for section in self.sections:
             for key, entry in section.entries.items():
                 field = _field_for(key, entry, datasets)
@@ -100,15 +131,51 @@ class DesignForm(forms.Form):
             yield section, [self[html_name(key)] for key in section.entries]
 
     def clean(self) -> dict[str, Any]:
-        """Check the whole as one design; what is wrong is said beside the field it is about."""
+        """Check the whole as one design; everything that is wrong is said beside the field it is about."""
         cleaned = super().clean() or {}
-        if self.errors:
-            return cleaned
-        try:
-            self.design = make_design(self._values(cleaned))
-        except DesignError as error:
-            self.add_error(self._field_of(error.field), str(error))
+        self.values = self._values(cleaned)
+        # a stand-in for what is still open, so that its want hides nothing else
+        open_keys = [key for key in ("name", "slug", "dataset") if key in self.errors]
+        for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
+            field = self._field_of(problem.field)
+            # what the field itself refused was replaced by the value it had before
+            if field not in self.errors:
+                self.add_error(field, str(problem))
+        if not self.errors:
+            self.design = make_design(self.values)
         return cleaned
+
+    def sketch(self) -> StudyDesign | None:
+        """The design that panes beside the form can show: the form's, or with stand-ins for a name and slug that are
+        not chosen yet; None while anything else is wrong, or no dataset is chosen."""
+        if not self.is_bound:
+            values = deepcopy(self.base) | {
+                "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
+            }
+        elif self.errors.keys() <= {"name", "slug"}:
+            values = self.values
+        else:
+            return None
+        stand_ins = {
+            key: word
+            for key, word in (("name", "A study without a name"), ("slug", "a-study-without-a-name"))
+            if not values.get(key) or key in self.errors
+        }
+        try:
+            return make_design(values | stand_ins)
+        except DesignError:
+            return None
+
+    def problems(self) -> list[tuple[BoundField | None, list[str]]]:
+        """What is wrong, in the order of the fields; None for what is about no single field."""
+        general = [str(error) for error in self.non_field_errors()]
+        found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
+        found += [
+            (self[name], [str(one) for one in self.errors[name]])
+            for name in self.fields
+            if name in self.errors
+        ]
+        return found
 
     def _field_of(self, key: str) -> str | None:
         """The field that a dotted key is typed in: of a key within tables, the field of the tables."""
@@ -121,7 +188,8 @@ class DesignForm(forms.Form):
         values = deepcopy(self.base)
         for section in self.sections:
             for key in section.entries:
-                _put(values, key, cleaned[html_name(key)])
+                if html_name(key) in cleaned:  # what its field refused keeps the value it had
+                    _put(values, key, cleaned[html_name(key)])
         return values
 
 
@@ -167,6 +235,15 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
     if key.startswith("sampling.pairs."):
         return forms.IntegerField(
             label=label, help_text=text, required=False, min_value=0, widget=UnfoldAdminIntegerFieldWidget
+        )
+    if key.startswith(("panel.codes.", "panel.addresses.")):
+        return forms.CharField(
+            label=label,
+            help_text=text,
+            required=False,
+            max_length=1000 if key.startswith("panel.addresses.") else 80,
+            empty_value=None,
+            widget=UnfoldAdminTextInputWidget,
         )
     annotation, least, most, longest = _constraints(key)
     if annotation is bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from judgments.crowds import CROWDS
 from judgments.design_tables import PAIR_KINDS
 from judgments.kinds.base import Entry, Kind
+from judgments.panels import PANEL_PRESETS
 from judgments.quizzes import QUIZ_PRESETS
 from judgments.requirements import REQUIREMENT_PRESETS
 
@@ -24,12 +26,13 @@ CHOICES = {
         ("code", "Anyone with the link and the code below"),
         ("invited", "Invited people, each with a code of their own"),
     ],
-    "crowd.backend": [
-        ("local", "People who come by the link"),
-        ("external", "A crowd that sends its workers here"),
-        ("mturk", "Amazon Mechanical Turk"),
-    ],
+    "crowd.backend": [(name, crowd.label) for name, crowd in CROWDS.items()],
     "crowd.question": [("external", "This site's page in a frame"), ("html", "A page of its own over there")],
+    "panel.preset": [(name, one.title) for name, one in PANEL_PRESETS.items()],
+    "panel.finish": [
+        ("redirect", "By an address, where there is one; else with a code"),
+        ("code", "With a code that they type there"),
+    ],
 }
 CHOICES |= {
     "controls.kinds": [
@@ -55,16 +58,26 @@ RADIOS = {"access.join"}
 SEVERAL = {"controls.kinds"}
 LONG_TEXTS = {"instructions": 7, "consent": 7}
 ROWS = {"examples": 8, "quiz.questions": 8, "controls.known": 8, "rules": 6}  # tables, typed as TOML
-LINES = {"workers.countries": 2, "keywords.titles": 6}  # one a line
+LINES = {"workers.countries": 2, "sampling.only": 2, "keywords.titles": 6}  # one a line
+
+
+OUTCOME_WORDS = {
+    "completed": "finished",
+    "screened-out": "screened out",
+    "timed-out": "out of time",
+    "returned": "given back",
+    "full": "no place left",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A group of the form."""
+    """A group of the form; ``crowd`` is the one that it matters for, '' where it matters for all."""
 
     title: str
     text: str
     entries: dict[str, Entry]
+    crowd: str = ""
 
 
 def sections_for(kind: Kind) -> list[Section]:
@@ -168,27 +181,7 @@ def sections_for(kind: Kind) -> list[Section]:
                 "contact": Entry("Contact", "Whom workers can ask: a name and an address."),
             },
         ),
-        Section(
-            "Crowd and pay",
-            "Where workers come from, and what they are paid.",
-            {
-                "crowd.backend": Entry(
-                    "Workers come from",
-                    "Studies for the other crowds can be designed, but not opened by this version.",
-                ),
-                "crowd.reward_cents": Entry("Pay for a HIT, in cents", "0: nothing is said about pay."),
-                "crowd.budget_cents": Entry("Budget, in cents", "Fees included; nothing goes out beyond it."),
-                "crowd.lease_minutes": Entry(
-                    "Minutes a HIT may be held", "Then its place is given to somebody else."
-                ),
-                "crowd.extensions": Entry("Times it may be extended"),
-                "crowd.edit_minutes": Entry(
-                    "Minutes answers may be revised after submitting", "0: not at all."
-                ),
-                "crowd.question": Entry("Page shown at Mechanical Turk"),
-                "crowd.live": Entry("Live at Mechanical Turk", "Otherwise its sandbox, which costs nothing."),
-            },
-        ),
+        *_crowds(),
     ]
 
 
@@ -208,6 +201,11 @@ def _sampling(kind: Kind) -> Section:
         entries["sampling.source"] = Entry("Where pairs come from")
     entries["sampling.images"] = Entry("Images", "'all' or a number, drawn with the seed.")
     entries["sampling.split"] = Entry("Split that is judged", "Ignored where the dataset has no splits.")
+    if kind.chosen_by_id:
+        what = "candidate pairs" if kind.compares_pairs else "units"
+        entries["sampling.only"] = Entry(
+            f"Only these {what}", "Ids, one a line, of those that are drawn. Empty: all of them."
+        )
     return Section("Sampling", text, entries)
 
 
@@ -220,6 +218,10 @@ def _filter() -> Section:
             "filter.bleu_pre": Entry("Judge from this score on", "Between 0 and 1. 0: no filter."),
             "filter.fill_to": Entry(
                 "Fill the last group up to", "With filtered pairs, which measure the filter's own errors."
+            ),
+            "filter.audit": Entry(
+                "Audit: judge so many of those left out",
+                "Drawn with the seed. They say how many good captions the filter misses. 0: none.",
             ),
             "filter.order": Entry("Words are prepared"),
         },
@@ -241,6 +243,77 @@ def _stopping() -> Section:
             "stopping.margin": Entry("Lead in votes", "For the margin."),
         },
     )
+
+
+def _crowds() -> list[Section]:
+    """Where workers come from: what matters for all of them, then for each."""
+    return [
+        Section(
+            "Crowd and pay",
+            "Where workers come from, and what they are paid. A study belongs to the crowd it is first opened to.",
+            {
+                "crowd.backend": Entry("Workers come from"),
+                "crowd.reward_cents": Entry("Pay for a HIT, in cents", "0: nothing is said about pay."),
+                "crowd.budget_cents": Entry("Budget, in cents", "Fees included; nothing goes out beyond it."),
+                "crowd.floor_cents_per_hour": Entry(
+                    "Least pay for an hour, in cents",
+                    "Of active time; below it a bonus is proposed. 0: no floor.",
+                ),
+                "crowd.approve_after_hours": Entry(
+                    "Hours until work is approved by itself", "Where nothing speaks against it. 0: never."
+                ),
+                "crowd.title": Entry("Title in the crowd's list", "Empty: the study's name."),
+                "crowd.description": Entry("Description there", "Empty: the study's question."),
+                "crowd.lifetime_hours": Entry("Hours it is offered there to new workers"),
+                "crowd.lease_minutes": Entry(
+                    "Minutes a HIT may be held", "Then its place is given to somebody else."
+                ),
+                "crowd.extensions": Entry("Times it may be extended"),
+                "crowd.edit_minutes": Entry(
+                    "Minutes answers may be revised after submitting", "0: not at all."
+                ),
+            },
+        ),
+        Section(
+            "Mechanical Turk",
+            "What its workers are shown, and which site it is.",
+            {
+                "crowd.question": Entry("Page shown there"),
+                "crowd.keywords": Entry("Keywords", "With commas between them."),
+                "crowd.masters": Entry("Masters only", "For a higher fee."),
+                "crowd.live": Entry("Live", "Otherwise its sandbox, which costs nothing."),
+            },
+            crowd="mturk",
+        ),
+        _panel(),
+    ]
+
+
+def _panel() -> Section:
+    entries = {
+        "panel.preset": Entry("Panel", "Fills what is left empty of the parameters and addresses below."),
+        "panel.hits": Entry(
+            "HITs in a person's session", "The panel pays a session: the pay of all of them."
+        ),
+        "crowd.fee_percent": Entry("The panel's fee, in percent of the pay", "For the budget."),
+        "panel.worker": Entry(
+            "Parameter with the person's id", "In the link that the panel sends people by."
+        ),
+        "panel.session": Entry("Parameter with the submission's id"),
+        "panel.project": Entry("Parameter with the panel's id of the study"),
+        "panel.finish": Entry("People go back"),
+        "panel.api": Entry("Prolific by its API", "Places, approvals and bonuses at Quorum's word."),
+    }
+    for outcome, words in OUTCOME_WORDS.items():
+        entries[f"panel.addresses.{outcome}"] = Entry(
+            f"Address back: {words}",
+            "{code}, {worker} and {session} are filled in." if outcome == "completed" else "",
+        )
+    for outcome, words in OUTCOME_WORDS.items():
+        entries[f"panel.codes.{outcome}"] = Entry(
+            f"Code: {words}", "Left empty, one is made." if outcome == "completed" else ""
+        )
+    return Section("Panel", "How it sends its people, and how they go back.", entries, crowd="external")
 
 
 def _size(kind: Kind) -> Section:

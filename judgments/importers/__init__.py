@@ -1,10 +1,12 @@
 """Files -> typed records. Pure: no database, no Django, nothing is written."""
 
 from judgments.importers.errors import ImportProblem
+from judgments.importers.mturk.judgments import ResultColumns
 from judgments.importers.sources import (
     CANDIDATE_FORMATS,
     DATASET_FORMATS,
     JUDGMENT_FORMATS,
+    RESULT_FORMATS,
     TABLE_FORMATS,
     CandidateSource,
     DatasetSource,
@@ -18,11 +20,13 @@ __all__ = [
     "CANDIDATE_FORMATS",
     "DATASET_FORMATS",
     "JUDGMENT_FORMATS",
+    "RESULT_FORMATS",
     "TABLE_FORMATS",
     "CandidateSource",
     "DatasetSource",
     "ImportProblem",
     "JudgmentSource",
+    "ResultColumns",
     "open_candidates",
     "open_dataset",
     "open_judgments",

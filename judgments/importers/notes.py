@@ -28,6 +28,12 @@ QUIRKS = {
     "broken-character": "Texts with a character that was already lost (U+FFFD), kept: {n}.",
     "repeated-pair": "Candidate pairs that repeat an earlier pair, kept: {n}.",
     "equal-candidates": "Candidate pairs of two equal texts, kept: {n}.",
+    "empty-answer": "Questions of a HIT that were left without an answer, left out: {n}.",
+    "rejected-assignment": "Answers of rejected assignments, kept and not used: {n}.",
+    "tainted": "Judgments of contributors who fell below the job's trust, kept and not used: {n}.",
+    "several-right": "Test questions with several right answers, kept without what is expected: {n}.",
+    "skipped": "Tasks that their annotator skipped, left out: {n}.",
+    "ground-truth": "Annotations marked as ground truth, taken for what is expected of the others: {n}.",
     "candidate-is-reference": "Candidates that equal a reference of their image, kept: {n}.",
 }
 

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Protocol
 
 from judgments.importers.coco import CocoCandidates, CocoDataset
+from judgments.importers.elsewhere.crowdflower import CROWDFLOWER
+from judgments.importers.elsewhere.label_studio import LABEL_STUDIO
+from judgments.importers.elsewhere.potato import POTATO
+from judgments.importers.elsewhere.turkle import TURKLE
 from judgments.importers.errors import ImportProblem
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
 from judgments.importers.judgment_tables import TableJudgments
+from judgments.importers.mturk.judgments import EXAMPLE, MTURK, ResultColumns, ResultJudgments
 from judgments.importers.notes import ImportNotes
 from judgments.importers.records import CandidateRow, ImageRow, JudgmentRow, PairRow, ReferenceRow, WinnerRow
 from judgments.importers.tables import TableCandidates, TableDataset, read_csv, read_json_lines
@@ -84,6 +89,14 @@ JUDGMENT_FORMATS: dict[str, dict[str, Callable[[Path, str | None], JudgmentSourc
     "abstract-50s": {"triplet": partial(FiftyTriplets, "abstract-50s")},
 }
 TABLE_FORMATS = {"jsonl": read_json_lines, "csv": read_csv}
+# Files whose columns are not ours: which is what is said with them.
+RESULT_FORMATS = {
+    "mturk": MTURK,
+    "turkle": TURKLE,
+    "crowdflower": CROWDFLOWER,
+    "label-studio": LABEL_STUDIO,
+    "potato": POTATO,
+}
 
 
 def open_dataset(format: str, path: Path | str, *, encoding: str | None = None) -> DatasetSource:
@@ -103,15 +116,27 @@ def open_candidates(format: str, path: Path | str, *, encoding: str | None = Non
 
 
 def open_judgments(
-    format: str, path: Path | str, *, protocol: str | None = None, encoding: str | None = None
+    format: str,
+    path: Path | str,
+    *,
+    protocol: str | None = None,
+    encoding: str | None = None,
+    columns: ResultColumns | None = None,
 ) -> JudgmentSource:
-    """Judgments in one of JUDGMENT_FORMATS or TABLE_FORMATS; errors as for `open_dataset`.
+    """Judgments in one of JUDGMENT_FORMATS, TABLE_FORMATS or RESULT_FORMATS; errors as for `open_dataset`.
 
     `protocol` chooses among the judgments that a published set holds (pascal-50s: triplet, which is
     the default, or pairwise). For jsonl and csv it stands in for rows without a protocol, and a row
-    with another one is an ImportProblem.
+    with another one is an ImportProblem. `columns` is for RESULT_FORMATS, and for them alone.
     """
-    path = _checked(format, JUDGMENT_FORMATS | TABLE_FORMATS, path)
+    path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS), path)
+    if (columns is None) == (format in RESULT_FORMATS):
+        found = "nothing" if columns is None else f"columns for {format}, whose columns are fixed"
+        expected = EXAMPLE if columns is None else f"them for {', '.join(RESULT_FORMATS)} alone"
+        raise ImportProblem(path, None, "--columns", found, expected)
+    if columns is not None:
+        chosen_source = RESULT_FORMATS[format]
+        return ResultJudgments(path, columns, protocol=protocol, encoding=encoding, source=chosen_source)
     if format in TABLE_FORMATS:
         return TableJudgments(path, TABLE_FORMATS[format], protocol=protocol, encoding=encoding)
     readers = JUDGMENT_FORMATS[format]

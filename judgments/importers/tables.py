@@ -94,7 +94,7 @@ def read_csv(
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            raise ImportProblem(path, start, None, _csv_fault(error), "a CSV record") from error
+            raise ImportProblem(path, start, None, csv_fault(error), "a CSV record") from error
         if cells is None:
             return
         if not any(cells):
@@ -129,7 +129,8 @@ def _header(path: Path, line: int, text: str, columns: Columns, separators: str)
     return separator, names
 
 
-def _csv_fault(error: csv.Error) -> str:
+def csv_fault(error: csv.Error) -> str:
+    """What is wrong with a record, in words."""
     reason = str(error)
     if "unexpected end" in reason:
         return "a quotation mark that is never closed"

@@ -119,7 +119,9 @@ class Kind(ABC):
         compares_pairs: whether units belong to candidate pairs.
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
+        self_contained: whether a page without this server and without its scripts can ask it (MTurk's HTMLQuestion).
         asks: keys of the study file that this kind alone uses -> how the form asks for them.
+        chosen_by_id: whether ``sampling.only`` can name what is judged: candidate pairs, or units.
         settles: whether its consensus can be settled before all votes are in, and ``outcome_range`` tells when.
         writes_captions: whether an answer is a caption of the unit's image.
         own_formats: export formats that hold this kind alone.
@@ -130,6 +132,8 @@ class Kind(ABC):
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
         people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
         per_image: whether scores are compared within each image as well as over all.
+        aggregation: how the judgments of a unit become its consensus, in a word, as the judgment signature has it.
+        tie_rule: what becomes of a unit whose judgments are tied, in a word.
         instead_of_evaluate: what to do instead, in one sentence, where metrics of captions cannot be held against the
             answers; "" where they can.
     """
@@ -145,11 +149,13 @@ class Kind(ABC):
     compares_pairs: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
+    self_contained: ClassVar[bool] = True
     asks: ClassVar[Mapping[str, Entry]] = {}
     keys: ClassVar[tuple[tuple[tuple[Any, ...], Any], ...]] = ()
     letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
     settles: ClassVar[bool] = False
+    chosen_by_id: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     own_formats: ClassVar[tuple[str, ...]] = ()
     guide: ClassVar[str] = ""
@@ -157,6 +163,8 @@ class Kind(ABC):
     no_alpha: ClassVar[str] = ""
     people_cuts: ClassVar[tuple[float, ...]] = ()
     per_image: ClassVar[bool] = False
+    aggregation: ClassVar[str]
+    tie_rule: ClassVar[str] = "no-ties"
     instead_of_evaluate: ClassVar[str] = ""
 
     @property
@@ -198,6 +206,10 @@ class Kind(ABC):
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[Any]:
         """Per unit, what is drawn anew for each worker: sides, or the order of options; empty where nothing is."""
         return []
+
+    def mirrored(self, side: Any) -> Any:
+        """The opposite of what ``sides`` drew, for a page that is shown to half of its workers the other way round."""
+        return side
 
     @abstractmethod
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> Any:

@@ -41,6 +41,8 @@ class BestWorst(OpenKind):
     name = "best-worst"
     title = "Best-worst: which caption is the best, which the worst?"
     level = "ordinal"
+    aggregation = "most-often"
+    tie_rule = "no-winner"
     defaults = {
         "question": "Which caption describes the image best, and which worst?",
         "units_per_hit": 10,
@@ -190,6 +192,10 @@ class BestWorst(OpenKind):
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[list[int]]:
         """An order of the options for each unit."""
         return [rng.permutation(len(_options(unit))).tolist() for unit in units]
+
+    def mirrored(self, side: Any) -> list[int]:
+        """The last option first."""
+        return list(reversed(side))
 
     def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         """The image and the captions in the worker's order."""

@@ -49,6 +49,7 @@ class CaptionWriting(OpenKind):
     name = "caption"
     title = "Caption writing: describe what is going on in the image"
     level = "nominal"
+    aggregation = "none"
     writes_captions = True
     no_alpha = (
         "sentences have no parts that two people would have to agree on; leave_one_out holds each caption against the "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +27,7 @@ from judgments.draws import content_key, rng_for, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import ChoiceKind
 from judgments.material import Division, Group, Image, Material, Text, UnitSpec, drawn_images
+from judgments.pairing import not_drawn
 from judgments.prefilter import passes_filter
 
 if TYPE_CHECKING:
@@ -41,17 +43,32 @@ class Crossing:
         images: m judged images, after drawing.
         texts: n distinct candidate texts of the split, in the order the systems gave them.
         passed: (m, n) bool, which pairs pass the filter (all where there is none).
+        audited: (m, n) bool, which of the others are judged all the same, to see what the filter misses.
     """
 
     division: Division
     images: list[Image]
     texts: list[Text]
     passed: npt.NDArray[np.bool_]
+    audited: npt.NDArray[np.bool_]
 
     @property
     def notes(self) -> dict[str, Any]:
         """What the filter did, for the study's page."""
-        return {"candidate_pairs": int(self.passed.size), "passed_filter": int(self.passed.sum())}
+        audited = int(self.audited.sum())
+        return {
+            "candidate_pairs": int(self.passed.size),
+            "passed_filter": int(self.passed.sum()),
+            **({"audited": audited} if audited else {}),
+        }
+
+    def judged_columns(self, row: int, rng: np.random.Generator, audit: np.random.Generator) -> list[int]:
+        """The texts judged with an image: those that passed in the order that ``rng`` gives, and audited ones put in
+        where ``audit`` says, a stream of its own, so that an audit never changes the order of the others."""
+        columns = shuffled(np.flatnonzero(self.passed[row]).tolist(), rng)
+        for column in shuffled(np.flatnonzero(self.audited[row]).tolist(), audit):
+            columns.insert(int(audit.integers(len(columns) + 1)), column)
+        return columns
 
 
 class CrossedKind(ChoiceKind):
@@ -62,6 +79,7 @@ class CrossedKind(ChoiceKind):
             that describes another.
     """
 
+    chosen_by_id = True
     good: ClassVar[Any]
     bad: ClassVar[Any]
 
@@ -94,16 +112,51 @@ class CrossedKind(ChoiceKind):
             )
         else:
             passed = np.ones((len(images), len(candidates)), dtype=bool)
-        return Crossing(division=division, images=images, texts=candidates, passed=passed)
+        audited = _drawn_for_audit(passed, design.filter.audit, rng_for(design.seed, "audit"))
+        if design.sampling.only:
+            wanted = self._wanted(design, images, candidates)
+            passed, audited = passed & wanted, audited & wanted
+        return Crossing(division=division, images=images, texts=candidates, passed=passed, audited=audited)
 
-    def unit(self, design: StudyDesign, image: Image, text: Text, *, filtered: bool = False) -> UnitSpec:
+    def unit_key(self, design: StudyDesign, image: Image, text: Text) -> str:
+        """What the unit of an image and a caption is called."""
+        return content_key("unit", self.name, design.seed, image.name, text.key)
+
+    def _wanted(
+        self, design: StudyDesign, images: Sequence[Image], texts: Sequence[Text]
+    ) -> npt.NDArray[np.bool_]:
+        """(m, n) bool: the pairs of image and text whose units the design names.
+
+        Raises:
+            DesignError: it names one that there is not.
+        """
+        asked = set(design.sampling.only)
+        wanted = np.zeros((len(images), len(texts)), dtype=bool)
+        for row, image in enumerate(images):
+            for column, text in enumerate(texts):
+                key = self.unit_key(design, image, text)
+                if key in asked:
+                    asked.remove(key)
+                    wanted[row, column] = True
+        if asked:
+            raise not_drawn(asked, "unit")
+        return wanted
+
+    def unit(
+        self, design: StudyDesign, image: Image, text: Text, *, filtered: bool = False, audited: bool = False
+    ) -> UnitSpec:
         """The unit of one image-caption pair."""
         return UnitSpec(
-            key=content_key("unit", self.name, design.seed, image.name, text.key),
+            key=self.unit_key(design, image, text),
             image=image.name,
             first=text,
             filtered=filtered,
+            audited=audited,
         )
+
+    @abstractmethod
+    def describes(self, value: float) -> bool:
+        """Whether people say, by this consensus, that the caption describes the image."""
 
     def expectations(self) -> tuple[Any, ...]:
         """Good or bad."""
@@ -198,6 +251,17 @@ class CrossedKind(ChoiceKind):
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "caption": {"text": unit.first.text},
         }
+
+
+def _drawn_for_audit(
+    passed: npt.NDArray[np.bool_], wanted: int, rng: np.random.Generator
+) -> npt.NDArray[np.bool_]:
+    """(m, n) bool: as many of the pairs that did not pass, each as likely as any other; all where there are fewer."""
+    audited = np.zeros_like(passed)
+    if wanted:
+        dropped = np.flatnonzero(~passed)
+        audited.flat[rng.permutation(dropped)[:wanted]] = True
+    return audited
 
 
 def chunked(items: Sequence[UnitSpec], size: int) -> list[tuple[UnitSpec, ...]]:

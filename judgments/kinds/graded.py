@@ -6,11 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
 from judgments.controls import known_items
-from judgments.draws import rng_for, shuffled
+from judgments.draws import rng_for
 from judgments.errors import DesignError
 from judgments.kinds.base import Choice, Consensus
 from judgments.kinds.crossing import CrossedKind
@@ -28,6 +26,7 @@ class Graded(CrossedKind):
     title = "Graded: how well does the caption describe the image?"
     values: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
     level = "interval"
+    aggregation = "mean"
     choices: ClassVar[tuple[Choice, ...]] = (
         Choice(4, "Describes the image without any errors", "4"),
         Choice(3, "Describes the image with minor errors", "3"),
@@ -46,10 +45,19 @@ class Graded(CrossedKind):
         """Every pair (or those that pass the filter) -> HITs that hold no image twice."""
         crossing = self.cross(design, material)
         groups = [
-            Group(image.name, (self.unit(design, image, crossing.texts[column]),))
+            Group(
+                image.name,
+                (
+                    self.unit(
+                        design, image, crossing.texts[column], audited=bool(crossing.audited[row, column])
+                    ),
+                ),
+            )
             for row, image in enumerate(crossing.images)
-            for column in shuffled(
-                np.flatnonzero(crossing.passed[row]).tolist(), rng_for(design.seed, f"captions {image.name}")
+            for column in crossing.judged_columns(
+                row,
+                rng_for(design.seed, f"captions {image.name}"),
+                rng_for(design.seed, f"audited {image.name}"),
             )
         ]
         if not groups:
@@ -93,6 +101,10 @@ class Graded(CrossedKind):
             )
             for unit, mean, counts in rows
         }
+
+    def describes(self, value: float) -> bool:
+        """The grade nearest to the mean is 3 or 4, a half going down."""
+        return self.is_right(self.relevance(value) + 1, self.good)
 
     def relevance(self, value: float) -> int:
         """The whole number nearest to the mean grade less one, a half going down: 0 unrelated to 3 without errors."""

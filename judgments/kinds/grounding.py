@@ -40,6 +40,8 @@ class Grounding(OpenKind):
     name = "grounding"
     title = "Grounding: which words stand for which boxes?"
     level = "nominal"
+    aggregation = "majority-of-links"
+    tie_rule = "no-link"
     has_figures = True
     own_formats = ("grounding",)
     instead_of_evaluate = (
@@ -52,6 +54,7 @@ class Grounding(OpenKind):
         "seconds_per_unit": 25.0,
     }
     template = "annotation/kinds/grounding.html"
+    self_contained = False
     script = "js/kinds/grounding.js"
     asks = {"sampling.references": Entry("Captions of each image", "'all' or a number, drawn with the seed.")}
 

@@ -52,6 +52,7 @@ class Keywords(OpenKind):
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
     level = "nominal"
+    aggregation = "counts"
     has_figures = True
     own_formats = ("keywords",)
     instead_of_evaluate = (

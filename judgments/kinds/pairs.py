@@ -47,9 +47,12 @@ class PairKind(ChoiceKind):
 
     values = (1, 2)
     level = "nominal"
+    aggregation = "majority"
+    tie_rule = "set-aside"
     two_sided = True
     compares_pairs = True
     settles = True
+    chosen_by_id = True
     choices = (Choice(1, "B", "1"), Choice(2, "C", "2"))
     control_references: ClassVar[int] = 1
 
@@ -68,6 +71,10 @@ class PairKind(ChoiceKind):
     def sides(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
         """Whether the second candidate is shown first; the sides of an assignment differ by at most one."""
         return balanced_sides(len(units), rng)
+
+    def mirrored(self, side: Any) -> bool:
+        """The other candidate first."""
+        return not side
 
     def canonical(self, given: int, *, side: Any) -> int:
         """On flipped sides 1 and 2 change places."""
@@ -93,6 +100,7 @@ class PairKind(ChoiceKind):
             references=design.sampling.references,
             source=design.sampling.source,
             seed=design.seed,
+            only=design.sampling.only,
         )
         texts = {text.key: text for image in division.judged for text in image.references}
         groups = [
@@ -112,7 +120,9 @@ class PairKind(ChoiceKind):
             ),
             known=known_items(design.controls.known, material),
         )
-        notes: dict[str, Any] = dict(pairs_left_out(material, division.judged, wanted=wanted, drawn=pairs))
+        notes: dict[str, Any] = {}
+        if not design.sampling.only:
+            notes |= pairs_left_out(material, division.judged, wanted=wanted, drawn=pairs)
         repeating = hits_with_an_image_twice(hits)
         if repeating:
             notes["hits_with_an_image_twice"] = repeating

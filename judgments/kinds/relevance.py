@@ -37,6 +37,7 @@ class Relevance(CrossedKind):
     title = "Relevance: which captions describe the image?"
     values = (0, 1)
     level = "nominal"
+    aggregation = "two-thirds"
     grouped = True
     settles = True
     choices = (Choice(0, "Does not describe it"), Choice(1, "Describes it"))
@@ -77,15 +78,17 @@ class Relevance(CrossedKind):
     ) -> list[tuple[UnitSpec, ...]]:
         """The image's captions that passed, in tens; the last ten filled up with filtered ones (H13)."""
         rng = rng_for(design.seed, f"captions {image.name}")
-        passed = np.flatnonzero(crossing.passed[index])
+        audit = rng_for(design.seed, f"audited {image.name}")
         units = [
-            self.unit(design, image, crossing.texts[column]) for column in shuffled(passed.tolist(), rng)
+            self.unit(design, image, crossing.texts[column], audited=bool(crossing.audited[index, column]))
+            for column in crossing.judged_columns(index, rng, audit)
         ]
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
         short = (fill_to - len(units) % size) if len(units) % size else 0
         if short > 0:
-            filtered = shuffled(np.flatnonzero(~crossing.passed[index]).tolist(), rng)[:short]
+            left = np.flatnonzero(~(crossing.passed[index] | crossing.audited[index]))
+            filtered = shuffled(left.tolist(), rng)[:short]
             units += [self.unit(design, image, crossing.texts[column], filtered=True) for column in filtered]
             tail = len(units) % size or size
             units[-tail:] = shuffled(units[-tail:], rng)
@@ -172,6 +175,10 @@ class Relevance(CrossedKind):
             )
             for unit, yes, n, share, relevant in rows
         }
+
+    def describes(self, value: float) -> bool:
+        """Two thirds said yes."""
+        return value == self.good
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
         """1 is relevant: two thirds say yes."""

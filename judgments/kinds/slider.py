@@ -91,6 +91,10 @@ class Slider(Graded):
             },
         )
 
+    def describes(self, value: float) -> bool:
+        """The mean lies in the upper half."""
+        return value > 50
+
     def relevance(self, value: float) -> int:
         """The whole number nearest to the mean, a half going down."""
         return math.ceil(value - 0.5)

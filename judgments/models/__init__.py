@@ -1,12 +1,16 @@
 """What is asked: data, study design, units, HITs, control items; and long work as rows."""
 
+from judgments.models.access import StudyEvent, StudyRole
 from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.models.jobs import Job
 from judgments.models.outlooks import Outlook
+from judgments.models.presets import SavedPreset
 from judgments.models.studies import HIT, CandidatePair, HITUnit, Study, Unit
+from judgments.models.tokens import ApiToken
 
 __all__ = [
     "HIT",
+    "ApiToken",
     "CandidatePair",
     "Caption",
     "Dataset",
@@ -16,7 +20,10 @@ __all__ = [
     "Outlook",
     "Output",
     "PublishedPair",
+    "SavedPreset",
     "Study",
+    "StudyEvent",
+    "StudyRole",
     "System",
     "Unit",
 ]

@@ -5,10 +5,24 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser, User
 from django.db import models
 from django.db.models import F, Q
 
 from judgments.models.datasets import Caption, Dataset, Item, System
+
+
+class StudyQuerySet(models.QuerySet["Study"]):
+    """Questions about studies."""
+
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> StudyQuerySet:
+        """Those that a person has a role in; all of them, for who may look at every study of the installation."""
+        if not isinstance(user, User) or not user.is_active:
+            return self.none()
+        if user.has_perm("judgments.view_study") or user.has_perm("judgments.change_study"):
+            return self
+        return self.filter(roles__user=user)
 
 
 class Study(models.Model):
@@ -35,6 +49,11 @@ class Study(models.Model):
         default=False, help_text="Holds answers of the rehearsal crowd, not of people."
     )
     fingerprint = models.CharField(max_length=64, blank=True, help_text="SHA-256 of imported judgments.")
+    place = models.CharField(
+        max_length=20,
+        blank=True,
+        help_text="The crowd that it was first opened to, its sandbox or the live one; it never moves to another.",
+    )
     notes = models.JSONField(default=dict, blank=True)
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
@@ -42,10 +61,20 @@ class Study(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     generated_at = models.DateTimeField(null=True, blank=True)
     opened_at = models.DateTimeField(null=True, blank=True)
+    paused_at = models.DateTimeField(
+        null=True, blank=True, help_text="While an open study hands out nothing; who holds a HIT goes on."
+    )
     closed_at = models.DateTimeField(null=True, blank=True)
+
+    objects = StudyQuerySet.as_manager()
 
     class Meta:
         ordering = ["-created_at", "slug"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(paused_at=None) | Q(state="open"), name="only_an_open_study_is_paused"
+            )
+        ]
         verbose_name_plural = "studies"
 
     def __str__(self) -> str:
@@ -117,6 +146,9 @@ class Unit(models.Model):
     filtered = models.BooleanField(
         default=False, help_text="Below the Bleu-pre threshold, shown to fill the last ten (H13 §4.3.2)."
     )
+    audited = models.BooleanField(
+        default=False, help_text="Below the Bleu-pre threshold, drawn to see what the filter misses."
+    )
     struck = models.BooleanField(
         default=False, help_text="A control item taken out by the designer before opening."
     )
@@ -129,6 +161,8 @@ class Unit(models.Model):
                 condition=Q(struck=False) | Q(control=True), name="only_control_items_can_be_struck"
             ),
         ]
+        # a list shows fifty of 300,000, in this order: without it, each page sorts all of them
+        indexes = [models.Index(fields=["study", "position"], name="units_in_order")]
 
     def __str__(self) -> str:
         return self.key
@@ -143,7 +177,11 @@ class HIT(models.Model):
     required = models.PositiveSmallIntegerField(help_text="How many different workers it goes to.")
     open_slots = models.PositiveSmallIntegerField(help_text="How many of them are still wanted.")
     spared = models.PositiveSmallIntegerField(
-        default=0, help_text="How many are not wanted any more, as the outcome of its units is settled."
+        default=0,
+        help_text="How many are not wanted any more: the outcome of its units is settled, or they were taken back.",
+    )
+    extra = models.PositiveSmallIntegerField(
+        default=0, help_text="How many were added to what the design says, since it was frozen."
     )
     external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the study's crowd.")
     units: Any = models.ManyToManyField(Unit, through="HITUnit", related_name="hits")
@@ -162,7 +200,8 @@ class HIT(models.Model):
             # taking a HIT reads the head of this index: its cost does not grow with the study
             models.Index(
                 fields=["study", "position"], condition=Q(open_slots__gt=0), name="open_hits_in_order"
-            )
+            ),
+            models.Index(fields=["study", "position"], name="hits_in_order"),
         ]
 
     def __str__(self) -> str:

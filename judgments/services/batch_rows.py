@@ -50,7 +50,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     insert_rows(
         Unit,
         ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
-         "control", "expected", "filtered", "control_kind", "content"),
+         "control", "expected", "filtered", "audited", "control_kind", "content"),
         (
             (
                 study.pk,
@@ -65,6 +65,7 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
                 unit.control,
                 unit.expected,
                 unit.filtered,
+                unit.audited,
                 unit.control_kind,
                 dict(unit.content),
             )

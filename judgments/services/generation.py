@@ -29,6 +29,7 @@ from judgments.models import (
 from judgments.quiz_items import quiz_groups, set_aside
 from judgments.requirements import not_stated, requirements_of
 from judgments.services.batch_rows import store_batch
+from judgments.services.events import note_event
 from judgments.services.studies import design_of
 from judgments.stopping import expected_share
 
@@ -203,7 +204,7 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
         WrongState: another generation was faster, or the design was changed since the draw.
     """
     drawn_from = study.design
-    notes = batch.notes
+    notes = study.notes | batch.notes
     if batch.control_count:
         pool = pool_of(batch.hits, grouped=KINDS[study.protocol].grouped)
         notes = notes | {"control_pool": asdict(pool)}
@@ -218,6 +219,12 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
             f"The design of study {study.slug!r} was changed while its HITs were drawn; try again."
         )
     store_batch(study, design_of(study), batch, progress)
+    note_event(
+        study=study,
+        what="generated",
+        words=f"{len(batch.hits)} HITs were generated, with {batch.unit_count} units and {batch.control_count} control "
+        "items.",
+    )
 
 
 @transaction.atomic
@@ -238,8 +245,10 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
         raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
     if study.state == Study.State.GENERATED:
         HITUnit.objects.filter(unit=unit).delete()
-    unit.struck = True
-    unit.save(update_fields=["struck"])
+    if not unit.struck:
+        unit.struck = True
+        unit.save(update_fields=["struck"])
+        note_event(study=study, what="struck", words=f"Control item {unit.key} was struck.", unit=unit.key)
     return unit
 
 
@@ -299,6 +308,7 @@ def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, 
         "control": unit.control,
         "expected": unit.expected,
         "filtered": unit.filtered,
+        **({"audited": True} if unit.audited else {}),
         **({"content": dict(unit.content)} if unit.content else {}),
         **({"control_kind": unit.control_kind} if unit.control_kind not in ("", "reference") else {}),
     }

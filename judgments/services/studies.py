@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from django.db import IntegrityError, transaction
@@ -9,8 +10,11 @@ from django.db.models import ProtectedError
 from django.utils import timezone
 
 from judgments.design import StudyDesign, make_design
+from judgments.design_diff import changed_keys
 from judgments.errors import DataConflict, DesignError, NotThere, WrongState
-from judgments.models import Dataset, Study
+from judgments.models import Dataset, Job, Study, StudyRole
+from judgments.services.events import note_event
+from judgments.visibility import visible_rows
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -33,15 +37,19 @@ def find_study(slug: str) -> Study:
     return study
 
 
-def find_dataset(name: str) -> Dataset:
+def find_dataset(name: str, *, user: User | None = None) -> Dataset:
     """The dataset of this name.
 
+    Args:
+        user: who asks; None: a command, which may look at all of them.
+
     Raises:
-        NotThere: there is none; the message names those that are there.
+        NotThere: there is none that they may look at; the message names those that they may.
     """
-    dataset = Dataset.objects.filter(name=name).first()
+    datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
+    dataset = datasets.filter(name=name).first()
     if dataset is None:
-        known = ", ".join(Dataset.objects.values_list("name", flat=True)) or "none yet"
+        known = ", ".join(datasets.values_list("name", flat=True)) or "none yet"
         raise NotThere(f"There is no dataset {name!r}; there are: {known}.")
     return dataset
 
@@ -51,16 +59,16 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
     """Store a design as a draft.
 
     Raises:
-        DesignError: the dataset is not there.
+        DesignError: the dataset is not there, or not for ``user`` to look at.
         DataConflict: the slug is taken.
     """
     try:
-        dataset = find_dataset(design.dataset)
+        dataset = find_dataset(design.dataset, user=user)
     except NotThere as error:
         raise DesignError(str(error), field="dataset") from None
     try:
         with transaction.atomic():
-            return Study.objects.create(
+            study = Study.objects.create(
                 slug=design.slug,
                 name=design.name,
                 dataset=dataset,
@@ -70,11 +78,15 @@ def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
             )
     except IntegrityError:
         raise DataConflict(f"There is a study {design.slug!r} already; choose another slug.") from None
+    if user is not None:
+        StudyRole.objects.create(study=study, user=user, role=StudyRole.Role.OWNER, given_by=user)
+    note_event(study=study, what="created", words=f"Created as a draft: {design.protocol}.", by=user)
+    return study
 
 
 @transaction.atomic
-def change_design(*, study: Study, design: StudyDesign) -> Study:
-    """Replace the design of a draft.
+def change_design(*, study: Study, design: StudyDesign, user: User | None = None) -> Study:
+    """Replace the design of a draft; a changed slug goes with the jobs that were asked for under the old one.
 
     Raises:
         WrongState: HITs were generated from it; the design is frozen.
@@ -82,25 +94,68 @@ def change_design(*, study: Study, design: StudyDesign) -> Study:
     """
     _require(study, Study.State.DRAFT, "its design is frozen")
     try:
-        dataset = find_dataset(design.dataset)
+        dataset = find_dataset(design.dataset, user=user)
     except NotThere as error:
         raise DesignError(str(error), field="dataset") from None
     if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
         raise DataConflict(f"There is a study {design.slug!r} already; choose another slug.")
+    before, after = study.design, design.model_dump(mode="json")
+    if design.slug != study.slug:
+        _rename_jobs(study.slug, design.slug)
     study.slug, study.name, study.dataset = design.slug, design.name, dataset
-    study.protocol, study.design = design.protocol, design.model_dump(mode="json")
+    study.protocol, study.design = design.protocol, after
     study.save()
+    changed = changed_keys(before, after)
+    if changed:
+        shown = ", ".join(changed[:8]) + (f" and {len(changed) - 8} more" if len(changed) > 8 else "")
+        words = f"The design was changed: {shown}."
+        note_event(study=study, what="design-changed", words=words, by=user, before=before, after=after)
     return study
 
 
+def _rename_jobs(before: str, after: str) -> None:
+    """Jobs name their study by its slug: they go with it, and a study that takes the old slug does not get them."""
+    for job in Job.objects.filter(args__study=before):
+        Job.objects.filter(pk=job.pk).update(args=job.args | {"study": after})
+
+
+def _leave_jobs(slug: str) -> None:
+    """Jobs of a study that is gone are nobody's: a study that takes its slug does not get them, and those that wait
+    are not begun."""
+    for job in Job.objects.filter(args__study=slug):
+        args = {name: value for name, value in job.args.items() if name != "study"}
+        Job.objects.filter(pk=job.pk).update(args=args | {"deleted_study": slug})
+        Job.objects.filter(pk=job.pk, state=Job.State.QUEUED).update(
+            state=Job.State.FAILED, error=f"Study {slug!r} was deleted.", finished_at=timezone.now()
+        )
+
+
 @transaction.atomic
-def duplicate_study(*, study: Study, user: User | None = None) -> Study:
-    """A new draft with the same design under the next free slug."""
-    number = 2
-    while Study.objects.filter(slug=f"{study.slug[:75]}-{number}").exists():
-        number += 1
-    values = study.design | {"slug": f"{study.slug[:75]}-{number}", "name": f"{study.name[:190]} ({number})"}
-    return create_study(design=make_design(values), user=user)
+def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
+    """A new draft with the same design.
+
+    Args:
+        name, slug: of the copy; left empty, the study's own with the next free number.
+
+    Raises:
+        DesignError, DataConflict: as for ``create_study``.
+    """
+    number = next_copy(study)
+    values = study.design | {
+        "slug": slug or f"{study.slug[:75]}-{number}",
+        "name": name or f"{study.name[:190]} ({number})",
+    }
+    copy = create_study(design=make_design(values), user=user)
+    # the copy's own name is for those who have a part in it
+    note_event(study=study, what="duplicated", words="A copy was made: a new draft.", by=user, copy=copy.pk)
+    return copy
+
+
+def next_copy(study: Study) -> int:
+    """The number of a study's next copy that bears its name: the first for which the slug is free."""
+    stem = f"{study.slug[:75]}-"
+    taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    return next(number for number in count(2) if f"{stem}{number}" not in taken)
 
 
 @transaction.atomic
@@ -115,6 +170,8 @@ def delete_study(*, study: Study) -> None:
         raise WrongState(
             f"Study {study.slug!r} is {study.state}; only a study that was never opened can be deleted."
         )
+    note_event(study=study, what="deleted", words=f"Deleted as a {study.state} study.", design=study.design)
+    _leave_jobs(study.slug)
     try:
         study.delete()
     except ProtectedError:
@@ -146,8 +203,8 @@ def mark_closed(*, study: Study) -> Study:
     if study.state == Study.State.CLOSED:
         return study
     _require(study, Study.State.OPEN, "it cannot be closed")
-    study.state, study.closed_at = Study.State.CLOSED, timezone.now()
-    study.save(update_fields=["state", "closed_at"])
+    study.state, study.closed_at, study.paused_at = Study.State.CLOSED, timezone.now(), None
+    study.save(update_fields=["state", "closed_at", "paused_at"])
     return study
 
 

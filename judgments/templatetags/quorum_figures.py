@@ -31,6 +31,14 @@ def coefficient(value: Any) -> str:
 
 
 @register.filter
+def cents(value: Any) -> str:
+    """12.30 for 1230 cents; a dash for nothing."""
+    if not isinstance(value, int):
+        return "–"
+    return f"{'-' if value < 0 else ''}{abs(value) // 100:,}.{abs(value) % 100:02d}"
+
+
+@register.filter
 def percent(value: Any) -> str:
     """62 % for 0.62; a dash for nothing."""
     return f"{100 * value:.0f} %" if _is_number(value) else "–"

@@ -37,9 +37,11 @@ function start(form) {
   const noticed = new Map();   // position -> how its kind says that the answer came about
   const drafts = new Map();    // position -> what a kind wants kept of an answer that is not one yet
   const known = new Map();     // position -> the answer as last told, by anybody
+  const refusals = new Map();  // an answer that the server refuses -> why; it stays, and the others go on without it
   let timer = 0;
   let failures = 0;
   let sending = false;
+  let alone = false;           // answers go one by one: something is wrong with one of them
   let sent = -APART;
   let over = revising;         // nothing is sent before the page is submitted, or any more
   let submitting = false;
@@ -147,7 +149,7 @@ function start(form) {
     keep();
     const answers = positions.map((position) => waiting.get(position)).filter(Boolean);
     if (answers.length) tabs.tell({ answers });
-    if (!waiting.size || over) return;
+    if (!unsent().length || over) return;
     say(words.saving);
     soon();
   }
@@ -196,13 +198,21 @@ function start(form) {
     }
   }
 
+  const unsent = () => [...waiting.values()].filter((answer) => !refusals.has(answer));
+
+  // why an answer that waits was refused; nothing once another was given in its place
+  function refusal() {
+    for (const answer of refusals.keys()) if (waiting.get(answer.position) !== answer) refusals.delete(answer);
+    return [...refusals.values()].at(-1);
+  }
+
   const passing = (reply) => !reply || reply.status >= 500 || reply.status === 429;
 
   async function send() {
-    if (sending || over || submitting || !waiting.size) return;
+    const batch = alone ? unsent().slice(0, 1) : unsent();
+    if (sending || over || submitting || !batch.length) return;
     sending = true;
     sent = performance.now();
-    const batch = [...waiting.values()];
     const reply = await post(form.dataset.save, { answers: batch });
     sending = false;
     if (leave.signal !== listening.signal || submitting) return;
@@ -210,13 +220,14 @@ function start(form) {
       failures = 0;
       for (const answer of batch) if (waiting.get(answer.position) === answer) waiting.delete(answer.position);
       keep();
-      if (waiting.size) soon(); else say(words.saved, "good");
+      alone &&= unsent().length > 0;
+      if (unsent().length) soon(alone ? 0 : undefined); else if (refusal()) say(refusal(), "bad"); else say(words.saved, "good");
     } else if (passing(reply)) {
       say(trouble(reply), "bad");
       soon(RETRY[Math.min(failures, RETRY.length - 1)]);
       failures += 1;
     } else {
-      await refused(reply);
+      await refused(reply, batch);
     }
   }
 
@@ -226,7 +237,7 @@ function start(form) {
   }
 
   // the server said no, and will say it again: what happened, and what can be done
-  async function refused(reply) {
+  async function refused(reply, batch = []) {
     const problem = await reply.json().catch(() => ({ why: "unknown" }));
     keep();
     if (problem.why === "over" && !document.querySelector('[data-note="elsewhere"]')?.hidden) return;  // told already
@@ -240,6 +251,11 @@ function start(form) {
       location.hash = step.id;
       say(problem.detail, "bad");
     } else {
+      const wrong = batch.length === 1 ? batch[0] : batch.find((answer) => answer.position === problem.position);
+      if (wrong) refusals.set(wrong, problem.detail);
+      alone = !wrong && batch.length > 1 || alone && unsent().length > 0;
+      if ((wrong || alone) && unsent().length) soon(0);
+      if (!batch.length && problem.position) location.hash = stepOf(problem.position).id;  // of a submission
       say(problem.detail, "bad");
     }
   }
@@ -337,7 +353,7 @@ function start(form) {
     if (left.textContent !== text) left.textContent = text;
     if (revising) return;
     if (seconds < SOON && seconds > 0 && !warned) { warned = true; tell("soon"); }
-    if (seconds <= 0 && !over) { tell("soon", false); send(); if (!waiting.size) { over = true; tell("late"); } }
+    if (seconds <= 0 && !over) { tell("soon", false); send(); if (!unsent().length) { over = true; tell("late"); } }
   }
 
   async function extend() {

@@ -209,6 +209,8 @@ function open(form) {
     changed(step);
   }, listening);
   form.addEventListener("click", (event) => {
+    const remark = event.target.closest(".remark > summary")?.parentElement;
+    if (remark) setTimeout(() => { if (remark.open) remark.querySelector("textarea").focus(); });  // opened after the click
     if (!event.target.matches("[data-step] input[type=radio]")) return;  // its label's click brings another one
     const label = pointed;
     pointed = null;

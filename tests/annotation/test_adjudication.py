@@ -106,6 +106,15 @@ def test_no_answer_and_a_wrong_one_are_refused_and_the_reason_is_kept(study: Stu
     assert waiting_for(rita).count() == 1
 
 
+def test_a_reason_that_no_database_takes_is_refused_in_a_sentence(study: Study) -> None:
+    rita = person("rita")
+    (one,) = sent(study, rita)
+    answer = browser(rita).post(address(one), {"u1": "1", "reason": "hard\x00 to say"})
+    assert answer.status_code == 400
+    assert "a text holds signs that cannot be stored" in answer.content.decode()
+    assert waiting_for(rita).count() == 1
+
+
 def test_deciding_twice_is_harmless_and_otherwise_refused(study: Study) -> None:
     rita = person("rita")
     (one,) = sent(study, rita)

@@ -11,7 +11,8 @@ from django.test import Client
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Judgment, Worker
 from annotation.services.claims import claim_assignment
-from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
 from annotation.services.revisions import revise_judgments
 from annotation.services.submissions import save_answers, submit_assignment
 from judgments.kinds.caption import COPIED

@@ -16,7 +16,8 @@ from annotation.models import Assignment, Judgment, StudyAlarm, Worker
 from annotation.presentation import places_of
 from annotation.quality import running_accuracy
 from annotation.services.claims import claim_assignment, return_assignment
-from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
 from annotation.services.submissions import submit_assignment
 from evaluation.loaders import control_records_of, hash_of_judgments
 from evaluation.services.aggregation import aggregate_study

@@ -15,7 +15,7 @@ from annotation.services.submissions import submit_assignment
 from evaluation.services.exports import export_judgments
 from judgments.design import make_design
 from judgments.errors import DesignError
-from judgments.models import Study
+from judgments.models import Study, StudyRole
 from judgments.presets import PRESETS
 from judgments.services.generation import generate_hits
 from judgments.services.studies import create_study
@@ -45,7 +45,7 @@ def test_examples_stand_before_the_work_and_in_its_panel_of_instructions(path: s
     assert "alert(1)" not in html
 
 
-def test_the_picture_of_an_example_is_for_those_who_joined_and_staff(client: Client) -> None:
+def test_the_picture_of_an_example_is_for_those_who_joined_and_who_may_see_the_study() -> None:
     study = make_study(make_dataset(), "pairwise", examples=[EXAMPLE])
     other = joined(make_study(study.dataset, name="Other"), "eve")
     ada = joined(study)
@@ -54,11 +54,14 @@ def test_the_picture_of_an_example_is_for_those_who_joined_and_staff(client: Cli
     picture = ada.client.get(path)
     assert (picture.status_code, picture["Content-Type"]) == (200, "image/jpeg")
     picture.close()
-    client.force_login(User.objects.create_user("staff", is_staff=True))
-    seen = client.get(path)
+    viewer, elsewhere = Client(), Client()
+    viewer.force_login(viewing := User.objects.create_user("viewer", is_staff=True))
+    StudyRole.objects.create(study=study, user=viewing, role="viewer")
+    elsewhere.force_login(User.objects.create_user("elsewhere", is_staff=True))
+    seen = viewer.get(path)
     assert seen.status_code == 200
     seen.close()
-    for stranger in (Client(), other.client):
+    for stranger in (Client(), elsewhere, other.client):
         assert stranger.get(path).status_code == 404
     for number in (0, 2):
         assert ada.client.get(f"/s/{study.slug}/examples/{number}/picture/").status_code == 404

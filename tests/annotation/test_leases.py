@@ -72,7 +72,8 @@ def test_submitting_brings_exactly_what_was_fetched_ahead_with_a_whole_lease() -
     assert claim.assignment == reserved.assignment
     claim.assignment.refresh_from_db()
     assert claim.assignment.state == "accepted"
-    assert claim.assignment.expires_at - timezone.now() > timedelta(minutes=59)  # type: ignore[operator]
+    assert claim.assignment.expires_at is not None
+    assert claim.assignment.expires_at - timezone.now() > timedelta(minutes=59)
     assert [place.unit.pk for place in claim.places] == [place.unit.pk for place in reserved.places]
     assert seats_add_up(study)
 

@@ -164,6 +164,13 @@ def test_corrections_end_with_the_time_for_them() -> None:
     assert f"{assignment.pk}/change/" not in ada.client.get(f"/s/{study.slug}/work/").content.decode()
 
 
+def test_a_refused_answer_is_named_by_its_position() -> None:
+    study, ada, html, assignment = begun()
+    wrong = [*answers_to(html)[:1], {"position": 2, "value": 9}]
+    reply = call(study, ada.client, assignment, "save", answers=wrong)
+    assert (reply.status_code, reply.json()["position"]) == (400, 2)
+
+
 @pytest.mark.parametrize("body", ["[]", "null", '{"answer": []}', "[" * 100_000])
 def test_what_is_no_json_of_answers_is_refused_in_a_sentence(body: str) -> None:
     study, ada, _, assignment = begun()

@@ -16,6 +16,7 @@ from annotation.cookies import WORKER_COOKIE
 from annotation.models import Assignment, ProblemReport
 from judgments.design import make_design
 from judgments.models import Caption, Item, Study, System, Unit
+from judgments.services.roles import give_role
 from judgments.services.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, picture_bytes
 from tests.annotation.posting import KINDS, first_answers, submit, work_of
@@ -125,13 +126,19 @@ def test_every_position_has_the_picture_of_the_unit_that_is_shown_there() -> Non
     assert len(orders) > 1  # workers see the items in an order of their own
 
 
-def test_staff_see_pictures_and_a_plain_account_does_not(django_user_model: Any) -> None:
+def test_staff_with_a_role_see_pictures_and_nobody_else_does(django_user_model: Any) -> None:
     study = make_study(make_dataset(), "pairwise")
     _, assignment = work_of(study, joined(study))
     item = Item.objects.first()
     assert item is not None
-    for is_staff, status in ((True, 200), (False, 404)):
-        user = django_user_model.objects.create_user(f"staff-{is_staff}", is_staff=is_staff)
+    for name, is_staff, has_role, status in (
+        ("viewer", True, True, 200),
+        ("stranger", True, False, 404),
+        ("visitor", False, False, 404),
+    ):
+        user = django_user_model.objects.create_user(name, is_staff=is_staff)
+        if has_role:
+            give_role(study=study, user=user, role="viewer")
         client = Client()
         client.force_login(user)
         for address in (f"/pictures/{assignment.pk}/1/", f"/pictures/preview/{item.pk}/"):
@@ -310,7 +317,7 @@ def test_a_stranger_does_not_see_the_preview() -> None:
 def test_staff_without_the_permission_do_not_see_the_preview(client: Client) -> None:
     study = make_study(make_dataset())
     client.force_login(User.objects.create_user("clerk", is_staff=True))
-    assert client.get(f"/s/{study.slug}/preview/").status_code == 403
+    assert client.get(f"/s/{study.slug}/preview/").status_code == 404
 
 
 def test_a_preview_of_a_design_that_gives_nothing_says_what_to_change(admin_client: Client) -> None:

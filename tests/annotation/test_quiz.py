@@ -15,7 +15,8 @@ from annotation.errors import AlreadyEnded, AnswerProblem, QuizFailed, QuizNotPa
 from annotation.models import Assignment, QuizAttempt
 from annotation.services.claims import claim_assignment
 from annotation.services.quizzes import answer_attempt, paper_of, standing_of, start_attempt
-from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
 from judgments.models import HITUnit, Unit
 from judgments.services.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
@@ -204,7 +205,7 @@ def test_the_page_of_results_is_for_those_who_may_see_the_study(client: Client) 
     path = f"/admin/judgments/study/{study.pk}/quiz/"
     assert client.get(path).status_code == 302
     client.force_login(User.objects.create_user("outsider", is_staff=True))
-    assert client.get(path).status_code == 403
+    assert client.get(path).status_code == 404
 
 
 def test_known_items_of_the_quiz_are_not_counted_as_control_items(admin_client: Client) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QuizAttempt
+from annotation.quiz_sheet import Explained
 from annotation.services.quizzes import paper_of
 from judgments.models import Study
 from tests.annotation.casting import Person, joined, make_dataset, make_study
@@ -74,6 +76,12 @@ def test_after_each_answer_it_is_said_what_is_right_and_why_where_the_quiz_teach
     assert re.search(r"Right is:</span> <bdi dir=\"auto\">right \d", told)
     assert told.count("Because of") == 1
     assert "That is right" in page(ada, answer_on_page(study, ada)["Location"])
+
+
+def test_right_answers_that_are_sentences_do_not_run_into_each_other() -> None:
+    told = Explained(1, "How well?", (), "1", False, ("Describes <b>it</b>", "Is unrelated"), "")
+    assert told.expected_html == "<q>Describes &lt;b&gt;it&lt;/b&gt;</q> or <q>Is unrelated</q>"
+    assert replace(told, expected=("Is <b>",)).expected_html == "Is &lt;b&gt;"
 
 
 @pytest.mark.parametrize(("explain", "before", "after"), [("at-the-end", 0, 4), ("never", 0, 0)])

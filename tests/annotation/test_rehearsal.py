@@ -11,7 +11,9 @@ from annotation.models import Assignment, Judgment, Worker
 from annotation.services.claims import claim_assignment
 from annotation.services.crowd import open_study
 from annotation.services.joining import join_study
-from annotation.services.rehearsal import Crowd, RehearsalReport, rehearse
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
+from annotation.services.rehearsed_report import RehearsalReport
 from evaluation.services.aggregation import aggregate_study
 from judgments.errors import WrongState
 from judgments.models import Study

@@ -9,7 +9,8 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Assignment, Case, Judgment, Participation, QualityRule
-from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
 from evaluation.integrity import check_integrity
 from judgments.errors import WrongState
 from judgments.models import Study

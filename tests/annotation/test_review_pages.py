@@ -19,12 +19,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def designer(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("designer"))
-    return client
-
-
-@pytest.fixture
 def study() -> Study:
     made = make_watched(rules=[{"rule": "side-bias", "action": "pause"}])
     copy_rules(study=made)
@@ -62,6 +56,12 @@ def test_excluding_wants_a_reason_and_says_what_happened(designer: Client, study
     assert "by designer: Clicks through." in said
     assert "Judgments invalidated 20" in said
     assert Exclusion.objects.get().why == "Clicks through."
+
+
+def test_a_text_that_no_database_takes_is_refused_in_a_sentence(designer: Client, study: Study) -> None:
+    said = post(designer, study, "confirm-case", case=Case.objects.get().pk, why="Clicks\x00 through.")
+    assert "Nothing was changed: a text holds U+0000, which cannot be stored." in said
+    assert not Exclusion.objects.exists()
 
 
 def test_an_exclusion_is_taken_back_on_the_page(designer: Client, study: Study) -> None:

@@ -40,13 +40,14 @@ def seen(assignment: Assignment) -> dict[str, Any]:
 
 def test_a_revision_is_a_new_judgment_and_the_old_one_stays() -> None:
     assignment = submitted(make_study())
-    before = {row.pk: row.value for row in Judgment.objects.all()}
+    before: dict[int, Any] = {row.pk: row.value for row in Judgment.objects.all()}
     assert revise_judgments(assignment=assignment, answers=[{"position": 2, "value": 2}]) == [2]
     assert {row.pk: row.value for row in Judgment.objects.filter(pk__in=before)} == before
     assert Judgment.objects.count() == len(before) + 1
     assert Judgment.objects.current().count() == len(before)
     revised = Judgment.objects.get(replaces__isnull=False)
-    assert revised.value == 3 - before[revised.replaces_id]  # type: ignore[index,operator]
+    assert revised.replaces is not None
+    assert revised.value == 3 - before[revised.replaces.pk]
     assert seen(assignment) == {position: 2 if position == "2" else 1 for position in seen(assignment)}
 
 
@@ -69,7 +70,8 @@ def test_a_comment_alone_is_a_revision_and_keeps_the_answer_and_its_time() -> No
     assignment = submitted(make_study())
     revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 1, "comment": "Both fit."}])
     revised = Judgment.objects.get(replaces__isnull=False)
-    assert (revised.comment, revised.seconds, revised.value) == ("Both fit.", 2.0, revised.replaces.value)  # type: ignore[union-attr]
+    assert revised.replaces is not None
+    assert (revised.comment, revised.seconds, revised.value) == ("Both fit.", 2.0, revised.replaces.value)
 
 
 def test_sending_the_submission_again_is_still_harmless_after_a_revision() -> None:

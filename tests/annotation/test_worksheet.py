@@ -10,16 +10,14 @@ from annotation.words import spell_duration, spell_left, spell_pay
 from annotation.worksheet import answers_of_form, undecided
 from judgments.kinds import KINDS
 from judgments.markup import render_markdown
-from judgments.material import Text, UnitSpec
+from judgments.models import Unit
 
 
 def places(*images: str) -> list[Place]:
-    """Units with a caption each, on these images in turn."""
-    units = [
-        UnitSpec(key=f"k{n}", image=image, first=Text(key=f"c{n}", text="x"))
-        for n, image in enumerate(images)
-    ]
-    return [Place(position=n, unit=unit, side=None) for n, unit in enumerate(units, start=1)]  # type: ignore[arg-type]
+    """Units on these images in turn."""
+    numbers = {image: number for number, image in enumerate(sorted(set(images)), start=1)}
+    units = [Unit(key=f"k{n}", item_id=numbers[image]) for n, image in enumerate(images)]
+    return [Place(position=n, unit=unit, side=None) for n, unit in enumerate(units, start=1)]
 
 
 @pytest.mark.parametrize(

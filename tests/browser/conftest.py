@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 
 from tests.installations import Installation, Installations
 
 STUDIES = """
+from judgments.models import Caption, Item, Output, System
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.scenes import make_scenes
 
@@ -36,7 +38,25 @@ for caption in arabic.captions.all():
     caption.text = f"كلبان يركضان على العشب (photo {caption.pk}) !"
     caption.save()
 make_study(arabic, "pairwise", slug="arabic", language="ar", judgments_per_unit=100)
+tellers = make_dataset("tellers", images=8)
+for number in range(3):
+    system = System.objects.create(dataset=tellers, name=f"scene-{number}")
+    for item in Item.objects.filter(dataset=tellers):
+        text = f"Scene {item.position} as number {number} tells it."
+        key = f"scene-{number}-{item.position}"
+        caption = Caption.objects.create(dataset=tellers, key=key, text=text, role="candidate")
+        Output.objects.create(system=system, item=item, caption=caption)
+for protocol, slug in (("best-worst", "best-worst"), ("slider", "tellers-slider")):
+    make_study(tellers, protocol, slug=slug, judgments_per_unit=100, controls={"per_hit": 1})
 """
+
+PEOPLE = count(1)
+
+
+@pytest.fixture
+def person() -> str:
+    """A name for the person of this test, which nobody else has: they all work at one installation."""
+    return f"person-{next(PEOPLE)}"
 
 
 @pytest.fixture(scope="session")

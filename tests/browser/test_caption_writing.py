@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from typing import Literal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
 from playwright.sync_api import Browser, Page, expect
 
 from judgments.kinds.caption_rules import RULES, broken_rules, count_words, rules_for, tidied
+from tests.browser.axe import problems
 from tests.browser.working import join
 from tests.installations import Installation
 
@@ -17,7 +18,7 @@ from judgments.models import Dataset
 from tests.annotation.casting import make_study
 make_study(
     Dataset.objects.get(name="shapes"), "caption", slug="writing", name="Captions of shapes", judgments_per_unit=100,
-    units_per_hit=3, controls={"per_hit": 0}, preset="hodosh-2013-captions",
+    units_per_hit=3, sampling={"images": 9}, controls={"per_hit": 0}, preset="hodosh-2013-captions",
 )
 """
 # whatever may part two readers of regular expressions: other scripts, marks, case, white space, signs outside of
@@ -108,8 +109,10 @@ def texts_of(site: Installation, name: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("language", ["en", "de", "ja"])
-def test_the_page_finds_what_the_server_finds(page: Page, captions: Installation, language: str) -> None:
-    join(page, captions, "writing", f"reader-{language}")
+def test_the_page_finds_what_the_server_finds(
+    page: Page, captions: Installation, language: str, person: str
+) -> None:
+    join(page, captions, "writing", person)
     module = page.locator("script[src*='kinds/caption']").get_attribute("src")
     texts = [*HARD_TO_READ, *(text for rule in RULES for text in (rule.refused, rule.fine))]
     found = page.evaluate(
@@ -127,14 +130,16 @@ def test_the_page_finds_what_the_server_finds(page: Page, captions: Installation
     assert dict(zip(texts, found, strict=True)) == dict(zip(texts, expected, strict=True))
 
 
-def test_the_page_carries_the_rules_of_the_study_s_language(page: Page, captions: Installation) -> None:
-    join(page, captions, "writing", "rules")
+def test_the_page_carries_the_rules_of_the_study_s_language(
+    page: Page, captions: Installation, person: str
+) -> None:
+    join(page, captions, "writing", person)
     data = json.loads(page.locator("[data-rules]").text_content() or "")
     assert data == [rule.as_data() for rule in rules_for("en")]
 
 
-def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Installation) -> None:
-    join(page, captions, "writing", "typist")
+def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Installation, person: str) -> None:
+    join(page, captions, "writing", person)
     box = page.locator("[data-caption]:visible")
     expect(box).to_be_focused()  # nothing to reach for: the first key is the first letter
     page.keyboard.press("Enter")
@@ -157,7 +162,7 @@ def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Instal
         page.keyboard.type(text)
     page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    rows = texts_of(captions, "typist")
+    rows = texts_of(captions, person)
     assert {row["answer"] for row in rows} == {
         "A red shape lies on a table.",
         "Another shape hangs on a wall.",
@@ -166,8 +171,10 @@ def test_a_person_writes_captions_by_keyboard_alone(page: Page, captions: Instal
     assert all(row["signals"] == {} for row in rows)
 
 
-def test_advice_comes_after_a_pause_and_holds_nobody_up(page: Page, captions: Installation) -> None:
-    join(page, captions, "writing", "advised")
+def test_advice_comes_after_a_pause_and_holds_nobody_up(
+    page: Page, captions: Installation, person: str
+) -> None:
+    join(page, captions, "writing", person)
     advice = page.locator("[data-advice]:visible")
     page.keyboard.type("There is a be")
     expect(advice).to_contain_text("Advice: Begin with what you see, not with “There is”.")
@@ -183,8 +190,10 @@ def test_advice_comes_after_a_pause_and_holds_nobody_up(page: Page, captions: In
     expect(page.locator("[data-count]")).to_contain_text("2 of 3")
 
 
-def test_half_a_sentence_is_there_again_after_a_reload(page: Page, captions: Installation) -> None:
-    join(page, captions, "writing", "reloader")
+def test_half_a_sentence_is_there_again_after_a_reload(
+    page: Page, captions: Installation, person: str
+) -> None:
+    join(page, captions, "writing", person)
     page.keyboard.type("A shape. It is")
     page.reload()
     box = page.locator("[data-caption]:visible")
@@ -197,8 +206,8 @@ def test_half_a_sentence_is_there_again_after_a_reload(page: Page, captions: Ins
     expect(page.locator("[data-count]")).to_contain_text("2 of 3")
 
 
-def test_pasted_text_is_counted(page: Page, captions: Installation) -> None:
-    join(page, captions, "writing", "paster")
+def test_pasted_text_is_counted(page: Page, captions: Installation, person: str) -> None:
+    join(page, captions, "writing", person)
     page.evaluate(
         """() => {
             const box = document.querySelector(".step.now [data-caption]");
@@ -213,19 +222,19 @@ def test_pasted_text_is_counted(page: Page, captions: Installation) -> None:
         page.keyboard.type(text)
         page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    signals = {row["answer"]: row["signals"] for row in texts_of(captions, "paster")}
+    signals = {row["answer"]: row["signals"] for row in texts_of(captions, person)}
     assert signals["A pasted shape is here."] == {"pasted": 23}
     assert signals["A shape lies there."] == {}
 
 
 def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(
-    browser: Browser, captions: Installation
+    browser: Browser, captions: Installation, person: str
 ) -> None:
     context = browser.new_context(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True, locale="en-GB"
     )
     page = context.new_page()
-    join(page, captions, "writing", "phone")
+    join(page, captions, "writing", person)
     box = page.locator("[data-caption]:visible")
     expect(box).not_to_be_focused()
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -240,16 +249,16 @@ def test_on_a_phone_the_picture_and_the_box_fit_and_the_keyboard_stays_away(
         page.keyboard.type(text)
         page.get_by_role("button", name="Submit" if number == 3 else "Next").tap()
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    assert len(texts_of(captions, "phone")) == 3
+    assert len(texts_of(captions, person)) == 3
     context.close()
 
 
 def test_without_scripts_a_refused_caption_comes_back_with_the_reason(
-    browser: Browser, captions: Installation
+    browser: Browser, captions: Installation, person: str
 ) -> None:
     context = browser.new_context(java_script_enabled=False, locale="en-GB")
     page = context.new_page()
-    join(page, captions, "writing", "plain")
+    join(page, captions, "writing", person)
     boxes = page.locator("[data-caption]")
     for index, text in enumerate(("A shape. It is red.", "A shape hangs there.", "A shape stands there.")):
         boxes.nth(index).fill(text)
@@ -260,24 +269,22 @@ def test_without_scripts_a_refused_caption_comes_back_with_the_reason(
     boxes.nth(0).fill("A red shape lies there.")
     page.get_by_role("button", name="Submit").last.click()
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    assert len(texts_of(captions, "plain")) == 3
+    assert len(texts_of(captions, person)) == 3
     context.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_on_a_page_of_writing(
-    browser: Browser, captions: Installation, scheme: str
+    browser: Browser, captions: Installation, scheme: Literal["light", "dark"], person: str
 ) -> None:
-    context = browser.new_context(color_scheme=scheme, locale="en-GB")  # type: ignore[arg-type]  # one of its words
+    context = browser.new_context(color_scheme=scheme, locale="en-GB")
     page = context.new_page()
-    join(page, captions, "writing", f"axe-{scheme}")
+    join(page, captions, "writing", person)
     page.keyboard.type("A shape")
     page.keyboard.press("Enter")
     expect(page.locator("[data-advice]:visible")).to_contain_text("Not yet:")
-    results = Axe().run(page)
-    assert [one["id"] for one in results.response["violations"]] == []
+    assert problems(page) == []
     page.get_by_role("button", name="Instructions").click()
     page.get_by_text("What is refused, with examples").click()
-    results = Axe().run(page, context="#instructions")
-    assert [one["id"] for one in results.response["violations"]] == []
+    assert problems(page, within="#instructions") == []
     context.close()

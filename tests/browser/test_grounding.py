@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.axe import problems
 from tests.browser.test_keywords import answers, here, submitted
 from tests.browser.working import count_of, join
 from tests.installations import Installation
@@ -26,9 +26,9 @@ def box(page: Page, name: str) -> Locator:
 
 
 def test_words_are_linked_by_mouse_through_the_list_and_on_the_picture(
-    page: Page, site: Installation
+    page: Page, site: Installation, person: str
 ) -> None:
-    join(page, site, "grounding", "gr-mouse")
+    join(page, site, "grounding", person)
     box(page, "2 dog").click()
     expect(here(page).get_by_role("status")).to_have_text("Choose a word first.")
     for _ in range(2):
@@ -45,11 +45,13 @@ def test_words_are_linked_by_mouse_through_the_list_and_on_the_picture(
         box(page, "1 barn").click()  # the same once more takes the link away
         page.locator("[data-next]:visible, [data-submit]:visible").first.click()
     submitted(page)
-    assert answers(site, "gr-mouse") == [EXPECTED] * 2
+    assert answers(site, person) == [EXPECTED] * 2
 
 
-def test_words_are_linked_by_keyboard_alone_with_a_key_for_each_box(page: Page, site: Installation) -> None:
-    join(page, site, "grounding", "gr-keys")
+def test_words_are_linked_by_keyboard_alone_with_a_key_for_each_box(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "grounding", person)
     page.keyboard.press("Enter")
     expect(page.get_by_text("Link at least one word to a box")).to_be_visible()
     for _ in range(2):
@@ -70,11 +72,13 @@ def test_words_are_linked_by_keyboard_alone_with_a_key_for_each_box(page: Page, 
         expect(word(page, 5)).to_have_attribute("aria-label", f"{said}, box 1 barn")
         page.keyboard.press("Enter")
     submitted(page)
-    assert answers(site, "gr-keys") == [EXPECTED] * 2
+    assert answers(site, person) == [EXPECTED] * 2
 
 
-def test_a_caption_that_names_no_box_is_an_answer_by_one_key(page: Page, site: Installation) -> None:
-    join(page, site, "grounding", "gr-none")
+def test_a_caption_that_names_no_box_is_an_answer_by_one_key(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "grounding", person)
     for _ in range(2):
         page.keyboard.press("1")
         page.keyboard.press("n")
@@ -82,15 +86,15 @@ def test_a_caption_that_names_no_box_is_an_answer_by_one_key(page: Page, site: I
         expect(word(page, 0).locator("b")).to_have_text("")
         page.keyboard.press("Enter")
     submitted(page)
-    assert answers(site, "gr-none") == [[], []]
+    assert answers(site, person) == [[], []]
 
 
 def test_links_are_made_by_touch_on_a_phone_and_outlast_a_reload(
-    browser: Browser, site: Installation
+    browser: Browser, site: Installation, person: str
 ) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = context.new_page()
-    join(page, site, "grounding", "gr-touch")
+    join(page, site, "grounding", person)
     word(page, 1).tap()
     box(page, "2 dog").tap()
     expect(page.locator("[data-state]")).to_have_text("Saved")
@@ -109,16 +113,16 @@ def test_links_are_made_by_touch_on_a_phone_and_outlast_a_reload(
     page.get_by_role("button", name="Submit").tap()
     submitted(page)
     context.close()
-    assert answers(site, "gr-touch") == [EXPECTED] * 2
+    assert answers(site, person) == [EXPECTED] * 2
 
 
 def test_links_are_made_with_a_field_for_each_word_where_scripts_are_switched_off(
-    browser: Browser, site: Installation
+    browser: Browser, site: Installation, person: str
 ) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.goto(f"{site.url}/s/grounding/")
-    page.get_by_label("Your name here").first.fill("gr-plain")
+    page.get_by_label("Your name here").first.fill(person)
     page.get_by_role("button", name="Join the study").click()
     page.get_by_role("link", name="Start").click()
     for position in (1, 2):
@@ -127,13 +131,13 @@ def test_links_are_made_with_a_field_for_each_word_where_scripts_are_switched_of
     page.get_by_role("button", name="Submit").click()
     submitted(page)
     context.close()
-    assert answers(site, "gr-plain") == [EXPECTED] * 2
+    assert answers(site, person) == [EXPECTED] * 2
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
 def test_the_page_of_links_fits_its_screen_and_a_screen_reader(
-    browser: Browser, site: Installation, size: tuple[int, int], scheme: Any
+    browser: Browser, site: Installation, size: tuple[int, int], scheme: Any, person: str
 ) -> None:
     width, height = size
     context = browser.new_context(
@@ -143,15 +147,14 @@ def test_the_page_of_links_fits_its_screen_and_a_screen_reader(
         color_scheme=scheme,
     )
     page = context.new_page()
-    join(page, site, "grounding", f"gr-{width}-{scheme}")
+    join(page, site, "grounding", person)
     expect(page.get_by_role("button", name="Next")).to_be_in_viewport(ratio=1)
     before = word(page, 1).bounding_box()
     word(page, 1).click()
     box(page, "2 dog").click()
     assert word(page, 1).bounding_box() == before  # nothing moves when an answer is given
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    results = Axe().run(page)
-    assert results.violations_count == 0, results.generate_report()
+    assert problems(page) == []
     targets = here(page).locator("button:visible, label.option:visible, [role=option]:visible")
     sizes = [size for one in targets.all() if (size := one.bounding_box())]
     assert [one for one in sizes if min(one["width"], one["height"]) < 44] == []
@@ -159,9 +162,9 @@ def test_the_page_of_links_fits_its_screen_and_a_screen_reader(
 
 
 def test_boxes_lie_on_the_picture_and_their_signs_do_not_cover_each_other(
-    page: Page, site: Installation
+    page: Page, site: Installation, person: str
 ) -> None:
-    join(page, site, "grounding", "gr-signs")
+    join(page, site, "grounding", person)
     picture = here(page).locator("[data-over] img")
     expect(picture).to_be_visible()
     page.wait_for_function(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
+from tests.browser.axe import problems
 from tests.installations import Installation
 
 STUDIES = """
@@ -71,8 +71,8 @@ def answers(site: Installation, name: str) -> str:
     return site.python(f"from annotation.models import QuizAttempt; print({query})")
 
 
-def test_a_person_passes_by_keyboard_alone(page: Page, quizzed: Installation) -> None:
-    join(page, quizzed, "taught", "quiz-keys")
+def test_a_person_passes_by_keyboard_alone(page: Page, quizzed: Installation, person: str) -> None:
+    join(page, quizzed, "taught", person)
     page.get_by_role("link", name="Go on to the test").focus()
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Start the test").focus()
@@ -91,10 +91,12 @@ def test_a_person_passes_by_keyboard_alone(page: Page, quizzed: Installation) ->
     expect(page.locator("[data-step]").first).to_be_attached()
 
 
-def test_a_wrong_answer_by_touch_on_a_phone_is_explained(browser: Browser, quizzed: Installation) -> None:
+def test_a_wrong_answer_by_touch_on_a_phone_is_explained(
+    browser: Browser, quizzed: Installation, person: str
+) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     page = context.new_page()
-    begin(page, quizzed, "taught", "quiz-touch")
+    begin(page, quizzed, "taught", person)
     page.locator(".option").nth(place_of(page, "wrong") - 1).tap()
     page.get_by_role("button", name="Check").tap()
     expect(page.get_by_role("heading", name="That is not right")).to_be_visible()
@@ -105,14 +107,15 @@ def test_a_wrong_answer_by_touch_on_a_phone_is_explained(browser: Browser, quizz
 
 
 def test_with_scripts_switched_off_the_quiz_is_failed_and_tried_again(
-    browser: Browser, quizzed: Installation
+    browser: Browser, quizzed: Installation, person: str
 ) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
     page = context.new_page()
-    begin(page, quizzed, "tried", "quiz-plain")
+    begin(page, quizzed, "tried", person)
     page.get_by_role("button", name="Next").click()
     # the browser itself asks for an answer, or the server does
-    for _ in range(4):
+    for number in range(1, 5):
+        expect(page.get_by_text(f"Test: {number} of 4")).to_be_visible()  # the page before is gone
         if page.locator(".option .said").count():
             page.locator(".option").nth(place_of(page, "wrong") - 1).click()
         else:
@@ -125,8 +128,10 @@ def test_with_scripts_switched_off_the_quiz_is_failed_and_tried_again(
     context.close()
 
 
-def test_in_two_tabs_the_first_answer_stays_and_both_go_on(page: Page, quizzed: Installation) -> None:
-    begin(page, quizzed, "tried", "quiz-tabs")
+def test_in_two_tabs_the_first_answer_stays_and_both_go_on(
+    page: Page, quizzed: Installation, person: str
+) -> None:
+    begin(page, quizzed, "tried", person)
     other = page.context.new_page()
     other.goto(page.url)
     first = page.locator("[name=step]").input_value()
@@ -134,11 +139,11 @@ def test_in_two_tabs_the_first_answer_stays_and_both_go_on(page: Page, quizzed: 
         tab.locator("form[data-quiz] :is(.option, .choice)").nth(label).click()
         tab.locator("form[data-quiz] .primary").click()
         expect(tab.get_by_text("Test: 2 of 4")).to_be_visible()
-    assert answers(quizzed, "quiz-tabs") == str({first: {"value": 1}})
+    assert answers(quizzed, person) == str({first: {"value": 1}})
 
 
-def test_a_closed_tab_loses_nothing(page: Page, quizzed: Installation) -> None:
-    begin(page, quizzed, "tried", "quiz-closed")
+def test_a_closed_tab_loses_nothing(page: Page, quizzed: Installation, person: str) -> None:
+    begin(page, quizzed, "tried", person)
     page.locator("form[data-quiz] :is(.option, .choice)").first.click()
     page.locator("form[data-quiz] .primary").click()
     expect(page.get_by_text("Test: 2 of 4")).to_be_visible()
@@ -150,16 +155,16 @@ def test_a_closed_tab_loses_nothing(page: Page, quizzed: Installation) -> None:
 
 
 def test_a_person_comes_back_to_their_own_page_in_another_browser(
-    browser: Browser, page: Page, quizzed: Installation
+    browser: Browser, page: Page, quizzed: Installation, person: str
 ) -> None:
-    join(page, quizzed, "tried", "quiz-me")
+    join(page, quizzed, "tried", person)
     code = page.locator("#resume-code").inner_text()
     page.get_by_role("link", name="Your work").click()
     expect(page.get_by_role("heading", name="Tried")).to_be_visible()
     context = browser.new_context()
     elsewhere = context.new_page()
     elsewhere.goto(f"{quizzed.url}/me/")
-    elsewhere.get_by_label("Your name here").fill("quiz-me")
+    elsewhere.get_by_label("Your name here").fill(person)
     elsewhere.get_by_label("Resume code").fill(code)
     elsewhere.get_by_role("button", name="Show my work").click()
     elsewhere.get_by_role("link", name="Go on to the test").click()
@@ -212,20 +217,16 @@ def pages(context: BrowserContext, site: Installation, name: str) -> Iterator[tu
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES, ids=["wide", "phone"])
 def test_axe_finds_nothing_and_everything_fits_and_can_be_pressed(
-    browser: Browser, quizzed: Installation, size: tuple[int, int], scheme: Any
+    browser: Browser, quizzed: Installation, size: tuple[int, int], scheme: Any, person: str
 ) -> None:
     width, height = size
     context = browser.new_context(
         color_scheme=scheme, viewport={"width": width, "height": height}, has_touch=width < 700
     )
     found: dict[str, Any] = {}
-    for name, page in pages(context, quizzed, f"quiz-axe-{width}-{scheme}"):
-        problems: list[Any] = [
-            (one["id"], [node["html"] for node in one["nodes"]][:3])
-            for one in Axe().run(page).response["violations"]
-        ]
+    for name, page in pages(context, quizzed, person):
+        found[name] = [*problems(page), *small_targets(page)]
         if page.evaluate("document.documentElement.scrollWidth") > width:
-            problems.append("wider than the screen")
-        found[name] = problems + small_targets(page)
+            found[name].append("wider than the screen")
     context.close()
-    assert {name: problems for name, problems in found.items() if problems} == {}
+    assert {name: wrong for name, wrong in found.items() if wrong} == {}

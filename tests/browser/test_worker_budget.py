@@ -18,10 +18,16 @@ SHIFTS = """() => new Promise((told) => {
 })"""
 
 
-@pytest.mark.parametrize("study", ["consent", "whole", "pairwise", "graded", "slider", "caption"])
-def test_a_page_opened_cold_is_light_and_asks_nobody_else(page: Page, site: Installation, study: str) -> None:
-    cold, urls, size = open_cold(page, site, study, f"light-{study}")
-    own = [url for url in urls if "/pictures/" not in url]
+@pytest.mark.parametrize(
+    "study",
+    ["consent", "whole", "pairwise", "graded", "slider", "best-worst", "caption", "keywords", "grounding"],
+)
+def test_a_page_opened_cold_is_light_and_asks_nobody_else(
+    page: Page, site: Installation, study: str, person: str
+) -> None:
+    cold, urls, size = open_cold(page, site, study, person)
+    # where a page of work has two units, the next one is fetched as soon as this one stands
+    own = [url for url in urls if "/pictures/" not in url and not url.endswith("/ahead/")]
     assert len(own) <= 6, own
     assert {urlsplit(url).netloc for url in urls} == {urlsplit(site.url).netloc}
     pictures = cold.evaluate(
@@ -32,8 +38,8 @@ def test_a_page_opened_cold_is_light_and_asks_nobody_else(page: Page, site: Inst
     cold.context.close()
 
 
-def test_no_request_lies_between_two_units(page: Page, site: Installation) -> None:
-    cold, _, _ = open_cold(page, site, "consent", "between")
+def test_no_request_lies_between_two_units(page: Page, site: Installation, person: str) -> None:
+    cold, _, _ = open_cold(page, site, "consent", person)
     cold.keyboard.press("1")
     expect(cold.locator("[data-state]")).to_have_text("Saved")
 
@@ -47,8 +53,10 @@ def test_no_request_lies_between_two_units(page: Page, site: Installation) -> No
     cold.context.close()
 
 
-def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(page: Page, site: Installation) -> None:
-    cold, _, _ = open_cold(page, site, "consent", "whole-page")
+def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(
+    page: Page, site: Installation, person: str
+) -> None:
+    cold, _, _ = open_cold(page, site, "consent", person)
 
     def finish() -> None:
         for _ in range(20):
@@ -66,11 +74,11 @@ def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(page: Page, 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
 @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
 def test_nothing_moves_when_pictures_come_and_answers_are_given(
-    browser: Browser, site: Installation, protocol: str, size: tuple[int, int]
+    browser: Browser, site: Installation, protocol: str, size: tuple[int, int], person: str
 ) -> None:
     context = browser.new_context(viewport={"width": size[0], "height": size[1]})
     page = context.new_page()
-    join(page, site, protocol, f"still-{protocol}-{size[0]}")
+    join(page, site, protocol, person)
     page.wait_for_load_state("networkidle")
     assert page.evaluate(SHIFTS) == pytest.approx(0, abs=0.001)
     switch = page.get_by_label("An answer goes on by itself")
@@ -87,8 +95,10 @@ def test_nothing_moves_when_pictures_come_and_answers_are_given(
     context.close()
 
 
-def test_the_picture_of_the_next_unit_is_there_before_it_is_asked_for(page: Page, site: Installation) -> None:
-    join(page, site, "graded", "ahead")
+def test_the_picture_of_the_next_unit_is_there_before_it_is_asked_for(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "graded", person)
     count_of(page)
     page.wait_for_load_state("networkidle")
     loaded = (

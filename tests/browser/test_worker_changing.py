@@ -29,8 +29,10 @@ def answer_all(page: Page, key: str = "1", steps: int = 4) -> None:
     expect(page.locator("[data-state]")).to_have_text("All answered")
 
 
-def test_undo_goes_back_to_the_last_answer_and_on_from_there(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "undoer")
+def test_undo_goes_back_to_the_last_answer_and_on_from_there(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "triplet", person)
     page.keyboard.press("1")
     page.keyboard.press("1")
     expect(page.locator("[data-count]")).to_have_text("3 of 4")
@@ -43,16 +45,16 @@ def test_undo_goes_back_to_the_last_answer_and_on_from_there(page: Page, site: I
     expect(page.locator("[data-count]")).to_have_text("3 of 4")
 
 
-def test_the_same_answer_again_goes_on_too(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "again")
+def test_the_same_answer_again_goes_on_too(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "triplet", person)
     page.keyboard.press("1")
     page.keyboard.press("u")
     page.keyboard.press("1")
     expect(page.locator("[data-count]")).to_have_text("2 of 4")
 
 
-def test_an_arrow_key_chooses_without_going_on(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "arrows")
+def test_an_arrow_key_chooses_without_going_on(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "triplet", person)
     page.locator("[data-step]:visible input").first.focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("[data-step]:visible input").nth(1)).to_be_checked()
@@ -63,9 +65,9 @@ def test_an_arrow_key_chooses_without_going_on(page: Page, site: Installation) -
 
 
 def test_who_does_not_want_it_goes_on_by_enter_and_the_choice_is_remembered(
-    page: Page, site: Installation
+    page: Page, site: Installation, person: str
 ) -> None:
-    join(page, site, "triplet", "slow")
+    join(page, site, "triplet", person)
     page.get_by_label("An answer goes on by itself").uncheck()
     page.keyboard.press("1")
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
@@ -73,8 +75,8 @@ def test_who_does_not_want_it_goes_on_by_enter_and_the_choice_is_remembered(
     expect(page.get_by_label("An answer goes on by itself")).not_to_be_checked()
 
 
-def test_single_keys_can_be_switched_off(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "voice")
+def test_single_keys_can_be_switched_off(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "triplet", person)
     page.keyboard.press("?")
     page.get_by_label("Use single keys").uncheck()
     page.keyboard.press("Escape")
@@ -82,8 +84,10 @@ def test_single_keys_can_be_switched_off(page: Page, site: Installation) -> None
     expect(page.locator("input[type=radio]:checked")).to_have_count(0)
 
 
-def test_what_is_left_for_later_comes_back_before_the_end(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "later")
+def test_what_is_left_for_later_comes_back_before_the_end(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "triplet", person)
     page.keyboard.press("s")
     expect(page.locator("[data-count]")).to_have_text("2 of 4 · 1 for later")
     page.get_by_role("button", name="Later").click()
@@ -96,13 +100,14 @@ def test_what_is_left_for_later_comes_back_before_the_end(page: Page, site: Inst
     page.keyboard.press("1")
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    assert len(judged(site, "later")) == 4
+    assert len(judged(site, person)) == 4
 
 
-def test_a_comment_is_kept_with_its_answer(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "commenter")
+def test_a_comment_is_kept_with_its_answer(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "triplet", person)
     page.get_by_text("Comment", exact=True).locator("visible=true").click()
-    page.get_by_label("Comment on this item").locator("visible=true").fill("Both are odd.")
+    expect(page.get_by_label("Comment on this item").locator("visible=true")).to_be_focused()
+    page.keyboard.type("Both are odd.")
     page.reload()
     expect(page.get_by_label("Comment on this item").locator("visible=true")).to_have_value("Both are odd.")
     page.locator("[data-step]:visible .choice").first.click()
@@ -110,11 +115,13 @@ def test_a_comment_is_kept_with_its_answer(page: Page, site: Installation) -> No
     answer_all(page, steps=3)
     page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    assert sorted(one["comment"] for one in judged(site, "commenter")) == ["", "", "", "Both are odd."]
+    assert sorted(one["comment"] for one in judged(site, person)) == ["", "", "", "Both are odd."]
 
 
-def test_a_submitted_page_is_corrected_beside_what_was_submitted(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "corrector")
+def test_a_submitted_page_is_corrected_beside_what_was_submitted(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "triplet", person)
     answer_all(page)
     page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
@@ -124,17 +131,17 @@ def test_a_submitted_page_is_corrected_beside_what_was_submitted(page: Page, sit
     page.keyboard.press("2")
     page.get_by_role("button", name="Save the changes").click()
     expect(page.get_by_text("Your answers are changed")).to_be_visible()
-    rows = judged(site, "corrector")
+    rows = judged(site, person)
     assert len(rows) == 5
     replaced = next(one for one in rows if one["pk"] == rows[-1]["replaces"])
     assert rows[-1]["value"] == 3 - replaced["value"]
 
 
-def test_corrections_need_no_script(browser: Browser, site: Installation) -> None:
+def test_corrections_need_no_script(browser: Browser, site: Installation, person: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{site.url}/s/triplet/")
-    page.get_by_label("Your name here").first.fill("plain-corrector")
+    page.get_by_label("Your name here").first.fill(person)
     page.get_by_role("button", name="Join the study").click()
     page.get_by_role("link", name="Start").click()
     for number in range(1, 5):
@@ -145,13 +152,13 @@ def test_corrections_need_no_script(browser: Browser, site: Installation) -> Non
     page.get_by_role("button", name="Save the changes").click()
     expect(page.get_by_text("Your answers are changed")).to_be_visible()
     context.close()
-    assert sum(one["replaces"] is not None for one in judged(site, "plain-corrector")) == 1
+    assert sum(one["replaces"] is not None for one in judged(site, person)) == 1
 
 
 def test_the_next_page_stands_there_without_loading_and_is_worked_on_like_the_first(
-    page: Page, site: Installation
+    page: Page, site: Installation, person: str
 ) -> None:
-    join(page, site, "triplet", "runner")
+    join(page, site, "triplet", person)
     page.evaluate("window.before = 'still the same document'")
     for _ in range(2):
         with page.expect_response("**/ahead/") as fetched:
@@ -162,4 +169,4 @@ def test_the_next_page_stands_there_without_loading_and_is_worked_on_like_the_fi
         expect(page.locator("[data-count]")).to_have_text("1 of 4")
     assert page.evaluate("window.before") == "still the same document"
     assert page.evaluate("document.activeElement.tagName") == "H2"
-    assert len(judged(site, "runner")) == 8
+    assert len(judged(site, person)) == 8

@@ -10,10 +10,10 @@ from tests.browser.working import count_of, join, stored
 from tests.installations import Installation
 
 
-def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Installation) -> None:
+def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Installation, person: str) -> None:
     page.goto(site.url)
     page.get_by_role("link", name="With consent").click()
-    page.get_by_label("Your name here").first.fill("mouse")
+    page.get_by_label("Your name here").first.fill(person)
     page.get_by_label("I have read the text above").check()
     page.get_by_role("button", name="Join the study").click()
     expect(page.get_by_role("heading", name="Keep this to come back")).to_be_visible()
@@ -27,7 +27,7 @@ def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Install
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
     expect(page.locator("[data-count]")).to_have_text(re.compile("^1 of"))
-    judgments = stored(site, "mouse")
+    judgments = stored(site, person)
     assert len(judgments) == 20
     assert all(0 < one["seconds"] < 60 for one in judgments)
     # what was shown first and chosen, or shown second and chosen, is the unit's order
@@ -36,7 +36,9 @@ def test_a_person_finishes_a_page_of_triplets_by_mouse(page: Page, site: Install
     }
 
 
-def test_a_person_finishes_a_page_of_triplets_by_keyboard_alone(page: Page, site: Installation) -> None:
+def test_a_person_finishes_a_page_of_triplets_by_keyboard_alone(
+    page: Page, site: Installation, person: str
+) -> None:
     page.goto(f"{site.url}/s/triplet/")
     field = page.get_by_label("Your name here").first
     for _ in range(10):
@@ -44,7 +46,7 @@ def test_a_person_finishes_a_page_of_triplets_by_keyboard_alone(page: Page, site
         if field.evaluate("field => field === document.activeElement"):
             break
     page.keyboard.press("Control+A")
-    page.keyboard.type("keys")
+    page.keyboard.type(person)
     page.keyboard.press("Enter")
     start = page.get_by_role("link", name="Start")
     expect(start).to_be_visible()
@@ -66,13 +68,13 @@ def test_a_person_finishes_a_page_of_triplets_by_keyboard_alone(page: Page, site
     expect(page.locator("[data-state]")).to_have_text("All answered")
     page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    judgments = stored(site, "keys")
+    judgments = stored(site, person)
     assert len(judgments) == 4
     assert all(one["value"] == (1 if one["presented"] == "first-left" else 2) for one in judgments)
 
 
-def test_a_person_finishes_a_page_of_relevance_by_mouse(page: Page, site: Installation) -> None:
-    join(page, site, "relevance", "relevance-mouse")
+def test_a_person_finishes_a_page_of_relevance_by_mouse(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "relevance", person)
     expect(page.locator("[data-count]")).to_have_text("Picture 1 of 3")
     page.get_by_role("button", name="Next").click()
     expect(page.get_by_text("Tick the captions that describe the picture")).to_be_visible()
@@ -88,23 +90,27 @@ def test_a_person_finishes_a_page_of_relevance_by_mouse(page: Page, site: Instal
     expect(page.locator(".option:visible :checked")).to_have_count(1)
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    values = [one["value"] for one in stored(site, "relevance-mouse")]
+    values = [one["value"] for one in stored(site, person)]
     assert values == [1, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]
 
 
-def test_a_person_finishes_a_page_of_relevance_by_keyboard(page: Page, site: Installation) -> None:
-    join(page, site, "relevance", "relevance-keys")
+def test_a_person_finishes_a_page_of_relevance_by_keyboard(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "relevance", person)
     for keys in ("14", "n", "2"):
         for key in keys:
             page.keyboard.press(key)
         page.keyboard.press("Enter")
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
-    values = [one["value"] for one in stored(site, "relevance-keys")]
+    values = [one["value"] for one in stored(site, person)]
     assert values == [1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0]
 
 
-def test_the_picture_is_enlarged_by_key_and_by_click_and_put_back(page: Page, site: Installation) -> None:
-    join(page, site, "graded", "zoom")
+def test_the_picture_is_enlarged_by_key_and_by_click_and_put_back(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "graded", person)
     page.keyboard.press("z")
     expect(page.locator("dialog.zoom img")).to_be_visible()
     page.keyboard.press("3")  # no answer while the picture covers the question
@@ -117,12 +123,12 @@ def test_the_picture_is_enlarged_by_key_and_by_click_and_put_back(page: Page, si
 
 
 def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
-    browser: Browser, site: Installation
+    browser: Browser, site: Installation, person: str
 ) -> None:
     context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 800})
     page = context.new_page()
     page.goto(f"{site.url}/s/triplet/")
-    page.get_by_label("Your name here").first.fill("without-scripts")
+    page.get_by_label("Your name here").first.fill(person)
     page.get_by_role("button", name="Join the study").click()
     page.get_by_role("link", name="Start").click()
     cards = page.locator(".choice")
@@ -141,11 +147,11 @@ def test_a_page_of_triplets_is_finished_with_scripts_switched_off(
     page.get_by_role("button", name="Submit").click()
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
     context.close()
-    assert len(stored(site, "without-scripts")) == 4
+    assert len(stored(site, person)) == 4
 
 
-def test_a_page_of_work_is_returned_after_asking(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "return")
+def test_a_page_of_work_is_returned_after_asking(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "triplet", person)
     page.get_by_role("button", name="Return this page of work").click()
     page.get_by_role("link", name="Keep it and go on").click()
     page.get_by_role("button", name="Return this page of work").click()
@@ -155,9 +161,11 @@ def test_a_page_of_work_is_returned_after_asking(page: Page, site: Installation)
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
 
 
-def test_the_last_page_thanks_and_hands_over_the_completion_code(page: Page, site: Installation) -> None:
+def test_the_last_page_thanks_and_hands_over_the_completion_code(
+    page: Page, site: Installation, person: str
+) -> None:
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    join(page, site, "short", "finisher")
+    join(page, site, "short", person)
     while page.url.endswith("/work/"):
         before = page.locator("[data-work]").get_attribute("data-assignment")
         for _ in range(count_of(page)):

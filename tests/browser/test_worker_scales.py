@@ -6,36 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # has no stubs
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser.axe import problems
 from tests.browser.working import join
 from tests.installations import Installation
 
-SCENES = """
-from tests.annotation.casting import make_dataset, make_study
-from judgments.models import Caption, Item, Output, Study, System
-
-if not Study.objects.filter(slug="tellers-slider").exists():
-    dataset = make_dataset("tellers", images=8)
-    for number in range(3):
-        system = System.objects.create(dataset=dataset, name=f"scene-{number}")
-        for item in Item.objects.filter(dataset=dataset):
-            text = f"Scene {item.position} as number {number} tells it."
-            key = f"scene-{number}-{item.position}"
-            caption = Caption.objects.create(dataset=dataset, key=key, text=text, role="candidate")
-            Output.objects.create(system=system, item=item, caption=caption)
-    for protocol in ("best-worst", "slider"):
-        make_study(dataset, protocol, slug=f"tellers-{protocol}", judgments_per_unit=100, controls={"per_hit": 1})
-"""
 SUBMITTED = "Your page of work is submitted."
-
-
-@pytest.fixture(scope="module")
-def scenes(site: Installation) -> Installation:
-    """The installation with a study of each kind, four units a page."""
-    site.python(SCENES)
-    return site
 
 
 @pytest.fixture
@@ -76,8 +53,8 @@ def now(page: Page) -> Locator:
     return page.locator("[data-step]:visible")
 
 
-def test_two_keys_judge_a_list(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "tellers-best-worst", "two-keys")
+def test_two_keys_judge_a_list(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "best-worst", person)
     page.keyboard.press("2")
     expect(now(page).locator(".best input").nth(1)).to_be_checked()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
@@ -92,13 +69,13 @@ def test_two_keys_judge_a_list(page: Page, scenes: Installation) -> None:
     expect(page.locator("[data-state]")).to_have_text("Saved")
     page.keyboard.press("Enter")
     expect(page.get_by_text(SUBMITTED)).to_be_visible()
-    assert answers_of(scenes, "two-keys") == [
+    assert answers_of(site, person) == [
         {"best": 2, "worst": 4}, {"best": 3, "worst": 1}, {"best": 1, "worst": 2}, {"best": 4, "worst": 1},
     ]  # fmt: skip
 
 
-def test_one_caption_is_never_best_and_worst(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "tellers-best-worst", "changes")
+def test_one_caption_is_never_best_and_worst(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "best-worst", person)
     now(page).locator(".best").nth(0).click()
     now(page).locator(".worst").nth(0).click()
     expect(now(page).locator(".best input:checked")).to_have_count(0)
@@ -111,8 +88,10 @@ def test_one_caption_is_never_best_and_worst(page: Page, scenes: Installation) -
     expect(now(page).locator("input:checked")).to_have_count(2)
 
 
-def test_arrow_keys_walk_through_the_buttons_without_going_on(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "tellers-best-worst", "arrow-keys")
+def test_arrow_keys_walk_through_the_buttons_without_going_on(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "best-worst", person)
     now(page).locator(".worst input").nth(3).focus()
     page.keyboard.press("Space")
     now(page).locator(".best input").nth(0).focus()
@@ -126,8 +105,8 @@ def test_arrow_keys_walk_through_the_buttons_without_going_on(page: Page, scenes
     assert len(sentences) == 4
 
 
-def test_a_half_chosen_list_survives_a_reload(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "tellers-best-worst", "reloads")
+def test_a_half_chosen_list_survives_a_reload(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "best-worst", person)
     page.keyboard.press("3")
     page.reload()
     expect(now(page).locator(".best input").nth(2)).to_be_checked()
@@ -138,8 +117,10 @@ def test_a_half_chosen_list_survives_a_reload(page: Page, scenes: Installation) 
     expect(page.locator("#u1 input:checked")).to_have_count(2)
 
 
-def test_lists_are_judged_by_touch_with_nothing_out_of_reach(phone: Page, scenes: Installation) -> None:
-    join(phone, scenes, "tellers-best-worst", "touches")
+def test_lists_are_judged_by_touch_with_nothing_out_of_reach(
+    phone: Page, site: Installation, person: str
+) -> None:
+    join(phone, site, "best-worst", person)
     for label in now(phone).locator(".pick label").all():
         box = label.bounding_box()
         assert box is not None
@@ -150,11 +131,11 @@ def test_lists_are_judged_by_touch_with_nothing_out_of_reach(phone: Page, scenes
         now(phone).locator(".worst").nth(3).tap()
     phone.get_by_role("button", name="Submit").tap()
     expect(phone.get_by_text(SUBMITTED)).to_be_visible()
-    assert [one["worst"] for one in answers_of(scenes, "touches")] == [4] * 4
+    assert [one["worst"] for one in answers_of(site, person)] == [4] * 4
 
 
-def test_lists_are_judged_without_scripts(plain: Page, scenes: Installation) -> None:
-    join_plainly(plain, scenes, "tellers-best-worst", "plain-lists")
+def test_lists_are_judged_without_scripts(plain: Page, site: Installation, person: str) -> None:
+    join_plainly(plain, site, "best-worst", person)
     for number in range(1, 4):
         plain.locator(f"#u{number} .best").nth(1).click()
         plain.locator(f"#u{number} .worst").nth(2).click()
@@ -167,11 +148,11 @@ def test_lists_are_judged_without_scripts(plain: Page, scenes: Installation) -> 
     plain.locator("#u4 .worst").nth(1).click()
     plain.get_by_role("button", name="Submit").click()
     expect(plain.get_by_text(SUBMITTED)).to_be_visible()
-    assert answers_of(scenes, "plain-lists") == [{"best": 2, "worst": 3}] * 3 + [{"best": 4, "worst": 2}]
+    assert answers_of(site, person) == [{"best": 2, "worst": 3}] * 3 + [{"best": 4, "worst": 2}]
 
 
-def test_a_slider_says_nothing_until_it_is_touched(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "tellers-slider", "untouched")
+def test_a_slider_says_nothing_until_it_is_touched(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "tellers-slider", person)
     slide = now(page).get_by_role("slider")
     expect(slide).to_have_attribute("aria-valuetext", "not answered yet")
     expect(now(page).get_by_label("Your answer")).to_have_value("")
@@ -183,18 +164,18 @@ def test_a_slider_says_nothing_until_it_is_touched(page: Page, scenes: Installat
     expect(now(page).get_by_label("Your answer")).to_have_value("50")
 
 
-def test_a_slider_is_set_by_keyboard_alone(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "tellers-slider", "slide-keys")
+def test_a_slider_is_set_by_keyboard_alone(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "tellers-slider", person)
     for keys in (["7"], ["3", "ArrowRight", "ArrowRight"], ["End", "PageDown"], ["Home"]):
         for key in keys:
             page.keyboard.press(key)
         page.keyboard.press("Enter")
     expect(page.get_by_text(SUBMITTED)).to_be_visible()
-    assert answers_of(scenes, "slide-keys") == [70, 32, 90, 0]
+    assert answers_of(site, person) == [70, 32, 90, 0]
 
 
-def test_a_slider_is_set_by_mouse_and_by_typing(page: Page, scenes: Installation) -> None:
-    join(page, scenes, "tellers-slider", "slide-mouse")
+def test_a_slider_is_set_by_mouse_and_by_typing(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "tellers-slider", person)
     slide = now(page).get_by_role("slider")
     box = slide.bounding_box()
     assert box is not None
@@ -216,8 +197,8 @@ def test_a_slider_is_set_by_mouse_and_by_typing(page: Page, scenes: Installation
     expect(page.locator("#u3 [data-number]")).to_have_value("")
 
 
-def test_a_slider_is_set_by_touch(phone: Page, scenes: Installation) -> None:
-    join(phone, scenes, "tellers-slider", "slide-touch")
+def test_a_slider_is_set_by_touch(phone: Page, site: Installation, person: str) -> None:
+    join(phone, site, "tellers-slider", person)
     for number in range(4):
         slide = now(phone).get_by_role("slider")
         box = slide.bounding_box()
@@ -226,13 +207,15 @@ def test_a_slider_is_set_by_touch(phone: Page, scenes: Installation) -> None:
         slide.tap(position={"x": box["width"] * (number + 0.5) / 4, "y": box["height"] / 2})
         phone.get_by_role("button", name="Submit" if number == 3 else "Next").tap()
     expect(phone.get_by_text(SUBMITTED)).to_be_visible()
-    values = answers_of(scenes, "slide-touch")
+    values = answers_of(site, person)
     assert values == sorted(values)
     assert values[0] < 25 < 75 < values[-1]
 
 
-def test_a_slider_without_scripts_is_a_field_for_a_number(plain: Page, scenes: Installation) -> None:
-    join_plainly(plain, scenes, "tellers-slider", "plain-slider")
+def test_a_slider_without_scripts_is_a_field_for_a_number(
+    plain: Page, site: Installation, person: str
+) -> None:
+    join_plainly(plain, site, "tellers-slider", person)
     expect(plain.locator("[data-slide]").first).to_be_hidden()
     for number, value in ((1, "0"), (2, "64"), (3, "100")):
         plain.locator(f"#u{number}").get_by_label("Your answer").fill(value)
@@ -242,20 +225,19 @@ def test_a_slider_without_scripts_is_a_field_for_a_number(plain: Page, scenes: I
     plain.locator("#u4").get_by_label("Your answer").fill("1")
     plain.get_by_role("button", name="Submit").click()
     expect(plain.get_by_text(SUBMITTED)).to_be_visible()
-    assert answers_of(scenes, "plain-slider") == [0, 64, 100, 1]
+    assert answers_of(site, person) == [0, 64, 100, 1]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("slug", ["tellers-best-worst", "tellers-slider"])
-def test_axe_finds_nothing(browser: Browser, scenes: Installation, slug: str, scheme: Any) -> None:
+@pytest.mark.parametrize("slug", ["best-worst", "tellers-slider"])
+def test_axe_finds_nothing(browser: Browser, site: Installation, slug: str, scheme: Any, person: str) -> None:
     context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
     page = context.new_page()
-    join(page, scenes, slug, f"axe-{slug}-{scheme}")
+    join(page, site, slug, person)
     found = []
     for key in ("", "2"):
         if key:
             page.keyboard.press(key)
-        violations = Axe().run(page).response["violations"]
-        found += [f"{one['id']}: {[node['html'] for node in one['nodes']][:3]}" for one in violations]
+        found += problems(page)
     context.close()
     assert found == []

@@ -5,21 +5,21 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.browser.working import join
+from tests.browser.working import KINDS, join
 from tests.installations import Installation
 
-KINDS = ("triplet", "pairwise", "relevance", "graded", "slider", "caption")
 
-
-def test_a_phone_shows_the_time_once_little_is_left(browser: Browser, site: Installation) -> None:
+def test_a_phone_shows_the_time_once_little_is_left(
+    browser: Browser, site: Installation, person: str
+) -> None:
     context = browser.new_context(viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)
     page = context.new_page()
-    join(page, site, "triplet", "hurry")
+    join(page, site, "triplet", person)
     left = page.locator("[data-left-words]")
     expect(left).to_be_hidden()
     site.python(
         "from datetime import timedelta; from django.utils import timezone; "
-        "from annotation.models import Assignment; Assignment.objects.filter(worker__name='hurry')"
+        f"from annotation.models import Assignment; Assignment.objects.filter(worker__name={person!r})"
         ".update(expires_at=timezone.now() + timedelta(seconds=50))"
     )
     page.reload()
@@ -32,15 +32,15 @@ def test_a_phone_shows_the_time_once_little_is_left(browser: Browser, site: Inst
 @pytest.mark.parametrize("protocol", KINDS)
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
 def test_nothing_is_cut_off_and_the_way_on_is_in_view(
-    browser: Browser, site: Installation, protocol: str, size: tuple[int, int]
+    browser: Browser, site: Installation, protocol: str, size: tuple[int, int], person: str
 ) -> None:
     width, height = size
     context = browser.new_context(viewport={"width": width, "height": height}, has_touch=width < 700)
     page = context.new_page()
-    join(page, site, protocol, f"fits-{protocol}-{width}")
+    join(page, site, protocol, person)
     for name in ("Next", "Later", "Report a problem"):
         expect(page.get_by_role("button", name=name)).to_be_in_viewport(ratio=1)
-    first = page.locator("[data-step]:visible").locator("input, textarea").first
+    first = page.locator("[data-step]:visible").locator("input, textarea").filter(visible=True).first
     expect(first).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     small = page.evaluate(
@@ -54,11 +54,11 @@ def test_nothing_is_cut_off_and_the_way_on_is_in_view(
 
 
 def test_a_long_name_of_a_study_pushes_nothing_off_a_phone_s_screen(
-    browser: Browser, site: Installation
+    browser: Browser, site: Installation, person: str
 ) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844}, has_touch=True)
     page = context.new_page()
-    join(page, site, "long-name", "long-name")
+    join(page, site, "long-name", person)
     expect(page.get_by_role("button", name="Instructions")).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     context.close()

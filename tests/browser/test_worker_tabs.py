@@ -12,8 +12,10 @@ from tests.browser.working import count_of, join, stored
 from tests.installations import Installation, Installations
 
 
-def test_two_tabs_show_the_same_answers_and_the_last_one_counts(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "twins")
+def test_two_tabs_show_the_same_answers_and_the_last_one_counts(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "triplet", person)
     other = page.context.new_page()
     other.goto(page.url)
     count_of(other)
@@ -35,11 +37,13 @@ def test_two_tabs_show_the_same_answers_and_the_last_one_counts(page: Page, site
     other.close()
     page.get_by_role("link", name="Go on").click()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
-    assert len(stored(site, "twins")) == 4
+    assert len(stored(site, person)) == 4
 
 
-def test_unsent_answers_of_one_study_outlast_work_on_another(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "two-studies")
+def test_unsent_answers_of_one_study_outlast_work_on_another(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "triplet", person)
     page.route("**/s/triplet/work/*/save/", lambda route: route.abort("internetdisconnected"))
     page.keyboard.press("2")
     expect(page.locator("[data-state]")).to_contain_text("kept in this browser")
@@ -54,14 +58,16 @@ def test_unsent_answers_of_one_study_outlast_work_on_another(page: Page, site: I
 
 
 def test_a_browser_that_is_not_known_any_more_keeps_its_answers_until_it_is(
-    page: Page, site: Installation
+    page: Page, site: Installation, person: str
 ) -> None:
-    join(page, site, "triplet", "forgotten")
+    join(page, site, "triplet", person)
     cookies = page.context.cookies()
     page.context.clear_cookies(name="quorum_worker")
     page.keyboard.press("2")
     expect(page.get_by_text("This browser is not known here any more.")).to_be_visible()
-    page.context.add_cookies(cookies)  # type: ignore[arg-type]  # what cookies() gives is what add_cookies() takes
+    page.context.add_cookies(
+        [{"name": one["name"], "value": one["value"], "url": site.url} for one in cookies]
+    )
     page.goto(f"{site.url}/s/triplet/work/")
     expect(page.locator("#u1 input").nth(1)).to_be_checked()
     expect(page.locator("[data-state]")).to_have_text("Saved")
@@ -79,8 +85,8 @@ def fragile(installations: Installations) -> Iterator[Installation]:
         yield installation
 
 
-def test_a_killed_server_costs_no_answer(page: Page, fragile: Installation) -> None:
-    join(page, fragile, "triplet", "survivor")
+def test_a_killed_server_costs_no_answer(page: Page, fragile: Installation, person: str) -> None:
+    join(page, fragile, "triplet", person)
     page.keyboard.press("2")
     expect(page.locator("[data-state]")).to_have_text("Saved")
     fragile.stop()  # by SIGKILL
@@ -94,6 +100,6 @@ def test_a_killed_server_costs_no_answer(page: Page, fragile: Installation) -> N
     expect(page.get_by_text("Your page of work is submitted.")).to_be_visible()
     seen = [
         3 - one["value"] if one["presented"] == "second-left" else one["value"]
-        for one in stored(fragile, "survivor")
+        for one in stored(fragile, person)
     ]
     assert seen == [2, 1, 2, 1]

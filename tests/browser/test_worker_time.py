@@ -30,11 +30,13 @@ def rows(site: Installation, name: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_a_warning_five_minutes_before_the_end_offers_more_time(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "extender")
+def test_a_warning_five_minutes_before_the_end_offers_more_time(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "triplet", person)
     warning = page.get_by_text("Less than five minutes are left")
     expect(warning).to_be_hidden()
-    let_end_in(site, "extender", 290)
+    let_end_in(site, person, 290)
     page.reload()
     expect(warning).to_be_visible()
     expect(page.locator("[role=status]", has=warning)).to_be_visible()
@@ -42,26 +44,26 @@ def test_a_warning_five_minutes_before_the_end_offers_more_time(page: Page, site
     expect(warning).to_be_hidden()
     expect(page.get_by_text("You have more time now")).to_be_visible()
     expect(page.locator("[data-left-words]")).to_have_text("59 min left")
-    assert rows(site, "extender")[0]["extended"] == 1
+    assert rows(site, person)[0]["extended"] == 1
 
 
-def test_the_warning_comes_while_the_page_is_open(page: Page, site: Installation) -> None:
+def test_the_warning_comes_while_the_page_is_open(page: Page, site: Installation, person: str) -> None:
     page.clock.install()
-    join(page, site, "triplet", "warned")
+    join(page, site, "triplet", person)
     page.clock.run_for(54 * 60_000)
     expect(page.get_by_text("Less than five minutes are left")).to_be_hidden()
     page.clock.run_for(2 * 60_000)
     expect(page.get_by_text("Less than five minutes are left")).to_be_visible()
 
 
-def test_more_time_needs_no_script(browser: Browser, site: Installation) -> None:
+def test_more_time_needs_no_script(browser: Browser, site: Installation, person: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{site.url}/s/triplet/")
-    page.get_by_label("Your name here").first.fill("plain-extender")
+    page.get_by_label("Your name here").first.fill(person)
     page.get_by_role("button", name="Join the study").click()
     page.get_by_role("link", name="Start").click()
-    let_end_in(site, "plain-extender", 100)
+    let_end_in(site, person, 100)
     page.locator("#u1 .choice").first.click()
     page.get_by_role("button", name="More time").click()
     expect(page.get_by_text("You have more time now.")).to_be_visible()
@@ -69,11 +71,13 @@ def test_more_time_needs_no_script(browser: Browser, site: Installation) -> None
     context.close()
 
 
-def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "late")
+def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(
+    page: Page, site: Installation, person: str
+) -> None:
+    join(page, site, "triplet", person)
     page.keyboard.press("2")
     expect(page.locator("[data-state]")).to_have_text("Saved")
-    let_end_in(site, "late", 0)
+    let_end_in(site, person, 0)
     page.keyboard.press("1")
     expect(page.get_by_text("The time for this page of work is over.")).to_be_visible()
     expect(page.locator("[data-state]")).to_have_text("Not saved")
@@ -88,28 +92,28 @@ def test_an_ended_page_keeps_its_answers_and_is_taken_up_again(page: Page, site:
 
 
 def test_who_comes_back_after_the_end_is_asked_whether_to_take_it_up_again(
-    page: Page, site: Installation
+    page: Page, site: Installation, person: str
 ) -> None:
-    join(page, site, "triplet", "returner")
+    join(page, site, "triplet", person)
     page.keyboard.press("2")
     expect(page.locator("[data-state]")).to_have_text("Saved")
     page.goto(site.url)
-    let_end_in(site, "returner", 0)
+    let_end_in(site, person, 0)
     page.goto(f"{site.url}/s/triplet/work/")
     expect(page.get_by_role("heading", name="The time for your page of work is over")).to_be_visible()
     expect(page.get_by_text("Your answer on it is kept.")).to_be_visible()
     page.get_by_role("link", name="Take another page").click()
     expect(page.locator("[data-step] input:checked")).to_have_count(0)
-    assert [one["state"] for one in rows(site, "returner")] == ["expired", "accepted"]
+    assert [one["state"] for one in rows(site, person)] == ["expired", "accepted"]
 
 
-def test_somebody_else_s_page_is_not_taken_up_again(page: Page, site: Installation) -> None:
-    join(page, site, "triplet", "outrun")
+def test_somebody_else_s_page_is_not_taken_up_again(page: Page, site: Installation, person: str) -> None:
+    join(page, site, "triplet", person)
     page.keyboard.press("2")
     expect(page.locator("[data-state]")).to_have_text("Saved")
     site.python(
         "from annotation.models import Assignment; from judgments.models import HIT; "
-        "one = Assignment.objects.get(worker__name='outrun'); one.state = 'expired'; one.save(); "
+        f"one = Assignment.objects.get(worker__name={person!r}); one.state = 'expired'; one.save(); "
         "HIT.objects.filter(pk=one.hit_id).update(open_slots=0)"
     )
     page.keyboard.press("1")
@@ -117,14 +121,14 @@ def test_somebody_else_s_page_is_not_taken_up_again(page: Page, site: Installati
     expect(page.get_by_text("Somebody else has this page of work now.")).to_be_visible()
     page.get_by_role("link", name="Go on with another page").click()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
-    assert rows(site, "outrun")[0]["answers"]["1"]["value"] == 2
+    assert rows(site, person)[0]["answers"]["1"]["value"] == 2
 
 
 def test_time_counts_while_the_person_is_there_and_by_the_clock_always(
-    page: Page, site: Installation
+    page: Page, site: Installation, person: str
 ) -> None:
     page.clock.install()
-    join(page, site, "triplet", "sleeper")
+    join(page, site, "triplet", person)
     page.mouse.move(300, 300)
     page.clock.run_for(10_000)
     page.mouse.move(310, 300)
@@ -132,6 +136,6 @@ def test_time_counts_while_the_person_is_there_and_by_the_clock_always(
     page.keyboard.press("1")
     page.clock.run_for(5_000)
     expect(page.locator("[data-state]")).to_have_text("Saved")
-    answer = rows(site, "sleeper")[0]["answers"]["1"]
+    answer = rows(site, person)[0]["answers"]["1"]
     assert 39 <= answer["seconds"] <= 42
     assert 609 <= answer["wall_seconds"] <= 612

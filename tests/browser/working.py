@@ -9,6 +9,19 @@ from playwright.sync_api import Page
 
 from tests.installations import Installation
 
+# the studies of the shared installation that stand for the kinds: their slugs are the protocols
+KINDS = (
+    "triplet",
+    "pairwise",
+    "relevance",
+    "graded",
+    "slider",
+    "best-worst",
+    "caption",
+    "keywords",
+    "grounding",
+)
+
 
 def join(page: Page, site: Installation, slug: str, name: str) -> None:
     """From the study's link to the first page of work."""
@@ -74,8 +87,7 @@ def open_cold(
         agree.check()
     page.get_by_role("button", name="Join the study").click()
     assert page.context.browser is not None
-    context = page.context.browser.new_context(**fields)
-    context.add_cookies(page.context.cookies())  # type: ignore[arg-type]  # what cookies() gives is what add_cookies() takes
+    context = page.context.browser.new_context(storage_state=page.context.storage_state(), **fields)
     cold = context.new_page()
     address = f"{site.url}/s/{slug}/work/"
     urls, size = fetched(cold, lambda: cold.goto(address, wait_until="networkidle"))

@@ -13,7 +13,8 @@ from django.test import Client
 from annotation.models import Worker, WrittenCaption
 from annotation.services.claims import claim_assignment
 from annotation.services.joining import join_study
-from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
 from annotation.services.submissions import submit_assignment
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.integrity import check_integrity

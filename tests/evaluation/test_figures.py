@@ -18,6 +18,7 @@ from evaluation.figures import (
     workers_figure,
     workers_sentence,
 )
+from evaluation.figures.canvas import stamped
 from evaluation.services.progress import study_progress
 from tests.evaluation.studies import StudyOf, make_dataset
 
@@ -214,3 +215,17 @@ def test_a_worker_of_any_name_is_drawn_under_that_name(name: str) -> None:
     svg = workers_figure([row | {"worker": name}, row | {"worker": "w-0007"}], 0.7)
     texts = ["".join(text.itertext()) for text in fromstring(svg).iter(f"{SVG}text")]
     assert name in texts
+
+
+def test_a_stamp_stands_below_the_figure_and_is_escaped() -> None:
+    svg = workers_figure([], 0.7)
+    assert stamped(svg, "a|b") == ""
+    row = {"controls_seen": 4, "controls_right": 3, "controls_share": 0.75, "used": True, "seconds": 2.0}
+    svg = workers_figure([row | {"worker": "w-1"}, row | {"worker": "w-2"}], 0.7)
+    assert stamped(svg, "") == svg
+    one, two = fromstring(svg), fromstring(stamped(svg, "pairwise|pairs:8|<x>|" + "sides:.5|" * 20))
+    before, after = (list(map(float, root.attrib["viewBox"].split())) for root in (one, two))
+    texts = list(two.iter(f"{SVG}text"))[len(list(one.iter(f"{SVG}text"))) :]
+    assert "".join(text.text or "" for text in texts).startswith("pairwise|pairs:8|<x>|")
+    assert all(before[3] < float(text.attrib["y"]) < after[3] for text in texts)
+    assert before[2] == after[2]

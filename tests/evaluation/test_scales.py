@@ -15,7 +15,8 @@ from django.urls import reverse
 
 from annotation.models import Judgment
 from annotation.services.importing import import_judgments
-from annotation.services.rehearsal import Crowd, rehearse
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.integrity import check_integrity
 from evaluation.models import Analysis, Consensus

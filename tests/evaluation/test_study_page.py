@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -25,12 +24,6 @@ IMAGES = {
     "a.jpg": ["A dog runs over the grass .", "A brown dog is running .", "The dog runs ."],
     "b.jpg": ["A cat sleeps on a chair .", "A sleeping cat .", "The cat is on a chair ."],
 }
-
-
-@pytest.fixture
-def designer(client: Client) -> Client:
-    client.force_login(User.objects.create_superuser("designer"))
-    return client
 
 
 def address(study: Study) -> str:

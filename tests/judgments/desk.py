@@ -13,7 +13,7 @@ from judgments.models import Study
 
 STUDY_PAGES = [
     "change", "hits", "plan", "controls", "workers", "review", "rules", "work", "replay", "results", "study-file",
-    "delete",
+    "delete", "rehearsal",
 ]  # fmt: skip
 LISTS = [
     "judgments_study", "judgments_dataset", "judgments_job", "judgments_item", "judgments_caption",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -20,13 +19,6 @@ from tests.judgments.desk import ADD, STUDY_PAGES, as_posted, do, new_design, pa
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def designer(client: Client) -> Client:
-    """Somebody who may do everything."""
-    client.force_login(User.objects.create_superuser("designer"))
-    return client
 
 
 class TestDesigning:
@@ -139,7 +131,8 @@ class TestDesigning:
         }
         by_start_page = {"protocol", "preset"}
         of_kinds = {"sampling.options", "sampling.appearances", "keywords.titles", "keywords.longest"}
-        assert keys - by_start_page - asked - of_kinds == {"sampling.pairs"}
+        key_by_key = {"sampling.pairs", "panel.codes", "panel.addresses"}
+        assert keys - by_start_page - asked - of_kinds == key_by_key
         assert {"sampling.pairs.HC", "sampling.pairs.HI", "sampling.pairs.HM", "sampling.pairs.MM"} <= asked
 
 
@@ -285,9 +278,9 @@ class TestFromDraftToOpen:
             assert "simulated" in words(designer.get(shown))
         for name in ("hits", "controls", "workers", "results"):
             assert "simulated" in words(designer.get(page(copy, name)))
-        after = words(designer.get(page(copy, "workers")))
+        after = words(designer.get(page(copy, "rehearsal")))
         assert "Open to workers" not in after
-        assert re.search(r"units whose known truth was recovered \d+%", after)
+        assert re.search(r"Truth found again \d+", after)
 
     def test_the_metrics_to_compute_with_stand_under_their_name(self, designer: Client) -> None:
         shown = designer.get(page(make_study(), "results")).content.decode()

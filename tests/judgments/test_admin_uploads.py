@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -20,13 +19,6 @@ from tests.judgments.desk import page, words
 from tests.studies import make_dataset
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def designer(client: Client) -> Client:
-    """Somebody who may do everything."""
-    client.force_login(User.objects.create_superuser("designer"))
-    return client
 
 
 def upload(name: str, text: str | bytes) -> SimpleUploadedFile:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgments.design import make_design
+from judgments.design import StudyDesign, make_design
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
 from judgments.material import Batch, Image, Material, Text, UnitSpec
@@ -37,9 +37,12 @@ def described(images: int = 8, *, systems: int = 6, references: int = 5) -> Mate
     )
 
 
+def design_of(**values: Any) -> StudyDesign:
+    return make_design({"name": "x", "dataset": "made-up", "protocol": "best-worst", "seed": 4} | values)
+
+
 def batch_of(material: Material, **values: Any) -> Batch:
-    design = make_design({"name": "x", "dataset": "made-up", "protocol": "best-worst", "seed": 4} | values)
-    return KIND.batch(design, material)
+    return KIND.batch(design_of(**values), material)
 
 
 def units_of(batch: Batch) -> list[UnitSpec]:
@@ -156,7 +159,7 @@ def test_the_worker_s_order_is_undone() -> None:
 )  # fmt: skip
 def test_what_is_no_two_different_captions_is_refused(given: Any) -> None:
     with pytest.raises(ValueError, match="two different numbers from 1 to 4"):
-        KIND.checked(given, unit=unit_of(), design=None)  # type: ignore[arg-type]
+        KIND.checked(given, unit=unit_of(), design=design_of())
 
 
 def test_a_plain_form_is_read_when_both_ends_are_given() -> None:
@@ -203,7 +206,7 @@ def test_a_rehearsal_answers_right_wrong_and_at_random() -> None:
         assert KIND.is_right(KIND.draw_answer(unit, truth, right=True, rng=rng), truth)
         wrong = KIND.draw_answer(unit, truth, right=False, rng=rng)
         assert not KIND.is_right(wrong, truth)
-        assert KIND.checked(wrong, unit=unit, design=None) == wrong  # type: ignore[arg-type]
+        assert KIND.checked(wrong, unit=unit, design=design_of()) == wrong
         assert not KIND.is_right(KIND.draw_answer(unit, {"worst": 3}, right=False, rng=rng), {"worst": 3})
     careless = Counter(KIND.draw_answer(unit, truth, right=None, rng=rng)["best"] for _ in range(400))
     assert min(careless[place] for place in range(1, 5)) > 60

@@ -13,6 +13,7 @@ from judgments.controls import REPEATS
 from judgments.design import make_design
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
+from judgments.kinds.crossing import CrossedKind
 from judgments.material import Batch, Image, Material, Text, UnitSpec
 from tests.judgments.material import made_up
 
@@ -80,7 +81,9 @@ def test_a_damaged_caption_is_new_and_the_wrong_one(protocol: str) -> None:
                 and unit.first is not None
                 and unit.first.key.startswith(f"{unit.image}#")
             )
-            assert unit.expected == (KINDS[protocol].good if good else KINDS[protocol].bad)  # type: ignore[attr-defined]
+            kind = KINDS[protocol]
+            assert isinstance(kind, CrossedKind)
+            assert unit.expected == (kind.good if good else kind.bad)
     if protocol in ("triplet", "pairwise"):
         assert {unit.expected for unit in controls} == {1, 2}
 

@@ -19,6 +19,7 @@ def test_name_dataset_and_protocol_are_enough() -> None:
 @pytest.mark.parametrize(
     ("values", "field", "sentence"),
     [
+        ({"a]b": 1}, "a]b", None),
         ({"protocl": "x"}, "protocl", "protocl is not a key of a study file; the nearest one is 'protocol'."),
         (
             {"controls": {"treshold": 0.5}},

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgments.importers import ImportProblem, open_candidates, open_dataset, open_judgments
+from judgments.importers import (
+    ImportProblem,
+    ResultColumns,
+    open_candidates,
+    open_dataset,
+    open_judgments,
+)
+from judgments.importers.mturk import read_results, result_of
 
 GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
     "csv dataset": (
@@ -54,7 +61,29 @@ GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
         b"a.jpg\tb.jpg#2\t0.333333\t1\t2\n",
         lambda path: open_judgments("flickr8k-crowd", path).judgments(),
     ),
+    "requester pages' results": (
+        b'"HITId","Reward","AssignmentId","WorkerId","AssignmentStatus","AcceptTime","WorkTimeInSeconds","Input.image1",'
+        b'"Answer.taskAnswers","Answer.side1.left","Answer.side1.right"\n"3H","$0.10","3A","AW","Rejected",'
+        b'"Wed Nov 20 21:03:26 PST 2019","44","https://x.org/a%20b.jpg","[{""why"": ""it fits""}]","true","false"\n',
+        lambda path: _results(
+            path, {"image": "Input.image{n}", "value": "Answer.side{n}", "comment": "Answer.why"}
+        ),
+    ),
+    "command line tools' results": (
+        b'"hitid"\t"workerid"\t"assignmentid"\t"assignmentsubmittime"\t"answers[question_id answer_value]"\n'
+        b'"H"\t"W"\t"A"\t"Sun Feb 21 04:25:15 GMT 2010"\t"side"\t"left"\t"why"\t"it ""fits"""\n',
+        lambda path: _results(path, {"unit": "HITId", "value": "Answer.side", "comment": "Answer.why"}),
+    ),
 }
+
+
+def _results(path: Path, columns: dict[str, str]) -> Iterator[object]:
+    """Every cell of every row, typed, and then the judgments."""
+    yield from map(result_of, read_results(path))
+    how = ResultColumns(columns, {"left": "1", "right": "2"})
+    yield from open_judgments("mturk", path, protocol="pairwise", columns=how).judgments()
+
+
 DAMAGE = st.one_of(
     st.binary(max_size=6),
     st.sampled_from(

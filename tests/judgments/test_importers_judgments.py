@@ -84,14 +84,16 @@ def as_csv(*rows: dict[str, object]) -> str:
     return out.getvalue()
 
 
-def judgments(folder: Path, text: str, name: str = "j.csv", **options: str) -> list[JudgmentRow]:
-    source = open_judgments(name.rsplit(".", 1)[1], written(folder, name, text), **options)
+def judgments(
+    folder: Path, text: str, name: str = "j.csv", *, protocol: str | None = None
+) -> list[JudgmentRow]:
+    source = open_judgments(name.rsplit(".", 1)[1], written(folder, name, text), protocol=protocol)
     return list(source.judgments())
 
 
-def row_refusal(folder: Path, changes: dict[str, object], **options: str) -> str:
+def row_refusal(folder: Path, changes: dict[str, object], *, protocol: str | None = None) -> str:
     path = written(folder, "j.jsonl", json.dumps(EXPORTED | changes) + "\n")
-    return refusal(open_judgments("jsonl", path, **options).judgments())
+    return refusal(open_judgments("jsonl", path, protocol=protocol).judgments())
 
 
 def test_an_exported_json_line_comes_back_with_types(tmp_path):

@@ -218,7 +218,7 @@ def test_references_come_one_by_one_before_a_later_line_fails(tmp_path):
 
 def test_a_problem_survives_the_way_to_another_process(tmp_path):
     problem = ImportProblem("d.csv", 3, "caption", "an empty text", "a caption")
-    again = pickle.loads(pickle.dumps(problem))  # noqa: S301 - made on the line itself
+    again = pickle.loads(pickle.dumps(problem))
     assert (str(again), again.line, again.column) == (str(problem), 3, "caption")
 
 

@@ -81,10 +81,10 @@ class TestStates:
         close_study(study=study)
         assert Study.objects.get().state == "closed"
 
-    def test_a_crowd_this_version_does_not_know_is_refused_at_opening(self) -> None:
+    def test_a_paid_crowd_is_refused_at_opening_where_nothing_is_paid(self) -> None:
         study = make_study(opened=False, crowd={"backend": "mturk"})
         generate_hits(study=study)
-        with pytest.raises(WrongState, match="for the crowd 'mturk'"):
+        with pytest.raises(WrongState, match="pays nothing"):
             open_study(study=study)
 
     def test_only_what_was_never_opened_can_be_deleted(self) -> None:

@@ -71,7 +71,7 @@ def test_results_cannot_be_changed() -> None:
 
 def test_results_come_through_a_pickle_unchanged_and_still_cannot_be_changed() -> None:
     found = score(CANDIDATES, REFERENCES, ["bleu-1", "cider-d"])
-    again = pickle.loads(pickle.dumps(found))  # noqa: S301 - made on the line itself
+    again = pickle.loads(pickle.dumps(found))
     assert (again.tokenizer, again.version, again.warnings) == (
         found.tokenizer,
         found.version,

@@ -4,10 +4,22 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from annotation.batches.people import worker_name
 from annotation.services.importing import import_judgments
-from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS
+from annotation.services.understanding import understand_judgments
+from judgments.importers import (
+    JUDGMENT_FORMATS,
+    RESULT_FORMATS,
+    TABLE_FORMATS,
+    ImportProblem,
+    ResultColumns,
+)
+from judgments.importers.elsewhere.mapping import read_mapping
+from judgments.importers.mturk.judgments import EXAMPLE, parse_pairs, parse_zone
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
+
+RESULTS = ", ".join(RESULT_FORMATS)
 
 
 class Command(QuorumCommand):
@@ -20,19 +32,55 @@ class Command(QuorumCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """What the command takes (docs/commands.md)."""
-        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS])
+        parser.add_argument("format", choices=[*JUDGMENT_FORMATS, *TABLE_FORMATS, *RESULT_FORMATS])
         parser.add_argument("path", type=Path)
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--study", required=True, help="slug of the study to make")
         parser.add_argument(
             "--protocol",
             choices=list(KINDS),
-            help="which judgments of a published set (pascal-50s: triplet, the default, or pairwise)",
+            help="which judgments of a published set (pascal-50s: triplet, the default, or pairwise), "
+            "or what the answers of a table or a result file are",
         )
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+        parser.add_argument(
+            "--columns",
+            help=f"{RESULTS}: which column of the file is what, {EXAMPLE}; {{n}} in a name counts what a HIT asked",
+        )
+        parser.add_argument(
+            "--values", help=f"{RESULTS}: what answers in words stand for, such as left=1,right=2"
+        )
+        parser.add_argument("--zone", help="for times that name no zone, one such as America/Los_Angeles")
+        parser.add_argument(
+            "--mapping",
+            type=Path,
+            help="a TOML file with [columns], [values] and zone, instead of the three options",
+        )
+        parser.add_argument(
+            "--dry-run",
+            action="store_true",
+            help="read the whole file, say what was understood, store nothing",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Import and say what was found."""
+        columns = _columns(
+            **{name: options[name] for name in ("path", "columns", "values", "zone", "mapping")}
+        )
+        if options["dry_run"]:
+            with progress_bar() as progress:
+                found = understand_judgments(
+                    format=options["format"],
+                    path=options["path"],
+                    dataset=options["dataset"],
+                    protocol=options["protocol"],
+                    encoding=options["encoding"],
+                    columns=columns,
+                    progress=progress,
+                )
+            for line in found.sentences():
+                self.say(line)
+            return
         with progress_bar() as progress:
             summary = import_judgments(
                 format=options["format"],
@@ -41,6 +89,25 @@ class Command(QuorumCommand):
                 study=options["study"],
                 protocol=options["protocol"],
                 encoding=options["encoding"],
+                columns=columns,
                 progress=progress,
             )
         self.say_import("Study", summary)
+
+
+def _columns(
+    *, path: Path, columns: str | None, values: str | None, zone: str | None, mapping: Path | None
+) -> ResultColumns | None:
+    """What the options say of a result file."""
+    if mapping is not None:
+        if columns or values or zone:
+            raise ImportProblem(mapping, None, "--mapping", "other options beside it", "the file alone")
+        return read_mapping(mapping, worker_name)
+    if columns is None:
+        return None
+    return ResultColumns(
+        columns=parse_pairs(columns, path, "--columns"),
+        values=parse_pairs(values, path, "--values", "pairs such as left=1,right=2") if values else {},
+        zone=parse_zone(zone, path) if zone else None,
+        worker_name=worker_name,
+    )

@@ -36,6 +36,10 @@ class Command(QuorumCommand):
             "--revisions", action="store_true",
             help="jsonl, csv, parquet: answers that were revised as well, each before the one that replaced it",
         )  # fmt: skip
+        parser.add_argument(
+            "--resume", action="store_true",
+            help="jsonl, csv, parquet: go on with what a stopped export of the same judgments left beside PATH",
+        )  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Export and say what was written."""
@@ -47,6 +51,7 @@ class Command(QuorumCommand):
                 output=options["output"],
                 task=options["task"],
                 revisions=options["revisions"],
+                resume=options["resume"],
                 progress=progress,
             )
         counts = ", ".join(

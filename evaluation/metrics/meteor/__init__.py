@@ -1,5 +1,6 @@
 """METEOR 1.5 for English, without Java (Denkowski and Lavie 2014)."""
 
+from evaluation.metrics.meteor.parts import taken_apart
 from evaluation.metrics.meteor.relations import ALL, STAGE_CHOICES
 from evaluation.metrics.meteor.scoring import (
     MeteorStatistics,
@@ -20,4 +21,5 @@ __all__ = [
     "meteor_statistics",
     "pooled",
     "stages_named",
+    "taken_apart",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 from judgments.design import StudyDesign, read_toml
 from judgments.importers.textio import read_lines
 from judgments.management.base import QuorumCommand, progress_bar
+from judgments.services.presets import saved_presets
 from judgments.services.studies import create_study
 from judgments.services.titles import with_titles
 
@@ -31,7 +32,7 @@ class Command(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Read, check, store."""
         path: Path = options["file"]
-        design = read_toml(path.read_text(encoding="utf-8-sig"), source=str(path))
+        design = read_toml(path.read_text(encoding="utf-8-sig"), source=str(path), saved=saved_presets())
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])
         study = create_study(design=design)

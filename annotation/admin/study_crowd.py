@@ -1,0 +1,196 @@
+"""The crowd's page of a study: money, wages, what was asked of the crowd, and what can be asked of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, QuerySet, TextChoices
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from annotation.admin.crowd_forms import CrowdForm, money_forms, offered, people_forms
+from annotation.backends import Ability, backend_of
+from annotation.models import CrowdCall, CrowdSession, Publication, Worker
+from annotation.services.costs import Wages, forecast_of, pay_of_sessions, spending_of, wages_of
+from annotation.services.sync_rounds import SYNC
+from annotation.services.wages import unopposed
+from judgments.admin.study_pages import STEPS, Context, Refusal, StudyPage, add_page, take_refusal
+from judgments.models import Job, Study, StudyEvent
+from judgments.remembered import remembered
+from judgments.services.studies import design_of
+
+SHOWN = 20
+LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
+SUGGESTED = 200  # workers' names that a field offers
+CANNOT = {
+    Ability.PUBLISH: "put work up",
+    Ability.EXTEND: "add places and time",
+    Ability.EXPIRE: "take work down",
+    Ability.LIST: "list what people handed in",
+    Ability.APPROVE: "approve",
+    Ability.REJECT: "reject",
+    Ability.BONUS: "pay bonuses",
+    Ability.BLOCK: "block a worker",
+    Ability.QUALIFY: "give qualifications",
+    Ability.MESSAGE: "write to workers",
+    Ability.COST: "say what it costs",
+}
+ASKED = {
+    Ability.PUBLISH: "put up",
+    Ability.EXTEND: "offer longer, or more places",
+    Ability.EXPIRE: "take down",
+    Ability.APPROVE: "approve",
+    Ability.REJECT: "reject",
+    Ability.BONUS: "pay a bonus",
+    Ability.BLOCK: "block",
+    Ability.UNBLOCK: "take a block back",
+    Ability.QUALIFY: "give a qualification",
+    Ability.MESSAGE: "write",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Calls that stand in one line.
+
+    Attributes:
+        count: how many.
+        about: the worker or HIT, where it is one.
+        cents: of a bonus, without fees; all of them.
+    """
+
+    first: CrowdCall
+    count: int
+    what: str
+    about: str
+    cents: int
+
+
+def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """What waits for a person first, then money, wages, what is up, forms for what this crowd can do, and the log."""
+    backend, design = backend_of(study), design_of(study)
+    pays = pay_of_sessions(study)
+    calls = CrowdCall.objects.filter(study=study)
+    here = {"study": study, "place": study.place}
+    spending = spending_of(study)
+    asks = bool(study.place) and backend.sends_people and context["may_review"]
+    refused = take_refusal(request, study)
+    wages = wages_of(study, pays)
+    budget = spending.budget_cents if spending else 0
+    can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
+    forms = offered([*money_forms(design, budget), *people_forms()], can, refused) if asks else []
+    forms = [form for form in forms if STEPS[form.step].permission in context["rights"]]
+    states = dict(calls.values_list("state").annotate(n=Count("pk")).order_by())
+    context |= {
+        "backend": backend,
+        "design": design,
+        "can": {ability.value for ability in backend.can},
+        "cannot": [words for ability, words in CANNOT.items() if ability not in backend.can],
+        "where": backend.where(study) if study.place else "",
+        "forecast": forecast_of(study),
+        "spending": spending,
+        "wages": wages,
+        "pays": [pay for pay in pays if pay.top_up_cents][:SHOWN],
+        "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
+        "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
+        "unopposed": remembered(study, "unopposed", lambda: len(unopposed(study)), rows=lambda found: found)
+        if study.opened_at
+        else 0,
+        "parked": _parked(calls) if states.get("parked") else [],
+        "parked_count": states.get("parked", 0),
+        "waiting": states.get("waiting", 0) + states.get("started", 0),
+        "held_up": calls.filter(state="waiting").exclude(problem="").order_by("-next_at").first()
+        if states.get("waiting")
+        else None,
+        "latest": _lines(calls)[:SHOWN] if states else [],
+        "seen": str(
+            calls.latest("pk").pk if states else 0
+        ),  # what is asked for after this page was loaded is news to whoever reads it
+        "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
+        "compared": _compared(study),
+        "pause": _pause(settings.CROWD_SYNC_SECONDS),
+        "forms": forms,
+        "names": _names(study) if asks else [],
+        "refused": refused,
+        "refused_alone": refused is not None and not _has_a_place(refused, forms, wages),
+    }
+    return TemplateResponse(request, "admin/annotation/study_crowd.html", context)
+
+
+def _has_a_place(refused: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
+    """Whether the page has the form that was refused, and shows the reason there."""
+    return any(form.problem for form in forms) or (refused.step == "top-up" and wages.top_ups > 0)
+
+
+def _pause(seconds: int) -> str:
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds} s"
+
+
+def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
+    """With what can be said about each: where nobody knows whether it was done, a person looks there and says so."""
+    rows = calls.filter(state=CrowdCall.State.PARKED).select_related("worker", "publication__hit")[:SHOWN]
+    return [
+        {
+            "call": call,
+            "what": ASKED.get(Ability(call.kind), call.kind),
+            "about": _about(call),
+            "unsure": call.unsure and call.kind != Ability.PUBLISH,
+        }
+        for call in rows
+    ]
+
+
+def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
+    """The latest calls; neighbours of one kind, state, person and minute stand in one line."""
+    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
+    lines = []
+    for _, group in groupby(rows, key=_alike):
+        same = list(group)
+        lines.append(
+            Line(
+                first=same[0],
+                count=len(same),
+                what=ASKED.get(Ability(same[0].kind), same[0].kind),
+                about=_about(same[0]) if len(same) == 1 else "",
+                cents=sum(int(call.payload.get("bonus_cents", 0)) for call in same),
+            )
+        )
+    return lines
+
+
+def _alike(call: CrowdCall) -> tuple[object, ...]:
+    return call.kind, call.state, call.why, call.made_by_id, call.made_at.replace(second=0, microsecond=0)
+
+
+def _about(call: CrowdCall) -> str:
+    if call.worker is not None:
+        return call.worker.name
+    hit = call.publication.hit if call.publication else None
+    return f"HIT {hit.position + 1}" if hit else ""
+
+
+def _names(study: Study) -> list[str]:
+    """To choose from: pseudonyms are nothing to type."""
+    taking_part = Worker.objects.filter(participations__study=study)
+    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:SUGGESTED])
+
+
+def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[tuple[str, int]]:
+    """(state in words, how many), in the order of the states."""
+    found = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
+    return [(str(label), found[value]) for value, label in words.choices if value in found]
+
+
+def _compared(study: Study) -> dict[str, object] | None:
+    """What the last comparison with the crowd found; what is parked stands on the page anyway, as it is now."""
+    last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
+    if last is None or not last.result:
+        return None
+    found = [one for one in last.result.get("discrepancies", []) if one["kind"] != "parked"]
+    return {"at": last.finished_at, "found": found[:SHOWN], "count": len(found)}
+
+
+add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd))

@@ -1,0 +1,87 @@
+"""A panel's list of submissions beside the study's own sessions."""
+
+from argparse import ArgumentParser
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from annotation.panel_lists import KINDS, as_csv, read_submissions
+from annotation.services.reconciling import book_list, compare, payment_list
+from judgments.files import check_place, whole_file, write_json
+from judgments.importers.textio import read_whole
+from judgments.management.base import QuorumCommand
+from judgments.services.studies import design_of, find_study
+
+WORDS = {
+    "pay": "to pay",
+    "no": "not to pay",
+    "wait": "under way",
+    "paid": "paid",
+    "only-there": "only in the list",
+    "only-here": "only here",
+}
+
+
+class Command(QuorumCommand):
+    """Changes nothing unless it is told to book."""
+
+    help = "Compare a panel's list of submissions (CSV) with what people did here: whom to pay, and why not."
+    example = "manage.py reconcile_panel triplets-50 prolific_export.csv --payments pay.csv"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What the command takes (docs/crowds/panels.md)."""
+        parser.add_argument("study")
+        parser.add_argument("submissions", type=Path, help="the panel's CSV")
+        for kind in KINDS:
+            parser.add_argument(
+                f"--{kind}-column", default="", metavar="NAME", help=f"the column that holds the {kind}"
+            )
+        parser.add_argument("--output", type=Path, metavar="PATH", help="write every line as JSON")
+        parser.add_argument("--payments", type=Path, metavar="PATH", help="write whom to pay as CSV")
+        parser.add_argument("--book", action="store_true", help="book what the panel decided")
+        parser.add_argument(
+            "--approve", action="store_true", help="with --book: approve here, too, all that are to pay"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Compare, say, and book where asked to."""
+        for name in ("output", "payments"):
+            if options[name]:
+                check_place(options[name])
+        study = find_study(options["study"])
+        columns = {kind: options[f"{kind}_column"] for kind in KINDS}
+        text = read_whole(options["submissions"])
+        submissions = read_submissions(text, design_of(study).panel, columns=columns)
+        compared = compare(study=study, submissions=submissions)
+        counts = Counter(one.verdict for one in compared)
+        for verdict, words in WORDS.items():
+            if counts[verdict]:
+                self.say(f"{counts[verdict]:,} {words}")
+        for one in compared:
+            if one.odd:
+                self.say(f"  look at {one.raw or (one.here and one.here.worker)}: {one.reason}")
+        if options["output"]:
+            write_json(
+                options["output"], {"study": study.slug, "submissions": [_as_json(one) for one in compared]}
+            )
+        if options["payments"]:
+            with whole_file(options["payments"]) as file:
+                file.write_text(as_csv(payment_list(study, compared)))
+        if options["book"]:
+            booked = book_list(study=study, submissions=submissions, approve=options["approve"])
+            self.say(f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended.")
+
+
+def _as_json(one: Any) -> dict[str, Any]:
+    return {
+        "worker": one.here.worker.name if one.here else None,
+        "id": one.raw,
+        "submission": one.there.session if one.there else None,
+        "here": one.here.status if one.here else None,
+        "there": one.there.said if one.there else None,
+        "code": one.there.code if one.there else None,
+        "verdict": one.verdict,
+        "reason": one.reason,
+        "books": one.books,
+        "odd": one.odd,
+    }

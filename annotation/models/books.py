@@ -1,0 +1,71 @@
+"""What a study may cost and what was paid: counters, and a ledger that only grows."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from annotation.models.crowds import PLACE_LENGTH, CrowdCall, CrowdSession, Publication
+from judgments.models import Study
+from judgments.models.append_only import AppendOnlyRow
+
+
+class Budget(models.Model):
+    """What a study may cost at a place. Counters only; annotation.services.money moves them and writes the ledger."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
+    place = models.CharField(max_length=PLACE_LENGTH)
+    budget_cents = models.PositiveBigIntegerField(default=0)
+    reserved_cents = models.PositiveBigIntegerField(default=0)
+    spent_cents = models.PositiveBigIntegerField(default=0)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "place"], name="one_budget_per_study_and_place"),
+            models.CheckConstraint(
+                condition=Q(reserved_cents__gte=0)
+                & Q(spent_cents__gte=0)
+                & Q(budget_cents__gte=F("reserved_cents") + F("spent_cents")),
+                name="reserved_and_spent_within_the_budget",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study} at {self.place}"
+
+    @property
+    def left_cents(self) -> int:
+        """Neither spent nor reserved."""
+        return self.budget_cents - self.reserved_cents - self.spent_cents
+
+
+class LedgerEntry(AppendOnlyRow):
+    """A move of money. The sums of a budget's entries are its counters; ``key`` lets none be booked twice."""
+
+    of_study = ("budget__study",)
+
+    budget = models.ForeignKey(Budget, on_delete=models.PROTECT, related_name="entries")
+    key = models.CharField(
+        max_length=160, unique=True, help_text="Of a payment: place, worker, session, what for."
+    )
+    what = models.CharField(max_length=12, help_text="reserve, release, move, reward, bonus")
+    reserved_cents = models.BigIntegerField(default=0, help_text="Change of what is reserved.")
+    spent_cents = models.BigIntegerField(default=0, help_text="Change of what is spent.")
+    publication = models.ForeignKey(
+        Publication, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
+    )
+    session = models.ForeignKey(
+        CrowdSession, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
+    )
+    call = models.ForeignKey(
+        CrowdCall, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
+    )
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        verbose_name_plural = "ledger entries"
+
+    def __str__(self) -> str:
+        return self.key

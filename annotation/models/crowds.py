@@ -1,0 +1,297 @@
+"""What was put up at a crowd, who worked on it there, and what was asked of the crowd.
+
+Every row says its ``place``: the crowd, and for Mechanical Turk whether its sandbox or the live site. Rows of two
+places never meet in a counter. A place is a word of its backend (annotation.backends), not a choice of the database:
+another crowd needs no migration.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from annotation.models.workers import Worker
+from judgments.models import HIT, Study
+
+PLACE_LENGTH = 20
+TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
+
+
+class Publication(models.Model):
+    """What was put up at a crowd: a HIT at Mechanical Turk, a whole study at a panel.
+
+    ``token`` is derived from our rows and stored before the crowd is asked, so that asking again after a lost answer
+    finds what was made. ``held`` places are paid for out of the budget's reservation until they are decided on or
+    given back.
+    """
+
+    class State(models.TextChoices):
+        PLANNED = "planned", "planned"
+        PUBLISHED = "published", "published"
+        EXPIRED = "expired", "closed to new workers"
+        FINISHED = "finished", "finished"
+        WITHDRAWN = "withdrawn", "never published"
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="publications")
+    place = models.CharField(max_length=PLACE_LENGTH)
+    hit = models.ForeignKey(
+        HIT, on_delete=models.PROTECT, related_name="publications", null=True, blank=True,
+        help_text="Empty where the whole study was put up at once.",
+    )  # fmt: skip
+    number = models.PositiveSmallIntegerField(
+        default=1, help_text="Counted from 1 for each HIT, or study, and place."
+    )
+    token = models.CharField(max_length=TOKEN_LENGTH, unique=True)
+    external_id = models.CharField(max_length=80, blank=True, help_text="Its id at the crowd.")
+    group_id = models.CharField(
+        max_length=80, blank=True, help_text="Mechanical Turk: the id of its HIT type."
+    )
+    state = models.CharField(max_length=9, choices=State, default=State.PLANNED)
+    places = models.PositiveIntegerField(help_text="How many people it is for.")
+    held = models.PositiveIntegerField(default=0, help_text="Places whose price is reserved still.")
+    reward_cents = models.PositiveIntegerField(help_text="Paid to a person.")
+    fee_cents = models.PositiveIntegerField(help_text="The crowd's fee on it.")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    seen = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="What the crowd said of it last: {status, available, pending, ...}.",
+    )
+    looked_at = models.DateTimeField(
+        null=True, blank=True, help_text="When the crowd was asked about it last."
+    )
+    hinted_at = models.DateTimeField(
+        null=True, blank=True, help_text="When a notification last said that something happened."
+    )
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["place", "external_id"],
+                condition=~Q(external_id=""),
+                name="a_publication_once_per_place",
+            ),
+            models.UniqueConstraint(
+                fields=["study", "place", "hit", "number"], name="publications_of_a_hit_are_numbered"
+            ),
+            models.CheckConstraint(condition=Q(held__lte=F("places")), name="held_places_are_places"),
+            models.CheckConstraint(
+                condition=~Q(state="published") | ~Q(external_id=""), name="what_is_published_has_an_id"
+            ),
+        ]
+        indexes = [models.Index(fields=["study", "place", "state"], name="publications_of_a_study")]
+
+    def __str__(self) -> str:
+        return self.external_id or self.token
+
+    @property
+    def price_cents(self) -> int:
+        """What one place costs, fee included."""
+        return self.reward_cents + self.fee_cents
+
+
+class CrowdSession(models.Model):
+    """One person's piece of paid work at a crowd: an assignment at Mechanical Turk, a submission at a panel.
+
+    Mechanical Turk hands the id of an assignment that was returned or abandoned on to the next worker
+    (psiTurk#184), so that a session is named by the id and the worker together.
+    """
+
+    class Status(models.TextChoices):
+        WORKING = "working", "at work"
+        SUBMITTED = "submitted", "submitted"
+        APPROVED = "approved", "approved"
+        REJECTED = "rejected", "rejected"
+        RETURNED = "returned", "returned"
+        TIMED_OUT = "timed-out", "timed out"
+        SCREENED_OUT = "screened-out", "screened out"
+        FULL = "full", "came when nothing was left"
+        UNKNOWN = "unknown", "unknown to the crowd"
+
+    class Booked(models.TextChoices):
+        NOTHING = "", "nothing yet"
+        SPENT = "spent", "spent"
+        RELEASED = "released", "given back"
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_sessions")
+    place = models.CharField(max_length=PLACE_LENGTH)
+    publication = models.ForeignKey(Publication, on_delete=models.PROTECT, related_name="sessions")
+    worker = models.ForeignKey(Worker, on_delete=models.PROTECT, related_name="crowd_sessions")
+    external_id = models.CharField(
+        max_length=80, help_text="Its id at the crowd; a panel's is kept as a pseudonym."
+    )
+    status = models.CharField(max_length=12, choices=Status, default=Status.WORKING)
+    confirmed = models.BooleanField(
+        default=False, help_text="Whether the crowd itself named it, and not only the person's browser."
+    )
+    booked = models.CharField(max_length=8, choices=Booked, default=Booked.NOTHING, blank=True)
+    code = models.CharField(max_length=80, blank=True, help_text="The completion code that was shown.")
+    receipt = models.TextField(
+        blank=True, help_text="What the crowd holds as the answer, word for word; never trusted."
+    )
+    feedback = models.CharField(max_length=1024, blank=True, help_text="What the worker was told with it.")
+    arrived_at = models.DateTimeField(default=timezone.now)
+    submitted_at = models.DateTimeField(null=True, blank=True, help_text="By the crowd's clock, where known.")
+    auto_approval_at = models.DateTimeField(null=True, blank=True, help_text="When the crowd pays by itself.")
+    decided_at = models.DateTimeField(null=True, blank=True)
+    seen_at = models.DateTimeField(null=True, blank=True, help_text="When the crowd last named it.")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["place", "external_id", "worker"], name="a_session_once_per_place_id_and_worker"
+            ),
+            models.CheckConstraint(
+                condition=~Q(booked="spent") | Q(status="approved"), name="what_is_paid_is_approved"
+            ),
+        ]
+        indexes = [models.Index(fields=["study", "place", "status"], name="crowd_sessions_of_a_study")]
+
+    def __str__(self) -> str:
+        return f"{self.external_id}: {self.status}"
+
+
+class CrowdCall(models.Model):
+    """One thing asked of a crowd, exactly once: written in the transaction that decided it, carried out afterwards.
+
+    It is the log, too: who asked for what, why, and what the crowd answered.
+    """
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        STARTED = "started", "under way"
+        DONE = "done", "done"
+        PARKED = "parked", "parked"
+        DROPPED = "dropped", "not wanted any more"
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_calls")
+    place = models.CharField(max_length=PLACE_LENGTH)
+    kind = models.CharField(max_length=12, help_text="A word of annotation.backends.base.Ability.")
+    key = models.CharField(
+        max_length=TOKEN_LENGTH,
+        unique=True,
+        help_text="What makes it once only; the crowd gets it as a token.",
+    )
+    publication = models.ForeignKey(
+        Publication, on_delete=models.PROTECT, related_name="calls", null=True, blank=True
+    )
+    session = models.ForeignKey(
+        CrowdSession, on_delete=models.PROTECT, related_name="calls", null=True, blank=True
+    )
+    worker = models.ForeignKey(
+        Worker, on_delete=models.PROTECT, related_name="crowd_calls", null=True, blank=True
+    )
+    payload = models.JSONField(default=dict, blank=True)
+    reserved_cents = models.PositiveIntegerField(
+        default=0, help_text="What it keeps of the budget until it is done."
+    )
+    state = models.CharField(max_length=7, choices=State, default=State.WAITING)
+    attempts = models.PositiveIntegerField(default=0)
+    why = models.CharField(max_length=1024, blank=True)
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    made_at = models.DateTimeField(default=timezone.now)
+    next_at = models.DateTimeField(default=timezone.now, help_text="It is not tried before this time.")
+    first_started_at = models.DateTimeField(null=True, blank=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    done_at = models.DateTimeField(null=True, blank=True)
+    answer = models.JSONField(default=dict, blank=True, help_text="What the crowd gave back.")
+    problem = models.CharField(max_length=1000, blank=True, help_text="What went wrong last.")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.CheckConstraint(
+                condition=~Q(state="done") | (Q(done_at__isnull=False) & Q(reserved_cents=0)),
+                name="a_call_that_is_done_keeps_no_money",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="parked") | ~Q(problem=""), name="a_parked_call_says_why"
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="started") | Q(started_at__isnull=False), name="a_started_call_has_a_time"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["study", "next_at"],
+                condition=Q(state__in=["waiting", "started"]),
+                name="calls_to_carry_out",
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}: {self.state}"
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it is parked because nobody can tell if the crowd carried it out."""
+        return self.state == self.State.PARKED and bool(self.answer.get("unsure"))
+
+    def remember(self, **facts: Any) -> bool:
+        """Keep what whoever carries this call out after an interruption has to know; None forgets a fact. Stored at
+        once; False where somebody else carries it out by now, and then nothing more may be asked of the crowd."""
+        kept = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
+        mine = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
+        if not mine.update(answer=kept):
+            return False
+        self.answer = kept
+        return True
+
+
+class RawId(models.Model):
+    """What a crowd itself calls a person or a session of theirs: apart from all that was answered, and deletable."""
+
+    worker = models.ForeignKey(Worker, on_delete=models.CASCADE, related_name="raw_ids")
+    session = models.ForeignKey(
+        CrowdSession, on_delete=models.CASCADE, related_name="raw_ids", null=True, blank=True
+    )
+    name = models.CharField(max_length=80, help_text="The crowd's word for it, such as PROLIFIC_PID.")
+    value = models.CharField(max_length=200)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["worker", "name"],
+                condition=Q(session__isnull=True),
+                name="a_raw_id_once_per_worker",
+            ),
+            models.UniqueConstraint(
+                fields=["session", "name"],
+                condition=Q(session__isnull=False),
+                name="a_raw_id_once_per_session",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class AppealNote(models.Model):
+    """What is said about a rejection: by the worker, and by those who decide."""
+
+    assignment = models.ForeignKey(
+        "annotation.Assignment", on_delete=models.PROTECT, related_name="appeal_notes"
+    )
+    text = models.TextField(max_length=2000)
+    by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    from_worker = models.BooleanField(default=False)
+    at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+
+    def __str__(self) -> str:
+        return f"{self.assignment_id}: {self.text[:40]}"

@@ -1,0 +1,125 @@
+"""Whom a study tells what happened in it, and what they were told.
+
+Messages and their signatures follow Standard Webhooks
+(https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils import timezone
+
+from judgments.models import Study
+
+SUBMITTED, COMPLETED, EXCLUDED = "assignment.submitted", "study.completed", "worker.excluded"
+PING = "ping"
+EVENTS = {
+    SUBMITTED: "a worker submitted an assignment",
+    COMPLETED: "every judgment that is wanted was made, or the study was closed",
+    EXCLUDED: "a worker was excluded",
+}
+
+
+class Webhook(models.Model):
+    """An address of somebody's program that hears of a study.
+
+    The key of the signatures is not stored: it is made of the installation's own key and ``salt``
+    (annotation.webhook_messages), so that a copy of the database signs nothing.
+    """
+
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="webhooks")
+    url = models.CharField(max_length=500)
+    salt = models.CharField(max_length=64)
+    submissions = models.BooleanField(default=False, help_text="Hears of submitted assignments.")
+    completions = models.BooleanField(default=False, help_text="Hears of the study's completion.")
+    exclusions = models.BooleanField(default=False, help_text="Hears of excluded workers.")
+    active = models.BooleanField(default=True)
+    failures = models.PositiveIntegerField(default=0, help_text="Attempts in a row that failed.")
+    rests_until = models.DateTimeField(
+        null=True, blank=True, help_text="After a failure nothing is sent until then."
+    )
+    told_complete_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        help_text="When its completion was noted; empty while the study is not complete.",
+    )
+    made_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.SET_NULL, related_name="+", null=True, blank=True
+    )
+    made_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "url"], name="a_webhook_once_per_address"),
+            models.CheckConstraint(
+                condition=Q(submissions=True) | Q(completions=True) | Q(exclusions=True),
+                name="a_webhook_hears_of_something",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.study}: {self.url}"
+
+    @property
+    def events(self) -> list[str]:
+        """What it hears of, as messages name it."""
+        heard = {SUBMITTED: self.submissions, COMPLETED: self.completions, EXCLUDED: self.exclusions}
+        return [event for event, wanted in heard.items() if wanted]
+
+
+class WebhookDelivery(models.Model):
+    """A message to a webhook, written in the transaction of what happened and sent afterwards, at least once."""
+
+    of_study = ("webhook__study",)
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "waiting"
+        SENDING = "sending", "being sent"
+        DELIVERED = "delivered", "delivered"
+        GIVEN_UP = "given-up", "given up"
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries")
+    event = models.CharField(max_length=30)
+    key = models.CharField(max_length=100, help_text="What happened; nothing is told twice to one webhook.")
+    payload = models.JSONField(help_text="The message's data.")
+    state = models.CharField(max_length=9, choices=State, default=State.WAITING)
+    attempts = models.PositiveSmallIntegerField(default=0)
+    made_at = models.DateTimeField(default=timezone.now)
+    next_at = models.DateTimeField(default=timezone.now)
+    started_at = models.DateTimeField(null=True, blank=True)
+    delivered_at = models.DateTimeField(null=True, blank=True)
+    status = models.PositiveSmallIntegerField(
+        null=True, blank=True, help_text="HTTP status of the last answer."
+    )
+    problem = models.CharField(max_length=300, blank=True, help_text="Why the last attempt failed.")
+
+    class Meta:
+        ordering = ["-made_at", "id"]
+        verbose_name_plural = "webhook deliveries"
+        constraints = [
+            models.UniqueConstraint(fields=["webhook", "key"], name="an_event_once_per_webhook"),
+            models.CheckConstraint(
+                condition=Q(state="delivered", delivered_at__isnull=False)
+                | (~Q(state="delivered") & Q(delivered_at__isnull=True)),
+                name="delivered_has_a_time",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="sending") | Q(started_at__isnull=False), name="sending_has_begun"
+            ),
+        ]
+        indexes = [
+            models.Index(
+                F("next_at"), condition=Q(state__in=["waiting", "sending"]), name="deliveries_to_send"
+            ),
+            models.Index(fields=["webhook", "-made_at"], name="deliveries_of_a_webhook"),
+            models.Index(fields=["made_at"], name="deliveries_by_age"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.event} ({self.state})"

@@ -1,0 +1,1 @@
+"""Mechanical Turk's documents: questions, tests, answers, notifications. No network, no rows."""

@@ -1,0 +1,269 @@
+"""What people handed in at a crowd, brought together with what they answered here.
+
+Their crowd says who handed in what, and pays for it; our rows say what was answered. Each may know of something that
+the other does not: a page that was closed between our server and the crowd's form, answers that came after the crowd's
+deadline, an id that went from one worker to the next.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from itertools import count
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from annotation.answers import answer_key
+from annotation.backends import CrowdBackend
+from annotation.backends.base import HandedIn, SeenWork
+from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
+from annotation.models.assignments import LIVE
+from annotation.people import pseudonym
+from annotation.presentation import places_of
+from annotation.services.arrivals import (
+    claim_for_session,
+    end_session,
+    join_sent,
+    make_room,
+    open_session,
+    person_sent,
+)
+from annotation.services.claims import free_seats
+from annotation.services.effects import DECIDED, settle_session
+from annotation.services.money import OverBudget
+from annotation.services.stopping import lock_for_settling, reopen_slots, settle_hits
+from annotation.services.submissions import submit_assignment
+from judgments.errors import QuorumError
+from judgments.kinds import KINDS
+from judgments.models import HIT, Study
+
+Status = CrowdSession.Status
+HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
+LEFT = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
+MINUTES_TO_STORE = 10  # a lease for answers that are there already
+
+
+class Unanswered(QuorumError):
+    """The crowd holds work for which there are no complete answers here."""
+
+
+class Unbooked(QuorumError):
+    """The crowd paid what our books have no money for."""
+
+
+def note_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
+    """Take over what the crowd says of a piece of work: the session, its answers, what was decided. Again changes
+    nothing.
+
+    Raises:
+        Unanswered: all else is stored.
+        Unbooked: likewise.
+    """
+    session = _session(backend, publication, work)
+    if session.publication_id != publication.pk:
+        _move(session, publication)
+    _take_over(session, publication, work)
+    problem: QuorumError | None = None
+    if work.status in HANDED_IN:
+        try:
+            _bring_answers(backend, session, publication, work)
+        except QuorumError as error:
+            problem = Unanswered(str(error))
+    elif work.status in LEFT:
+        end_session(session=session, status=work.status)
+    if work.status in DECIDED:
+        try:
+            settle_session(
+                session=session, status=work.status, decided_at=work.decided_at, feedback=work.feedback
+            )
+        except OverBudget as error:
+            raise Unbooked(str(error)) from None
+    if problem is not None:
+        raise problem
+    return session
+
+
+def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
+    """Named by the id and the worker together; made where the person's browser never told us."""
+    study, place = publication.study, publication.place
+    external_id = backend.session_id(place, work.external_id)
+    found = CrowdSession.objects.filter(
+        place=place, external_id=external_id, worker__name=pseudonym(place, work.worker), worker__place=place
+    ).first()
+    if found is not None:
+        return found
+    worker = person_sent(study=study, raw=work.worker, name=backend.person)
+    return open_session(publication=publication, worker=worker, external_id=external_id)
+
+
+@transaction.atomic
+def _move(session: CrowdSession, publication: Publication) -> None:
+    """The crowd knows for which publication it was, and the person's browser said another one, maybe of another study.
+    What was answered to another HIT is no answer to this one: it stays and does not count."""
+    same = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
+    other = Assignment.objects.filter(session=session).exclude(same)
+    pages = list(other.select_for_update().order_by("pk"))
+    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    if locked.booked:
+        return
+    handed_in = [page for page in pages if page.state == Assignment.State.SUBMITTED]
+    Assignment.objects.filter(pk__in=[page.pk for page in handed_in]).update(state=Assignment.State.APART)
+    for page in handed_in:
+        if page.hit_id is not None:
+            reopen_slots(study=page.study, freed={page.hit_id: 1})
+    free_seats(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
+    Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(session=None)
+    locked.publication, locked.study = publication, publication.study
+    locked.save(update_fields=["publication", "study"])
+    session.refresh_from_db()
+
+
+@transaction.atomic
+def _take_over(session: CrowdSession, publication: Publication, work: SeenWork) -> None:
+    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    locked.confirmed, locked.seen_at = True, timezone.now()
+    locked.submitted_at = work.submitted_at or locked.submitted_at
+    locked.auto_approval_at = work.auto_approval_at
+    locked.receipt = work.receipt.replace("\x00", "�")
+    if not locked.booked and locked.status not in HANDED_IN and work.status in HANDED_IN:
+        locked.status = Status.SUBMITTED
+    locked.save()
+    session.refresh_from_db()
+
+
+def _bring_answers(
+    backend: CrowdBackend, session: CrowdSession, publication: Publication, work: SeenWork
+) -> None:
+    """Where the session has no finished work: from what was saved here, or from the page of the crowd.
+
+    Raises:
+        QuorumError: they are not complete, or cannot be taken.
+    """
+    last = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
+    if last is not None and last.state == Assignment.State.APART:
+        _bring_back(last)
+        return
+    if last is not None and last.submitted_at is not None:
+        return
+    given = backend.answered_there(publication, work)
+    if given is not None:
+        _store_given(session, publication, given)
+        return
+    if publication.hit is None:
+        return  # a panel's people work on many HITs; what is missing their own pages tell them
+    if last is None:
+        raise Unanswered("Nothing was ever answered here under that assignment.")
+    if not is_complete(last):
+        raise Unanswered("Some of its answers were never saved here.")
+    _store_saved(last)
+
+
+def is_complete(assignment: Assignment) -> bool:
+    """Whether every place has a saved answer."""
+    key = answer_key(KINDS[assignment.study.protocol])
+    return all(key in assignment.answers.get(str(place.position), {}) for place in places_of(assignment))
+
+
+def _store_given(session: CrowdSession, publication: Publication, given: HandedIn) -> None:
+    if given.missing:
+        listed = ", ".join(map(str, given.missing[:10]))
+        raise Unanswered(f"It leaves {listed} without an answer.")
+    assert publication.hit is not None  # pages of a crowd are made for HITs
+    join_sent(study=session.study, worker=session.worker, consent=True)
+    claim = claim_for_session(session=session, hit=publication.hit, late=True)
+    claim.assignment.order, claim.assignment.flips = given.layout.order, given.layout.sides
+    claim.assignment.save(update_fields=["order", "flips"])
+    submit_assignment(assignment=claim.assignment, answers=given.answers)
+
+
+def _store_saved(saved: Assignment) -> None:
+    """Submit what was saved, on the seat it had or another one: the crowd says that it came in time."""
+    with transaction.atomic():
+        locked = Assignment.objects.select_for_update().get(pk=saved.pk)
+        until = timezone.now() + timedelta(minutes=MINUTES_TO_STORE)
+        if locked.state == Assignment.State.ACCEPTED:
+            Assignment.objects.filter(pk=locked.pk).update(expires_at=until)
+        elif locked.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
+            _take_seat(locked)
+            Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED, expires_at=until)
+            settle_hits(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+    submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
+
+
+def _take_seat(assignment: Assignment) -> None:
+    """A seat for a row that has none any more, within the caller's transaction and before its state changes.
+
+    Raises:
+        Unanswered: its worker took the HIT again, or far more people came than the crowd can have let in.
+    """
+    hit = assignment.hit_id
+    assert hit is not None  # a crowd's work is never imported
+    lock_for_settling(study=assignment.study, hits=[hit])
+    live = Assignment.objects.filter(hit=hit, state__in=LIVE)
+    if live.filter(worker=assignment.worker_id).exists():
+        raise Unanswered("Its worker has done the same page of work again.")
+    make_room(HIT.objects.get(pk=hit))
+    if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
+        raise Unanswered("No seat of its page of work is free.")
+    taken = set(live.values_list("seat", flat=True))
+    Assignment.objects.filter(pk=assignment.pk).update(
+        seat=next(seat for seat in count() if seat not in taken)
+    )
+
+
+@transaction.atomic
+def set_apart(*, session: CrowdSession) -> int:
+    """The crowd never knew of this work: its answers stay and do not count, its seats are free, nothing is paid. How
+    many pages of work there were."""
+    rows = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
+    pages = list(rows.select_for_update().order_by("pk"))
+    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    if locked.confirmed or locked.booked:
+        return 0
+    CrowdSession.objects.filter(pk=locked.pk).update(status=Status.UNKNOWN)
+    CrowdCall.objects.filter(
+        session=locked, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
+    ).update(state=CrowdCall.State.DROPPED, problem="The crowd never knew of this work.")
+    Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(state=Assignment.State.APART)
+    for page in pages:
+        if page.hit_id is not None:
+            reopen_slots(study=page.study, freed={page.hit_id: 1})
+    return len(pages)
+
+
+@transaction.atomic
+def _bring_back(apart: Assignment) -> None:
+    """The crowd knew of it after all, late."""
+    locked = Assignment.objects.select_for_update().get(pk=apart.pk)
+    if locked.state != Assignment.State.APART:
+        return
+    _take_seat(locked)
+    Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.SUBMITTED)
+    settle_hits(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+
+
+def trim_seats(*, study: Study) -> int:
+    """Take back seats that HITs got for people who left again; how many."""
+    wanted = int(study.design["judgments_per_unit"])
+    more = HIT.objects.filter(study=study, required__gt=wanted, open_slots__gt=0)
+    return sum(_trim(study, pk, wanted) for pk in more.values_list("pk", flat=True))
+
+
+@transaction.atomic
+def _trim(study: Study, hit: int, wanted: int) -> int:
+    live = list(Assignment.objects.filter(hit=hit, state__in=LIVE).select_for_update().order_by("pk"))
+    lock_for_settling(study=study, hits=[hit])
+    row = HIT.objects.select_for_update(no_key=True).get(pk=hit)
+    gone = min(row.open_slots, row.required - max(wanted, len(live) + row.spared))
+    if gone <= 0:
+        return 0
+    required = row.required - gone
+    taken = {one.seat for one in live if one.seat < required}
+    for one in live:
+        if one.seat >= required:
+            one.seat = next(seat for seat in count() if seat not in taken)
+            taken.add(one.seat)
+            one.save(update_fields=["seat"])
+    HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - gone)
+    return gone

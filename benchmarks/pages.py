@@ -1,0 +1,155 @@
+"""How long each page and list of a researcher takes with a million judgments: the median of 5, after one to warm up.
+
+    python -m benchmarks.pages                                              # SQLite, a few minutes
+    scripts/with-services python -m benchmarks.pages --database postgresql
+    python -m benchmarks.pages --judgments 60000 --only results work        # a few of them, on a small study
+
+Makes an installation of its own, fills it (benchmarks/filling.py), computes results and the board's snapshot as jobs
+would, and asks through Django's test client: the times are the server's. Pages and lists are found in their
+registries. Beside the clock stands the processor time of the
+server's process, which others on the machine do not disturb (on PostgreSQL, without the database's own). The last
+line names what took more than 200 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from tests.installations import Installations
+
+ALLOWED = 200.0
+ROUNDS = 5
+T = TypeVar("T")
+
+
+def measure(database: str, judgments: int, only: list[str], results: bool) -> None:
+    """Fill, compute, ask; in the installation that Django is set up with."""
+    from django.conf import settings
+    from django.contrib.auth.models import User
+    from django.db import connection
+    from django.test import Client, override_settings
+    from django.test.utils import CaptureQueriesContext
+    from django.urls import reverse
+
+    from benchmarks.filling import fill_study
+    from evaluation.models import Analysis, BoardSnapshot
+    from evaluation.services import aggregate_study, evaluate_study
+    from evaluation.services.board import compute_board, store_board
+    from judgments.models import Study
+    from tests.walking import admin_lists, api_lists, study_pages
+
+    found = Study.objects.filter(slug="large").first()
+    if found is None:
+        found = _step("filling", lambda: fill_study(judgments=judgments))
+    study = found
+    if not BoardSnapshot.objects.filter(study=found).exists():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("VACUUM ANALYZE")
+        _step("board's snapshot", lambda: store_board(compute_board(study=found)))
+    if results and not Analysis.objects.filter(study=study).exists():
+        _step("aggregate", lambda: aggregate_study(study=found))
+        _step("evaluate", lambda: evaluate_study(study=found))
+    plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
+    override_settings(STORAGES={**settings.STORAGES, "staticfiles": plain}).enable()
+    User.objects.filter(username="designer").delete()
+    User.objects.create_superuser("designer")
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(User.objects.get(username="designer"))
+    addresses = {
+        "front page": reverse("admin:index"),
+        **{f"study: {name}": address for name, address in study_pages(study).items()},
+        **{f"list: {name}": address for name, address in admin_lists().items()},
+        **{
+            f"list: {name}, one study": f"{address}?study__id__exact={study.pk}"
+            for name, address in admin_lists().items()
+            if name in ("judgments.Unit", "judgments.HIT", "annotation.Assignment", "evaluation.Consensus")
+        },
+        **{f"api: {name}": address for name, address in api_lists().items()},
+    }
+    slow = []
+    print("| page | ms | ms of processor | queries |\n|---|---|---|---|", flush=True)
+    for name, address in addresses.items():
+        if only and not any(word in name for word in only):
+            continue
+        with CaptureQueriesContext(connection) as queries:
+            answer = client.get(address)
+            b"".join(answer)
+            asked = list(queries.captured_queries)  # the next request empties the log
+        times, own = [], []
+        for _ in range(ROUNDS):
+            began, used = time.perf_counter(), time.process_time()
+            answer = client.get(address)
+            times.append(1000 * (time.perf_counter() - began))
+            own.append(1000 * (time.process_time() - used))
+        middle = statistics.median(times)
+        said = "" if answer.status_code == 200 else f" ({answer.status_code})"
+        print(f"| {name}{said} | {middle:.0f} | {statistics.median(own):.0f} | {len(asked)} |", flush=True)
+        if middle > ALLOWED:
+            slow.append(name)
+            costly = sorted(asked, key=lambda one: -float(one["time"]))[:3]
+            for one in costly:
+                if float(one["time"]) > 0.03:
+                    print(f"    {name}: {one['time']} s {one['sql'][:600]}", file=sys.stderr, flush=True)
+    print(f"\nmore than {ALLOWED:.0f} ms: {', '.join(slow) or 'none'} ({database})")
+
+
+def _step(name: str, what: Callable[[], T]) -> T:
+    before, began, used = _peak(), time.perf_counter(), time.process_time()
+    made = what()
+    seconds, own = time.perf_counter() - began, time.process_time() - used
+    print(f"{name}: {seconds:.1f} s, {own:.1f} s of processor, {_peak() - before:.0f} MB more", flush=True)
+    return made
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--judgments", type=int, default=1_000_000)
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--only", nargs="*", default=[], help="words in the names of the pages to ask for")
+    parser.add_argument("--bare", action="store_true", help="without computing results first")
+    parser.add_argument("--here", action="store_true", help="in the database that the environment names")
+    chosen = parser.parse_args()
+    if chosen.here:
+        _set_up()
+        measure(chosen.database, chosen.judgments, chosen.only, not chosen.bare)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        maker = Installations(Path(folder), os.environ.get("TEST_DATABASE_URL"))
+        try:
+            with maker.fresh(chosen.database) as installation:
+                os.environ.update(installation.env)
+                _set_up()
+                measure(chosen.database, chosen.judgments, chosen.only, not chosen.bare)
+                from django.db import connection
+
+                connection.close()
+        finally:
+            maker.close()
+
+
+def _set_up() -> None:
+    import django
+
+    os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    django.setup()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Pages in a crowd's frame: their addresses begin with a ticket, and they alone may be framed, by that crowd alone.
+
+What is under a ticket (annotation.frames) is the ordinary pages of one study's work and no other page of the site.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from csp.constants import SELF
+from csp.decorators import csp_replace
+from django.contrib.messages.storage.base import BaseStorage, Message
+from django.contrib.messages.storage.cookie import CookieStorage
+from django.contrib.messages.storage.fallback import FallbackStorage
+from django.contrib.messages.storage.session import SessionStorage
+from django.core import signing
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase, HttpResponseRedirectBase
+from django.shortcuts import render
+from django.utils import translation
+
+from annotation.frames import (
+    KEY,
+    addresses_under,
+    all_sites,
+    frame_of,
+    mark_as_framed,
+    prefix_of,
+    read_ticket,
+    sites_of,
+)
+
+TICKET = re.compile(r"/f/([^/]+)(/.*)")
+# by the names of annotation.urls; whatever else the site has is not there under a ticket
+PAGES = {
+    "example-picture",
+    "finish",
+    "picture",
+    "quiz",
+    "quiz-answer",
+    "quiz-picture",
+    "quiz-start",
+    "report",
+    "return",
+    "save",
+    "start",
+    "submit",
+    "work",
+}
+SAID_SALT = "config.framing.said"
+SAID_SECONDS = 3600
+
+
+def framed_policy(sites: tuple[str, ...]) -> dict[str, list[str]]:
+    """What the content policy says of frames and forms on a page that these sites show in a frame."""
+    return {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
+
+
+class FramedPagesMiddleware:
+    """Takes the ticket off an address, and answers for its worker.
+
+    The ticket is the secret that a cookie is elsewhere: another site cannot know it, so a form needs no token against
+    forged posts, and no cookie is set. It must stand outside of what sets cookies and X-Frame-Options, and inside of
+    what writes the content policy.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """The response, framed or as it was."""
+        found = TICKET.fullmatch(request.path_info)
+        if found is None:
+            return self.get_response(request)
+        ticket, rest = found.groups()
+        frame = read_ticket(ticket)
+        if frame is None:
+            return csp_replace(framed_policy(all_sites()))(_no_ticket)(request)
+        request.path_info = rest
+        request.META[KEY] = frame
+        vars(request)["csrf_processing_done"] = True  # the mark of Django's own middleware
+        with addresses_under(prefix_of(ticket)):
+            response = csp_replace(framed_policy(sites_of(frame.session.place)))(self.get_response)(request)
+        return _without_traces(response)
+
+    def process_view(
+        self, request: HttpRequest, view: Callable[..., HttpResponse], args: list[Any], kwargs: dict[str, Any]
+    ) -> None:
+        """Only the study's own pages of work.
+
+        Raises:
+            Http404: any other page.
+        """
+        frame, match = frame_of(request), request.resolver_match
+        if frame is None:
+            return
+        ours = match is not None and match.app_name == "annotation" and match.url_name in PAGES
+        if not ours or kwargs.get("slug", frame.session.study.slug) != frame.session.study.slug:
+            raise Http404("This page is not part of the work.")
+
+
+def _no_ticket(request: HttpRequest) -> HttpResponse:
+    mark_as_framed(request)
+    with translation.override(
+        translation.get_language_from_request(request)
+    ):  # the languages stand further inside
+        response = render(request, "annotation/framed/no_ticket.html", status=404)
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _without_traces(response: HttpResponseBase) -> HttpResponseBase:
+    """No cookie, and the address, which is a secret, told to nobody."""
+    response.cookies.clear()
+    del response.headers["X-Frame-Options"]
+    response.headers.setdefault("Referrer-Policy", "no-referrer")
+    return response
+
+
+class FramedMessages(BaseStorage):
+    """What the next page in a frame is to say goes along in its address, signed: there is no cookie to keep it in."""
+
+    def _get(self, *args: Any, **kwargs: Any) -> tuple[list[Message], bool]:
+        if frame_of(self.request) is None:
+            return [], False
+        try:
+            said = signing.loads(self.request.GET.get("said", ""), salt=SAID_SALT, max_age=SAID_SECONDS)
+        except signing.BadSignature:
+            said = []
+        return [Message(level, text) for level, text in said], True
+
+    def _store(
+        self, messages: list[Message], response: HttpResponseBase, *args: Any, **kwargs: Any
+    ) -> list[Message]:
+        if frame_of(self.request) is None:
+            return messages
+        if messages and isinstance(response, HttpResponseRedirectBase):
+            said = signing.dumps([[one.level, str(one.message)] for one in messages], salt=SAID_SALT)
+            address, mark, fragment = response.headers["Location"].partition("#")
+            joint = "&" if "?" in address else "?"
+            response.headers["Location"] = f"{address}{joint}said={said}{mark}{fragment}"
+        return []
+
+
+class PageMessages(FallbackStorage):
+    """In cookies as ever, and in a frame without them."""
+
+    storage_classes = (FramedMessages, CookieStorage, SessionStorage)

@@ -1,0 +1,80 @@
+"""The page Register: a plan that is fixed before the study opens, and afterwards what became of it."""
+
+from __future__ import annotations
+
+import json
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+
+from annotation.rules import RULES
+from evaluation.admin.registering_form import RegisteringForm
+from evaluation.errors import RegistrationError
+from evaluation.models import Registration
+from evaluation.plans import Plan, make_plan
+from evaluation.registration import deviations, outcome_words, outcomes
+from evaluation.services.registration import may_be_registered, register_study
+from judgments.admin.base import signed_in
+from judgments.admin.study_pages import (
+    Context,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+    take_refusal,
+)
+from judgments.models import Study
+
+
+def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """What is registered with its outcomes and deviations; before that, the form."""
+    registration = Registration.objects.filter(study=study).select_related("registered_by").first()
+    refusal = take_refusal(request, study)
+    context |= {
+        "registration": registration,
+        "can_register": may_be_registered(study),
+        "refusal": refusal,
+    }
+    if registration is None:
+        context["form"] = RegisteringForm(initial=refusal.sent if refusal else None)
+    else:
+        plan = Plan.model_validate(registration.content["plan"])
+        context |= {
+            "plan": plan,
+            "rules": [RULES[name].title if name in RULES else name for name in plan.exclude_by],
+            "outcomes": [(one, outcome_words(one)) for one in outcomes(study)],
+            "deviations": deviations(study),
+        }
+    return TemplateResponse(request, "evaluation/study_register.html", context)
+
+
+def download_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """What was registered, with its hash, as JSON."""
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        raise Http404
+    text = json.dumps({"sha256": registration.sha256, **registration.content}, ensure_ascii=False, indent=1)
+    headers = {"Content-Disposition": f'attachment; filename="{study.slug}-registration.json"'}
+    return HttpResponse(f"{text}\n", content_type="application/json", headers=headers)
+
+
+def _register(request: HttpRequest, study: Study) -> HttpResponse:
+    form = RegisteringForm(request.POST)
+    if not form.is_valid():
+        name, errors = next(iter(form.errors.items()))
+        raise RegistrationError(f"Nothing was registered. {form.fields[name].label}: {errors[0]}")
+    made = register_study(study=study, plan=make_plan(form.plan()), by=signed_in(request))
+    messages.success(request, f"The plan is registered: SHA-256 {made.sha256}.")
+    return redirect(page_address(study, "register"))
+
+
+def _designed(study: Study) -> bool:
+    return study.source == Study.Source.DESIGNED
+
+
+add_page(StudyPage(name="register", label="Register", order=16, view=show_registration, shown=_designed))
+add_page(StudyPage(name="registration-file", label="", order=17, view=download_registration))
+add_step(StudyStep(name="register", label="Register", run=_register, beside=True))

@@ -1,0 +1,96 @@
+"""The report page of a study: what a paper needs, to look at and to take home."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+
+from evaluation.admin.drawings import drawn
+from evaluation.services.reports import newest_report, report_file, report_is_old, report_parts, sections_of
+from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.errors import NotThere, WrongState
+from judgments.models import Study
+
+ROWS_OPEN = 25  # longer tables are folded
+ROWS_TO_COPY = 60  # longer ones are only there as files
+
+
+def show_report(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The newest report, or how to get one."""
+    analysis = newest_report(study)
+    context["report"] = analysis
+    if analysis is not None:
+        sections = sections_of(analysis)
+        tables = [table for section in sections for table in section["tables"]]
+        names = [
+            f"figures/{figure['name']}.page.svg" for section in sections for figure in section["figures"]
+        ]
+        for table in tables:
+            names.append(f"tables/{table['name']}.html")
+            if len(table["rows"]) <= ROWS_TO_COPY:
+                names += [f"tables/{table['name']}.{form}" for form in ("tex", "md")]
+        parts = report_parts(analysis, names)
+        context |= {
+            "there": bool(parts),
+            "old": report_is_old(analysis),
+            "sections": [_section(section, parts) for section in sections],
+            "figure_forms": ("svg", "pdf", "png", "csv"),
+            "table_forms": ("html", "csv", "tex", "md"),
+            "methods": analysis.result["methods"],
+            "signatures": analysis.result["signatures"],
+        }
+    return TemplateResponse(request, "evaluation/study_report.html", context)
+
+
+def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
+    """Figures and tables with what was written of them. Both are our own, and escape every word in them."""
+    said = {figure["sentence"] for figure in section["figures"]}
+    return section | {
+        "sentences": [text for text in section["sentences"] if text not in said],
+        "figures": [
+            figure | {"svg": drawn(parts.get(f"figures/{figure['name']}.page.svg", ""))}
+            for figure in section["figures"]
+        ],
+        "tables": [
+            table
+            | {
+                "html": drawn(parts.get(f"tables/{table['name']}.html", "")),
+                "tex": parts.get(f"tables/{table['name']}.tex", ""),
+                "md": parts.get(f"tables/{table['name']}.md", ""),
+                "folded": len(table["rows"]) > ROWS_OPEN,
+            }
+            for table in section["tables"]
+        ],
+    }
+
+
+def download_report(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
+    """A file of the newest report, or without a name all of them as an archive."""
+    analysis = newest_report(study)
+    if analysis is None:
+        raise Http404
+    try:
+        file = report_file(analysis, request.GET.get("name", ""))
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+    return HttpResponse(file.content, content_type=file.content_type, headers=headers)
+
+
+def _make(request: HttpRequest, study: Study) -> None:
+    """A job that builds the report and writes its files."""
+    if study.state in (Study.State.DRAFT, Study.State.GENERATED):
+        raise WrongState(
+            f"Study {study.slug!r} is {study.state}; there is nothing to report before it is open."
+        )
+    enqueue_once(request, study, "report")
+    messages.success(request, "The report is being made; it appears here.")
+
+
+add_page(StudyPage(name="report", label="Report", order=60, view=show_report))
+add_page(StudyPage(name="report-file", label="", order=61, view=download_report))
+add_step(StudyStep(name="make-report", label="Make the report", run=_make, job="report", permission="view"))

@@ -1,0 +1,185 @@
+"""Registered plans and releases, for staff."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http import FileResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers, status
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from evaluation.models import Registration, Release
+from evaluation.releases.licences import LICENCES, check_licence
+from evaluation.services.releases import (
+    JOB_KIND,
+    Terms,
+    check_terms,
+    is_kept,
+    next_version,
+    release_file,
+    release_name,
+)
+from judgments import jobs
+from judgments.api.bodies import body_of, member
+from judgments.api.filters import Filters, study_filter
+from judgments.api.permissions import staff_of, study_for
+from judgments.api.resources import Resource
+from judgments.api.serializers import JobSerializer
+from judgments.errors import WrongState
+from judgments.models import Job
+from judgments.roles import Right
+
+LONGEST = {"title": 300, "citation": 5000}
+
+
+class RegistrationSerializer(serializers.ModelSerializer[Registration]):
+    """A plan and a design as they were before the study opened."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    content = serializers.DictField(read_only=True, help_text="Its canonical JSON has the SHA-256.")
+
+    class Meta:
+        model = Registration
+        fields = ["id", "study", "sha256", "content", "registered_at"]
+        read_only_fields = fields
+
+
+class RegistrationFilters(Filters):
+    """Of registrations."""
+
+    study = study_filter()
+
+    class Meta:
+        model = Registration
+        fields = ["study"]
+
+
+class RegistrationResource(Resource):
+    """Plans that were fixed before their study opened."""
+
+    queryset = Registration.objects.select_related("study")
+    serializer_class = RegistrationSerializer
+    filterset_class = RegistrationFilters
+    orderings: ClassVar[dict[str, str]] = {"id": "pk", "registered_at": "registered_at"}
+
+
+class ReleaseSerializer(serializers.ModelSerializer[Release]):
+    """A frozen bundle of a study's judgments."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    kept = serializers.SerializerMethodField(help_text="Whether it can be downloaded here.")
+
+    class Meta:
+        model = Release
+        fields = [
+            *(
+                "id",
+                "study",
+                "version",
+                "title",
+                "licence",
+                "citation",
+                "texts",
+                "signature",
+                "sha256",
+                "size",
+            ),
+            *("kept", "made_at"),
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(OpenApiTypes.BOOL)
+    def get_kept(self, row: Release) -> bool:
+        """Not where it was written elsewhere."""
+        return is_kept(row)
+
+
+class ReleaseFilters(Filters):
+    """Of releases."""
+
+    study = study_filter()
+
+    class Meta:
+        model = Release
+        fields = ["study", "version", "licence"]
+
+
+class ReleaseRequest(serializers.Serializer[Any]):
+    """The terms of a release."""
+
+    study = serializers.CharField()
+    licence = serializers.ChoiceField(choices=list(LICENCES))
+    version = serializers.CharField(required=False, help_text="Left out: the next one.")
+    title = serializers.CharField(required=False, max_length=LONGEST["title"], allow_blank=True)
+    citation = serializers.CharField(required=False, max_length=LONGEST["citation"], allow_blank=True)
+    texts = serializers.BooleanField(required=False, help_text="Texts of captions, or their ids alone.")
+    comments = serializers.BooleanField(required=False, help_text="Workers' comments, scrubbed.")
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=ReleaseRequest,
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="The study is not closed, or the version exists."),
+        },
+        description="Starts making a release of a closed study, as its owner; follow `state`, then list and download.",
+    ),
+    download=extend_schema(
+        responses={(200, "application/zip"): OpenApiTypes.BINARY},
+        description="The bundle; `manage.py verify` checks it.",
+    ),
+)
+class ReleaseResource(Resource):
+    """Frozen, versioned bundles of studies' judgments."""
+
+    scope = "exports"
+    queryset = Release.objects.select_related("study")
+    serializer_class = ReleaseSerializer
+    filterset_class = ReleaseFilters
+    orderings: ClassVar[dict[str, str]] = {"id": "pk", "made_at": "made_at"}
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """A job of kind release."""
+        body = body_of(request)
+        study = study_for(request, member(body, "study", str), Right.OWN)
+        asked = {
+            "version": member(body, "version", str, "") or next_version(study),
+            "licence": check_licence(member(body, "licence", str)),
+            **{name: _short(body, name) for name in LONGEST},
+            "texts": member(body, "texts", bool, True),
+            "comments": member(body, "comments", bool, False),
+        }
+        check_terms(study, Terms(**asked))
+        waiting = Job.objects.filter(
+            kind=JOB_KIND, args__study=study.slug, state__in=(Job.State.QUEUED, Job.State.RUNNING)
+        )
+        if waiting.exists():
+            raise WrongState(f"A release of study {study.slug!r} is being made already.")
+        job = jobs.enqueue(kind=JOB_KIND, args={"study": study.slug, **asked}, user=staff_of(request))
+        place = reverse("api:jobs-detail", args=[job.pk], request=request)
+        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
+
+    @action(detail=True, methods=["get"])
+    def download(self, request: Request, pk: str) -> FileResponse:
+        """The bytes, as an attachment."""
+        release = self.get_object()
+        return FileResponse(
+            release_file(release).open("rb"),
+            as_attachment=True,
+            filename=release_name(release.study, release.version),
+            content_type="application/zip",
+        )
+
+
+def _short(body: dict[str, Any], name: str) -> str:
+    text: str = member(body, name, str, "")
+    if len(text) > LONGEST[name]:
+        raise serializers.ValidationError({name: [f"must have at most {LONGEST[name]} characters."]})
+    return text

@@ -1,0 +1,123 @@
+"""What is computed from a study's judgments: asked for, and read in short."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.models import Analysis
+from judgments import jobs
+from judgments.api.bodies import body_of, member
+from judgments.api.permissions import staff_of, study_for
+from judgments.api.serializers import JobSerializer
+from judgments.errors import NotThere
+from judgments.models import Study
+
+
+class EvaluateRequest(serializers.Serializer[Any]):
+    """Which metrics, on which tokens."""
+
+    metrics = serializers.ListField(child=serializers.CharField(), required=False)
+    tokenizer = serializers.CharField(required=False)
+
+
+class ComputeView(APIView):
+    """Starts a computation; results are rows that can be computed again, so who may look may ask for them."""
+
+    scope: ClassVar[str] = "reports"
+
+    def start(self, request: Request, kind: str, study: Study, **more: Any) -> Response:
+        """202 with the job."""
+        job = jobs.enqueue(kind=kind, args={"study": study.slug, **more}, user=staff_of(request))
+        place = reverse("api:jobs-detail", args=[job.pk], request=request)
+        return Response(JobSerializer(job).data, status=202, headers={"Location": place})
+
+
+class AggregateView(ComputeView):
+    """POST /api/studies/{slug}/aggregate/"""
+
+    @extend_schema(
+        request=None,
+        responses={202: JobSerializer, 404: OpenApiResponse(description="No such study.")},
+        operation_id="studies_aggregate",
+        summary="Compute consensus and agreement",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """In the background; follow the job."""
+        return self.start(request, "aggregate", study_for(request, slug))
+
+
+class EvaluateView(ComputeView):
+    """POST /api/studies/{slug}/evaluate/"""
+
+    @extend_schema(
+        request=EvaluateRequest,
+        responses={
+            202: JobSerializer,
+            400: OpenApiResponse(description="Not of the documented shape."),
+            404: OpenApiResponse(description="No such study."),
+        },
+        operation_id="studies_evaluate",
+        summary="Hold metrics against the consensus",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """In the background; what cannot be computed is said in the job."""
+        study, body = study_for(request, slug), body_of(request)
+        metrics = member(body, "metrics", list, list(DEFAULT_METRICS))
+        if not metrics or not all(type(name) is str for name in metrics):
+            raise serializers.ValidationError({"metrics": ["must be a list of names."]})
+        tokenizer = member(body, "tokenizer", str, DEFAULT_TOKENIZER)
+        return self.start(request, "evaluate", study, metrics=metrics, tokenizer=tokenizer)
+
+
+class AgreementView(ComputeView):
+    """GET /api/studies/{slug}/agreement/"""
+
+    @extend_schema(
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            404: OpenApiResponse(description="Not computed yet."),
+        },
+        operation_id="studies_agreement",
+        summary="The last agreement and workers' quality",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """As the last ``aggregate`` stored it, with its settings and the hash of the judgments it came from."""
+        return Response(_last(study_for(request, slug), Analysis.What.AGGREGATION))
+
+
+class EvaluationView(ComputeView):
+    """GET /api/studies/{slug}/evaluation/"""
+
+    @extend_schema(
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            404: OpenApiResponse(description="Not computed yet."),
+        },
+        operation_id="studies_evaluation",
+        summary="The last metrics against people",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """As the last ``evaluate`` stored it."""
+        return Response(_last(study_for(request, slug), Analysis.What.META_EVALUATION))
+
+
+def _last(study: Study, what: str) -> dict[str, Any]:
+    found = Analysis.objects.filter(study=study, what=what).order_by("-created_at", "-pk").first()
+    if found is None:
+        raise NotThere(f"Nothing of this sort was computed for study {study.slug!r} yet.")
+    return {
+        "settings": found.settings,
+        "signature": found.signature,
+        "data_hash": found.data_hash,
+        "created_at": found.created_at,
+        "result": found.result,
+    }

@@ -1,0 +1,193 @@
+"""A study's work in the columns of Mechanical Turk's result files, an assignment a line (docs/crowds/batch-files.md).
+
+What a HIT asked stands in ``Input.`` columns, numbered by the HIT's own order; answers stand in ``Answer.`` columns of
+the same number in the unit's order, on whatever side a worker saw them. ``Approve`` and ``Reject`` are empty, for
+whoever reviews the work in a spreadsheet program.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from django.db.models import Max, QuerySet
+
+from annotation.models import Assignment, Judgment
+from evaluation.export.tables import Lines
+from judgments.design import StudyDesign
+from judgments.files import HashedFile
+from judgments.importers.mturk import Result, result_cells, result_header
+from judgments.kinds import KINDS, Kind
+from judgments.models import HITUnit, Study, Unit
+from judgments.services.studies import design_of
+from judgments.streams import batched
+
+ROWS_AT_ONCE = 500
+STATUS = {Assignment.State.APPROVED: "Approved", Assignment.State.REJECTED: "Rejected"}
+# what a unit shows -> where it is; columns that are empty in the whole study are left out
+SHOWN = {
+    "reference": "reference__key",
+    "first": "first__key",
+    "second": "second__key",
+    "reference_text": "reference__text",
+    "first_text": "first__text",
+    "second_text": "second__text",
+    "pair": "pair__key",
+    "kind": "kind",
+}
+
+
+def why_not(study: Study) -> str:
+    """Why a study cannot be written as assignments of HITs, or ''."""
+    # only an import knows of judgments without a HIT; study pages ask this of every format
+    if study.source == Study.Source.IMPORTED and _work(study).filter(hit=None).exists():
+        return "it holds pages of work (HITs), which these judgments do not belong to"
+    return ""
+
+
+def write_results(study: Study, file: HashedFile) -> dict[str, int]:
+    """A header and one line an assignment, by HIT and worker; what was submitted, whatever was decided since."""
+    kind, design = KINDS[study.protocol], design_of(study)
+    most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
+    inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in _input_names(study, kind)]
+    answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
+    writer = csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+    writer.writerow(result_header(inputs, answers))
+    counts = {"assignments": 0, "judgments": 0}
+    places: dict[int, list[dict[str, Any]]] = {}
+    rows = (
+        _work(study)
+        .select_related("hit", "worker", "session__publication")
+        .order_by("hit__position", "hit_id")
+    )
+    for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
+        given = _given(batch)
+        places = _places({one.hit_id for one in batch if one.hit_id}, held=places)
+        for assignment in batch:
+            units = places.get(assignment.hit_id or 0, [])
+            own = given.get(str(assignment.pk), {})
+            result = _result(study, design, assignment, _inputs(units, kind), _answers(units, own, kind))
+            writer.writerow(result_cells(result, inputs, answers))
+            counts["assignments"] += 1
+            counts["judgments"] += len(own)
+    return counts
+
+
+def _work(study: Study) -> QuerySet[Assignment]:
+    """Everything handed in."""
+    return Assignment.objects.filter(study=study, submitted_at__isnull=False)
+
+
+def _in_order(rows: Iterable[Assignment]) -> Iterator[Assignment]:
+    """Those of a HIT by their workers' names, whatever order a database has for texts."""
+    for _, same in groupby(rows, key=lambda one: one.hit_id):
+        yield from sorted(same, key=lambda one: (one.worker.name, one.accepted_at, str(one.pk)))
+
+
+def _input_names(study: Study, kind: Kind) -> list[str]:
+    units = Unit.objects.filter(study=study)
+    used = [
+        name
+        for name, lookup in SHOWN.items()
+        if units.exclude(**{lookup: ""} if name == "kind" else {lookup: None}).exists()
+    ]
+    return ["unit", "image", *used, "control", *(["content"] if kind.is_open else [])]
+
+
+def _places(hits: set[int], held: Mapping[int, list[dict[str, Any]]]) -> dict[int, list[dict[str, Any]]]:
+    """HIT -> its units in its order, with what they show; those of the batch before are not asked for again."""
+    found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    found.update({hit: held[hit] for hit in hits if hit in held})
+    names = ("unit_id", "unit__key", "unit__item__name", "unit__control", "unit__content")
+    lookups = (*names, *(f"unit__{lookup}" for lookup in SHOWN.values()))
+    rows = HITUnit.objects.filter(hit__in=hits - found.keys()).order_by("hit_id", "position")
+    for hit, *row in rows.values_list("hit_id", *lookups):
+        unit, key, image, control, content, *shown = row
+        found[hit].append(
+            {"pk": unit, "unit": key, "image": image, "control": control, "content": content}
+            | dict(zip(SHOWN, shown, strict=True))
+        )
+    return dict(found)
+
+
+def _given(batch: Sequence[Assignment]) -> dict[str, dict[int, tuple[Any, ...]]]:
+    """Assignment -> unit -> (value, answer, seconds, comment), the latest of each."""
+    found: defaultdict[str, dict[int, tuple[Any, ...]]] = defaultdict(dict)
+    rows = Judgment.objects.filter(assignment__in=batch, replaced_by__isnull=True).order_by("pk")
+    for assignment, unit, *given in rows.values_list(
+        "assignment_id", "unit_id", "value", "answer", "seconds", "comment"
+    ):
+        found[str(assignment)][unit] = tuple(given)
+    return dict(found)
+
+
+def _numbered(units: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    return enumerate(units, start=1)
+
+
+def _inputs(units: Sequence[Mapping[str, Any]], kind: Kind) -> dict[str, str]:
+    return {
+        f"u{number}_{name}": _cell(unit[name])
+        for number, unit in _numbered(units)
+        for name in ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
+    }
+
+
+def _answers(
+    units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind
+) -> dict[str, str]:
+    cells: dict[str, str] = {}
+    for number, unit in _numbered(units):
+        if unit["pk"] not in given:
+            continue
+        value, answer, seconds, comment = given[unit["pk"]]
+        if answer is not None:
+            value = json.dumps(kind.exported(answer, content=unit["content"]), ensure_ascii=False)
+        cells |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}
+    return cells
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+
+
+def _result(
+    study: Study,
+    design: StudyDesign,
+    assignment: Assignment,
+    inputs: Mapping[str, str],
+    answers: Mapping[str, str],
+) -> Result:
+    hit, session, crowd = assignment.hit, assignment.session, design.crowd
+    state = assignment.before_exclusion or assignment.state
+    submitted = assignment.submitted_at
+    hit_name = (hit.external_id or hit.key) if hit is not None else ""
+    return Result(
+        hit_id=(session.publication.external_id if session else "") or hit_name,
+        title=crowd.title or study.name,
+        description=crowd.description or design.question,
+        keywords=crowd.keywords,
+        reward_cents=session.publication.reward_cents if session else crowd.reward_cents,
+        created_at=study.generated_at,
+        max_assignments=hit.required if hit is not None else None,
+        annotation=f"Study:{study.slug};",
+        duration_seconds=crowd.lease_minutes * 60,
+        assignment_id=assignment.external_id or str(assignment.pk),
+        worker_id=assignment.worker.name,
+        status=STATUS.get(Assignment.State(state), "Submitted"),
+        accepted_at=assignment.accepted_at,
+        submitted_at=submitted,
+        auto_approval_at=session.auto_approval_at if session else None,
+        feedback=assignment.reason,
+        work_seconds=int((submitted - assignment.accepted_at).total_seconds()) if submitted else None,
+        inputs=inputs,
+        answers=answers,
+    )

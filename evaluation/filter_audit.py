@@ -1,0 +1,98 @@
+"""What a filter misses, from a seeded sample of what it left out (H13 §4.3.2 audited its own). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from evaluation.provenance import plain
+from evaluation.statistics.meta import wilson_interval
+from judgments.kinds import Consensus
+from judgments.kinds.crossing import CrossedKind
+
+CONFIDENCE = 0.95
+
+
+def audit_filter(
+    kind: CrossedKind,
+    found: Mapping[int, Consensus],
+    *,
+    passed: Collection[int],
+    audited: Collection[int],
+    pairs: int,
+    passed_pairs: int,
+) -> dict[str, Any]:
+    """The share of good captions among those left out, and what that comes to in all.
+
+    Args:
+        found: unit row id -> consensus.
+        passed, audited: the units that passed the filter, and those drawn from what did not.
+        pairs, passed_pairs: all pairs of image and caption of the study, and how many of them passed.
+
+    Returns:
+        ``dropped``, ``sampled``, ``judged``, ``missed`` (counts); ``share`` of the judged ones that describe their
+        image with its Wilson interval ``low`` to ``high``; ``unanimous_no``: on how many no single judge said that it
+        does; ``weight``: how many pairs left out each sampled one stands for; ``missed_in_all`` and ``recall`` (of
+        the filter: good captions that passed among all good ones), each with ``low`` and ``high``. What cannot be
+        said is None.
+    """
+    values = {unit: found[unit].value for unit in audited if unit in found}
+    judged = [unit for unit, value in values.items() if value is not None]
+    missed = sum(kind.describes(value) for value in values.values() if value is not None)
+    dropped = pairs - passed_pairs
+    share = low = high = None
+    if judged:
+        share, (low, high) = missed / len(judged), wilson_interval(missed, len(judged), CONFIDENCE)
+    right = [
+        kind.describes(one.value) for unit in passed if (one := found.get(unit)) and one.value is not None
+    ]
+    good = sum(right) / len(right) * passed_pairs if right else None  # as many among those not judged yet
+    return {
+        "dropped": dropped,
+        "sampled": len(audited),
+        "judged": len(judged),
+        "missed": missed,
+        "share": plain(share),
+        "low": plain(low),
+        "high": plain(high),
+        "confidence": CONFIDENCE,
+        "unanimous_no": sum(
+            not any(count and kind.describes(float(answer)) for answer, count in found[unit].votes.items())
+            for unit in judged
+        ),
+        "weight": dropped / len(audited) if audited else None,
+        "missed_in_all": {
+            name: None if one is None else one * dropped
+            for name, one in (("value", share), ("low", low), ("high", high))
+        },
+        "recall": {
+            name: _recall(good, one, dropped)
+            for name, one in (("value", share), ("low", high), ("high", low))
+        },
+    }
+
+
+def _recall(good: float | None, share: float | None, dropped: int) -> float | None:
+    """Good captions that passed among all; the more are missed, the lower."""
+    if good is None or share is None or not good + share * dropped:
+        return None
+    return good / (good + share * dropped)
+
+
+def audit_sentence(audit: Mapping[str, Any]) -> str:
+    """The audit in words, for a page and a report."""
+    if not audit["judged"]:
+        return f"{audit['sampled']:,} pairs that the filter left out are to be judged; none of them is yet."
+    said = (
+        f"Of {audit['dropped']:,} pairs of image and caption that the filter left out, {audit['judged']:,} drawn at "
+        f"random were judged: {audit['missed']:,} of them describe their image, {100 * audit['share']:.1f} % (95 % "
+        f"interval {100 * audit['low']:.1f} to {100 * audit['high']:.1f} %), and on {audit['unanimous_no']:,} nobody "
+        "said so."
+    )
+    recall = audit["recall"]
+    if recall["value"] is None:
+        return said
+    return said + (
+        f" So about {audit['missed_in_all']['value']:,.0f} good captions are missed, and the filter lets "
+        f"{100 * recall['value']:.1f} % of them pass ({100 * recall['low']:.1f} to {100 * recall['high']:.1f} %)."
+    )

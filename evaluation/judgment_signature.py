@@ -1,0 +1,140 @@
+"""The judgment signature of a study, from its rows (docs/signatures.md)."""
+
+from __future__ import annotations
+
+import numpy as np
+from django.db.models import Count, Max, Min
+
+from annotation.models import Adjudication, Judgment
+from evaluation.judgment_tally import (
+    Difference,
+    JudgmentTally,
+    Material,
+    Votes,
+    differences,
+    judgment_signature,
+)
+from evaluation.loaders import in_order, unnamed_work, unused_workers
+from evaluation.models import Analysis
+from evaluation.provenance import quorum_version
+from evaluation.records import JudgmentTable
+from evaluation.signatures import Signature, Value
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Study, Unit
+from judgments.services.studies import design_of
+from judgments.stopping import stopping_in_words, stops_early
+
+ROWS_AT_ONCE = 2_000
+
+
+def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
+    """How the study's judgments came about, as they stand now.
+
+    Reads every judgment once, in memory that does not grow with them; pages show ``stored_signature`` instead.
+
+    Args:
+        table: the judgments, where they were loaded already.
+    """
+    return judgment_signature(
+        KINDS[study.protocol],
+        material_of(study),
+        votes_of(study) if table is None else votes_of_table(table),
+        controls=control_rule(study),
+        seed=design_of(study).seed,
+        version=quorum_version(),
+        others=circumstances(study),
+    )
+
+
+def stored_signature(study: Study) -> str:
+    """The judgment signature of the study's newest analysis, for pages; '' where nothing was computed yet."""
+    newest = Analysis.objects.filter(study=study).exclude(judgments="").order_by("-created_at", "-pk")
+    return newest.values_list("judgments", flat=True).first() or ""
+
+
+def compare_signature(study: Study, stated: Signature) -> list[Difference]:
+    """What a stated signature says otherwise than the study's rows do; empty where it holds."""
+    return differences(stated, signature_of_study(study))
+
+
+def material_of(study: Study) -> Material:
+    """What was judged, counted by the database."""
+    units = Unit.objects.filter(study=study, control=False)
+    counts = units.aggregate(units=Count("pk"), images=Count("item", distinct=True))
+    pairs = None
+    if KINDS[study.protocol].compares_pairs:
+        pairs = CandidatePair.objects.filter(study=study).count()
+    shown = (
+        units.filter(reference__isnull=False)
+        .values("pair", "item")
+        .annotate(n=Count("reference", distinct=True))
+    )
+    found = shown.aggregate(least=Min("n"), most=Max("n"))
+    return Material(
+        units=counts["units"],
+        pairs=pairs,
+        images=counts["images"],
+        references=(found["least"] or 0, found["most"] or 0),
+    )
+
+
+def votes_of(study: Study) -> Votes:
+    """What people gave: every current judgment, by unit and worker's name."""
+    unused = unused_workers(study)
+    unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
+    rows = (
+        Judgment.objects.current()
+        .filter(assignment__study=study)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer",
+            "set_aside", "unit__struck", "assignment_id", "unit__control", "presented",
+        )
+    )  # fmt: skip
+    tally = JudgmentTally()
+    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+        _, name, worker, key, value, answer, set_aside, struck, assignment, control, presented = row
+        used = not set_aside and not struck and worker not in unused and assignment not in unnamed
+        given = value if answer is None else answer
+        tally.add(key, name, given, used=used, control=control, presented=presented)
+    return tally.facts()
+
+
+def votes_of_table(table: JudgmentTable) -> Votes:
+    """The same from loaded judgments."""
+    counted = table.counted
+    _, votes = np.unique(table.unit[counted], return_counts=True)
+    sided = counted & table.sided
+    return Votes(
+        units=len(votes),
+        least=int(votes.min(initial=votes.max(initial=0))),
+        most=int(votes.max(initial=0)),
+        sided=int(sided.sum()),
+        # the left was chosen and it was the first, or the right was chosen and it was the second
+        first_left=int((sided & (table.left == (table.value == 1))).sum()),
+        data_hash=table.data_hash,
+        counted=int(counted.sum()),
+    )
+
+
+def control_rule(study: Study) -> Value:
+    """The share of control items a worker must get right."""
+    if study.source == Study.Source.IMPORTED:
+        return "as-imported"
+    controls = design_of(study).controls
+    return controls.threshold if controls.per_hit else "none"
+
+
+def circumstances(study: Study) -> dict[str, Value]:
+    """Fields that most studies do not have."""
+    found: dict[str, Value] = {}
+    if stops_early(study):
+        found["stopping"] = stopping_in_words(design_of(study))
+    decided = Adjudication.objects.filter(
+        study=study, state=Adjudication.State.DECIDED, value__isnull=False
+    ).count()
+    if decided:
+        found["adjudicated"] = decided
+    if study.simulated:
+        found["people"] = "simulated"
+    return found

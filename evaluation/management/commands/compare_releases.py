@@ -1,0 +1,50 @@
+"""``manage.py compare_releases``: what changed between two release bundles."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from evaluation.management.words import coefficient
+from evaluation.releases.comparison import compare_releases
+from judgments.files import write_json
+from judgments.management.base import QuorumCommand
+
+FLIPPED_SHOWN = 20
+
+
+class Command(QuorumCommand):
+    """Thin: parses and calls ``compare_releases``."""
+
+    help = (
+        "Say what changed from one release of a study to another: judgments added, removed, no longer used; consensus\n"
+        "that flipped; agreement and metrics before and after (docs/releases.md). No database."
+    )
+    example = "manage.py compare_releases triplets-50-1.0.zip triplets-50-1.1.zip"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Two bundles, and where the comparison goes."""
+        parser.add_argument("before", type=Path, help="a release bundle")
+        parser.add_argument("after", type=Path, help="a later one")
+        parser.add_argument("--output", type=Path, help="JSON file for the comparison")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Compare and say it."""
+        found = compare_releases(options["before"], options["after"])
+        if options["output"]:
+            write_json(options["output"], found)
+        judgments, flipped = found["judgments"], found["consensus"]
+        self.say(f"From {found['versions'][0]} to {found['versions'][1]}:")
+        self.say(
+            f"  judgments {judgments['before']:,} to {judgments['after']:,}: {judgments['added']:,} added, "
+            f"{judgments['removed']:,} removed, {judgments['no_longer_used']:,} no longer used"
+        )
+        self.say(f"  consensus of {len(flipped):,} units and pairs is another")
+        for row in flipped[:FLIPPED_SHOWN]:
+            self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
+        self.say(f"  alpha {coefficient(found['alpha'][0])} to {coefficient(found['alpha'][1])}")
+        for name, (before, after) in found["metrics"].items():
+            self.say(f"  {name} {coefficient(before)} to {coefficient(after)}")
+        for one, two in found["swapped"]:
+            self.say(f"  {one} and {two} changed places")

@@ -1,0 +1,96 @@
+"""``manage.py plan_power``: how many pairs, references and votes tell two systems or metrics apart."""
+
+from __future__ import annotations
+
+import tomllib
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from evaluation.errors import EvaluationError
+from evaluation.management.words import percent, table_lines
+from evaluation.services.pilots import told_by_pilot
+from evaluation.services.planning import assumptions_for, compute_plan, read_assumptions
+from judgments.files import check_place, write_json
+from judgments.management.base import QuorumCommand, progress_bar
+from judgments.services.studies import design_of, find_study
+
+COLUMNS = ["pairs", "references", "votes", "power", "95 % interval", "wrong ahead", "cents"]
+
+
+class Command(QuorumCommand):
+    """Thin: reads the assumptions, calls ``compute_plan``, shows and writes what comes back."""
+
+    help = "How many pairs, references and votes tell two systems or metrics apart, by simulation (docs/planning.md)."
+    example = "manage.py plan_power assumptions.toml --pilot my-pilot --output plan.json"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Assumptions, study, pilot and output."""
+        parser.add_argument(
+            "file", nargs="?", type=Path, help="TOML with the assumptions that differ from the usual"
+        )
+        parser.add_argument("--study", help="slug of a study whose prices and HITs are taken")
+        parser.add_argument("--pilot", help="slug of a study whose people are taken")
+        parser.add_argument(
+            "--apart",
+            nargs=2,
+            metavar=("FIRST", "SECOND"),
+            default=("", ""),
+            help="two systems, or metrics, of the pilot: the difference to find is the one between them",
+        )
+        parser.add_argument("--output", type=Path, help="write assumptions and results there as JSON")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Simulate, print the table and the cheapest design, write the JSON."""
+        study = find_study(options["study"]) if options["study"] else None
+        values = assumptions_for(study) if study else {}
+        given = _given(options["file"]) if options["file"] else {}
+        first, second = options["apart"]
+        source: dict[str, str] = {}
+        if options["pilot"]:
+            question = str(given.get("question", "systems"))
+            told = told_by_pilot(
+                study=find_study(options["pilot"]), question=question, first=first, second=second
+            )
+            values, source = values | told.assumptions, told.source
+        elif first:
+            raise EvaluationError("--apart names two of a pilot; expected --pilot STUDY with it.")
+        values |= given
+        if options["output"]:
+            check_place(options["output"])
+        assumptions = read_assumptions(values)
+        with progress_bar() as progress:
+            result = compute_plan(
+                assumptions=assumptions, design=design_of(study) if study else None, progress=progress
+            )
+        if options["output"]:
+            write_json(
+                options["output"], {"assumptions": assumptions.model_dump(mode="json"), **source, **result}
+            )
+        for line in table_lines(COLUMNS, [_row(one) for one in result["tried"]]):
+            self.say(line)
+        best = result["best"]
+        if best is None:
+            self.say(
+                f"None of these designs surely reaches a power of {percent(assumptions.wanted)} "
+                "(by the lower end of its interval)."
+            )
+        else:
+            self.say(
+                f"Cheapest that surely reaches a power of {percent(assumptions.wanted)}, simulated anew:"
+            )
+            self.say("  ".join(_row(best)))
+
+
+def _given(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise EvaluationError(f"{path} is not TOML: {error}.") from None
+
+
+def _row(one: dict[str, Any]) -> list[str]:
+    return [
+        f"{one['pairs']:,}", f"{one['references']:,}", f"{one['votes']:,}", percent(one["power"]),
+        f"[{percent(one['low'])}, {percent(one['high'])}]", percent(one["wrong"]), f"{one['cost_cents']:,}",
+    ]  # fmt: skip

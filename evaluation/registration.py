@@ -1,0 +1,227 @@
+"""A registered study against its plan: what was done otherwise, and what became of the hypotheses."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from django.db.models import Max
+
+from annotation.models import Exclusion
+from evaluation.loaders import metric_outcomes
+from evaluation.models import Analysis, Registration
+from evaluation.plans import Plan, plan_hash, read_claim
+from evaluation.statistics.accuracy import wilson_interval
+from evaluation.statistics.mcnemar import McNemarResult, mcnemar_test
+from evaluation.statistics.multiple import holm
+from judgments.models import Study, StudyEvent, Unit
+from judgments.services.studies import design_of
+
+# what is done to every study on its way, what looks at it, who is paid and told; exclusions and struck control items
+# are told from their rows
+AS_PLANNED = (
+    "registered", "created", "generated", "planned", "opened", "publish", "invited", "closed", "computed", "evaluated",
+    "reported", "exported", "released", "looked", "role-given", "role-taken", "approve", "bonus", "bonus-list",
+    "partial-pay", "top-up", "written-to", "call-retried", "reconciled", "batch-imported", "forget-ids", "excluded",
+    "struck", "generate", "duplicated", "save-preset", "sync-crowd",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Something that was not done as registered: in a word, and in a sentence."""
+
+    what: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a hypothesis.
+
+    Attributes:
+        verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
+        first_only, second_only: pairs on which only the one, or only the other metric is right.
+        p: McNemar's exact p, two-sided; nan where nothing was tested.
+        adjusted: after Holm over the tested hypotheses of the plan.
+    """
+
+    text: str
+    claim: str
+    verdict: str
+    first_only: int = 0
+    second_only: int = 0
+    p: float = math.nan
+    adjusted: float = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """What a report says of a registration: a title, sentences, and two tables with a row of titles each."""
+
+    title: str
+    sentences: tuple[str, ...]
+    hypotheses: tuple[tuple[str, ...], ...] = ()
+    deviations: tuple[tuple[str, ...], ...] = field(default=())
+
+
+def registration_section(study: Study) -> Section | None:
+    """For the report; None for a study that was not registered."""
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return None
+    found, told = deviations(study), outcomes(study)
+    count = "no deviation" if not found else "1 deviation" if len(found) == 1 else f"{len(found)} deviations"
+    return Section(
+        title="Registration",
+        sentences=(
+            f"The plan was registered on {registration.registered_at.date()} with SHA-256 {registration.sha256}.",
+            f"The platform found {count} from it.",
+            "Checked hypotheses are tested by McNemar's exact test, two-sided, adjusted after Holm.",
+        ),
+        hypotheses=(
+            ("Hypothesis", "Claim", "Verdict", "Only first right", "Only second right", "p", "p (Holm)"),
+            *(
+                (
+                    one.text, one.claim, one.verdict, *([""] * 4 if math.isnan(one.p) else [
+                        str(one.first_only), str(one.second_only), f"{one.p:.4f}", f"{one.adjusted:.4f}",
+                    ]),
+                )
+                for one in told
+            ),
+        ),
+        deviations=(("What", "In words"), *((one.what, one.words) for one in found)) if found else (),
+    )  # fmt: skip
+
+
+def deviations(study: Study) -> list[Deviation]:
+    """What was done otherwise than registered; empty where nothing was, or for a study without a registration."""
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return []
+    plan = Plan.model_validate(registration.content["plan"])
+    found = []
+    if plan_hash(registration.content) != registration.sha256:
+        found.append(Deviation("hash", "The stored plan is not the one that was hashed."))
+    found += _of_design(study, registration)
+    found += _of_votes(study)
+    found += _of_exclusions(study, plan)
+    found += _of_analyses(study, plan)
+    events = StudyEvent.objects.filter(study=study, at__gt=registration.registered_at).exclude(
+        what__in=AS_PLANNED
+    )
+    found += [
+        Deviation(event.what, f"{event.at.date()}: {event.words}") for event in events.order_by("at", "pk")
+    ]
+    return found
+
+
+def outcome_words(outcome: Outcome) -> str:
+    """What was found of a hypothesis, with its interval."""
+    if not outcome.claim:
+        return "Nothing here tests it; people judge it."
+    claim = read_claim(outcome.claim)
+    if math.isnan(outcome.p):
+        return (
+            f"Not tested: {claim.better} and {claim.worse} were not both held against people on such pairs."
+        )
+    differing = outcome.first_only + outcome.second_only
+    if not differing:
+        return f"{claim.better} and {claim.worse} are right on the very same pairs."
+    low, high = wilson_interval(outcome.first_only, differing)
+    return (
+        f"Of {differing:,} pairs on which only one is right, {claim.better} is right on {outcome.first_only:,}: "
+        f"{100 * outcome.first_only / differing:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f}); p = "
+        f"{outcome.p:.4f}, after Holm {outcome.adjusted:.4f}."
+    )
+
+
+def _of_design(study: Study, registration: Registration) -> list[Deviation]:
+    """Keys of the study file that are not as registered."""
+    then, now = registration.content["design"], design_of(study).model_dump(mode="json")
+    changed = []
+    for key in dict.fromkeys((*then, *now)):
+        if key in ("panel", "access"):  # hold codes, which a registration leaves out
+            continue
+        if then.get(key) != now.get(key):
+            changed.append(
+                Deviation("design", f"{key} was registered as {then.get(key)!r} and is {now.get(key)!r}.")
+            )
+    return changed
+
+
+def _of_votes(study: Study) -> list[Deviation]:
+    """Units with more votes than planned, or fewer once the study is closed."""
+    wanted = design_of(study).judgments_per_unit
+    hits = study.hits.filter(required__gt=wanted)
+    found = []
+    if extended := hits.count():
+        most = hits.aggregate(most=Max("required"))["most"]
+        found.append(
+            Deviation("extended", f"{extended:,} HITs went to up to {most} people instead of {wanted}.")
+        )
+    if study.state == Study.State.CLOSED:
+        short = study.hits.filter(open_slots__gt=0)  # places that a settled outcome spared are not open
+        if count := short.count():
+            found.append(Deviation("short", f"{count:,} HITs have fewer than {wanted} finished assignments."))
+    if struck := Unit.objects.filter(study=study, struck=True).count():
+        found.append(Deviation("struck", f"{struck:,} control items were taken out."))
+    return found
+
+
+def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
+    """People who were excluded by nobody's planned rule."""
+    others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
+    rules: dict[str, int] = {}
+    for rule in others.values_list("rule", flat=True):
+        rules[rule] = rules.get(rule, 0) + 1
+    return [
+        Deviation(
+            "exclusion", f"{count:,} people were excluded by {rule or 'a person'}, which was not registered."
+        )
+        for rule, count in sorted(rules.items())
+    ]
+
+
+def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
+    """Metrics that were held against people without being planned."""
+    if not plan.metrics:
+        return []
+    done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
+    names = {
+        name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
+    }
+    others = sorted(names - set(plan.metrics))
+    return [Deviation("analysis", f"Not registered: {', '.join(others)}.")] if others else []
+
+
+def outcomes(study: Study) -> list[Outcome]:
+    """Each registered hypothesis with what became of it."""
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return []
+    plan = Plan.model_validate(registration.content["plan"])
+    right, kinds = metric_outcomes(study)
+    tested: list[tuple[int, McNemarResult]] = []
+    found = []
+    for place, one in enumerate(plan.hypotheses):
+        found.append(Outcome(one.text, one.claim, "undecided" if one.claim else "for people to judge"))
+        if not one.claim:
+            continue
+        claim = read_claim(one.claim)
+        if claim.better not in right or claim.worse not in right:
+            continue
+        keep = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
+        if keep.any():
+            tested.append((place, mcnemar_test(right[claim.better][keep], right[claim.worse][keep])))
+    adjusted = holm([result.exact_p for _, result in tested]).tolist() if tested else []
+    for (place, result), p in zip(tested, adjusted, strict=True):
+        verdict = "undecided"
+        if p <= plan.level:
+            verdict = "supported" if result.first_only > result.second_only else "not supported"
+        one = plan.hypotheses[place]
+        found[place] = Outcome(
+            one.text, one.claim, verdict, result.first_only, result.second_only, result.exact_p, p
+        )
+    return found

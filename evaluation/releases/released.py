@@ -1,0 +1,242 @@
+"""The rows of a release, taken in one by one: what its figures need of them, as arrays. Pure.
+
+Units, pairs and people are numbered by their order in the bundle's files, so that nothing depends on the database that
+the bundle was made from.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from evaluation.judgment_tally import FIRST_LEFT, JudgmentTally, Material, judgment_signature
+from evaluation.records import JudgmentTable, WorkerRow
+from judgments.controls import REPEATED
+from judgments.kinds import KINDS, Judged, Kind
+
+ANONYMOUS = "anon-"  # begins the pseudonym of a place in a published total
+USED, LEFT, SIDED = 1, 2, 4
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the figures need to know besides the rows; it stands in the manifest under ``settings``.
+
+    Attributes:
+        controls: as the judgment signature has it.
+        version: of Quorum, which the signature names.
+        others: further fields of the signature.
+        full_depth: whether agreement is of the units alone that got all their judgments.
+    """
+
+    protocol: str
+    seed: int
+    controls: float | str
+    version: str
+    others: Mapping[str, Any]
+    full_depth: bool
+
+    @property
+    def kind(self) -> Kind:
+        """The protocol's kind."""
+        return KINDS[self.protocol]
+
+    @property
+    def threshold(self) -> float:
+        """The share of control items a worker must get right; 0 where no such rule was applied here."""
+        return 0.0 if isinstance(self.controls, str) else self.controls
+
+
+@dataclass(slots=True)
+class _Work:
+    """An assignment: whose, how long it took, how many judgments it holds, its answers on control items."""
+
+    person: int
+    seconds: float
+    judgments: int = 0
+    answers: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ReleasedRows:
+    """Takes in a bundle's units, pairs and scores, then its judgments."""
+
+    settings: Settings
+    units: list[Row] = field(default_factory=list)
+    pairs: list[Row] = field(default_factory=list)
+    scores: list[Row] = field(default_factory=list)
+    judgments: int = 0
+    invalidated: int = 0
+    work: dict[str, _Work] = field(default_factory=dict)
+    _places: dict[str, int] = field(default_factory=dict)
+    _asked_again: set[str] = field(default_factory=set)
+    _people: dict[str, int] = field(default_factory=dict)
+    _simulated: set[str] = field(default_factory=set)
+    _numbers: dict[str, int] = field(default_factory=dict)
+    _columns: tuple[array[int], array[int], array[int]] = field(
+        default_factory=lambda: (array("q"), array("q"), array("q"))
+    )
+    _flags: array[int] = field(default_factory=lambda: array("b"))
+    _values: array[float] = field(default_factory=lambda: array("d"))
+    _seconds: array[float] = field(default_factory=lambda: array("d"))
+    _answers: list[Any] = field(default_factory=list)
+    _tally: JudgmentTally = field(default_factory=JudgmentTally)
+
+    def add_unit(self, row: Row) -> None:
+        """The next unit, control items too."""
+        self._places[row["unit"]] = len(self.units)
+        self.units.append(row)
+        if row["repeats"]:
+            self._asked_again.add(row["repeats"])
+
+    def add_judgment(self, row: Row) -> None:
+        """The next judgment; those that were invalidated are counted and no more."""
+        self.judgments += 1
+        if row["invalidated"]:
+            self.invalidated += 1
+            return
+        place, kind = self._places[row["unit"]], self.settings.kind
+        unit, name, presented = self.units[place], row["worker"], row["presented"] or ""
+        given = row["answer"] if kind.is_open else row["value"]
+        used, control = bool(row["used"]), bool(unit["control"])
+        self._tally.add(row["unit"], name, given, used=used, control=control, presented=presented)
+        if kind.is_open:
+            given = kind.imported(given, content=unit["content"] or {})
+        self._answers.append(given if kind.is_open else None)
+        on_left = given == (1 if presented == FIRST_LEFT else 2)
+        person = self._people.setdefault(name, len(self._people))
+        if row["simulated"]:
+            self._simulated.add(name)
+        number = self._numbers.setdefault(row["assignment"], len(self._numbers))
+        for column, cell in zip(self._columns, (place, person, number), strict=True):
+            column.append(cell)
+        self._flags.append(USED * used | LEFT * (bool(presented) and on_left) | SIDED * bool(presented))
+        self._values.append(np.nan if kind.is_open else float(given))
+        self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
+        work = self.work.setdefault(
+            row["assignment"], _Work(person, _between(row["accepted_at"], row["submitted_at"]))
+        )
+        work.judgments += 1
+        if control or row["unit"] in self._asked_again:
+            work.answers[place] = given
+
+    def table(self) -> JudgmentTable:
+        """The judgments as arrays."""
+        unit, worker, assignment = (np.array(column, dtype=np.int64) for column in self._columns)
+        flags = np.array(self._flags, dtype=np.int8)
+        control = np.array([bool(row["control"]) for row in self.units], dtype=bool)
+        return JudgmentTable(
+            unit=unit,
+            worker=worker,
+            assignment=assignment,
+            value=np.array(self._values, dtype=np.float64),
+            answer=tuple(self._answers),
+            control=control[unit] if len(unit) else np.zeros(0, dtype=bool),
+            used=(flags & USED) > 0,
+            left=(flags & LEFT) > 0,
+            sided=(flags & SIDED) > 0,
+            seconds=np.array(self._seconds, dtype=np.float64),
+            data_hash=self._tally.facts().data_hash,
+        )
+
+    def people(self) -> list[WorkerRow]:
+        """Everyone with a judgment that stands, by pseudonym."""
+        found = [
+            WorkerRow(number, name, anonymous=name.startswith(ANONYMOUS), simulated=name in self._simulated)
+            for name, number in self._people.items()
+        ]
+        return sorted(found, key=lambda row: row.name)
+
+    def wall_times(self) -> dict[int, list[float]]:
+        """Person -> seconds a judgment of each assignment whose times are known."""
+        times: dict[int, list[float]] = {}
+        for work in self.work.values():
+            if work.seconds > 0:
+                times.setdefault(work.person, []).append(work.seconds / work.judgments)
+        return times
+
+    def on_controls(self) -> list[tuple[int, Any, Any, str]]:
+        """(person, given, expected, kind of control item) of each judgment on a control item that was not struck.
+
+        What is expected of a unit that was shown again is what the same person said of it the other time.
+        """
+        kind, rows = self.settings.kind, []
+        for work in self.work.values():
+            for place, given in work.answers.items():
+                unit = self.units[place]
+                if not unit["control"] or unit["struck"]:
+                    continue
+                expected, sort = unit["expected"], unit["control_kind"] or ""
+                if sort == REPEATED:
+                    other = work.answers.get(self._places[unit["repeats"]])
+                    expected = None if other is None else kind.again(other)
+                elif expected is not None:
+                    expected = kind.imported(expected, content=unit["content"] or {})
+                if expected is not None:
+                    rows.append((work.person, given, expected, sort))
+        return rows
+
+    def judged(self, table: JudgmentTable) -> list[Judged]:
+        """The counted judgments with their units, as kinds of open answers look at them."""
+        counted = table.counted
+        things = [_thing(number, row) for number, row in enumerate(self.units)]
+        rows = zip(
+            table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+        )
+        return [Judged(unit=things[unit], worker=worker, given=given) for unit, worker, given in rows]
+
+    def signature(self) -> str:
+        """The judgment signature of these rows; its hash is over the pseudonyms."""
+        settings = self.settings
+        judged = [row for row in self.units if not row["control"]]
+        shown: dict[tuple[Any, Any], set[str]] = {}
+        for row in judged:
+            if row["reference"]:
+                shown.setdefault((row["pair"], row["image"]), set()).add(row["reference"])
+        references = [len(names) for names in shown.values()] or [0]
+        material = Material(
+            units=len(judged),
+            pairs=len(self.pairs) if settings.kind.compares_pairs else None,
+            images=len({row["image"] for row in judged}),
+            references=(min(references), max(references)),
+        )
+        return str(
+            judgment_signature(
+                settings.kind,
+                material,
+                self._tally.facts(),
+                controls=settings.controls,
+                seed=settings.seed,
+                version=settings.version,
+                others=dict(settings.others),
+            )
+        )
+
+
+def _thing(number: int, row: Row) -> SimpleNamespace:
+    """A unit with the names that ``judgments.models.Unit`` has."""
+
+    def caption(name: str) -> SimpleNamespace | None:
+        return SimpleNamespace(key=row[name], text=row[f"{name}_text"] or "") if row[name] else None
+
+    return SimpleNamespace(
+        pk=number, key=row["unit"], kind=row["kind"] or "", content=row["content"] or {},
+        item=SimpleNamespace(name=row["image"]), reference=caption("reference"), first=caption("first"),
+        second=caption("second"),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4_096)  # the rows of an assignment share their times
+def _between(accepted: str | None, submitted: str | None) -> float:
+    """Seconds from one moment to the other; 0 where one is unknown."""
+    if not accepted or not submitted:
+        return 0.0
+    return (datetime.fromisoformat(submitted) - datetime.fromisoformat(accepted)).total_seconds()

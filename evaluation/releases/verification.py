@@ -1,0 +1,149 @@
+"""Whether a bundle is whole, and whether its figures follow from its own rows. No database."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evaluation.errors import VerificationError
+from evaluation.releases.archive import MANIFEST, BundleReader
+from evaluation.releases.findings import Findings, find
+from evaluation.releases.released import ReleasedRows, Settings
+
+FORMAT = 1
+NEAR = 1e-9  # relative: sums are not the same to the last bit on every processor
+MOST_SAID = 50
+# Rows that are no rows of ours raise one of these where they are taken in.
+NOT_OURS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What was looked at and what differs.
+
+    Attributes:
+        what: its name, as a sentence begins.
+        checked: how many values were compared.
+        differences: in words, at most ``MOST_SAID``.
+        count: how many there are in all.
+    """
+
+    what: str
+    checked: int
+    differences: tuple[str, ...]
+    count: int
+
+
+def verification(what: str, checked: int, found: list[str]) -> Verification:
+    """With as many differences as anybody reads."""
+    return Verification(what, checked, tuple(found[:MOST_SAID]), len(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle that was read: its manifest, its rows, and what follows from them."""
+
+    manifest: dict[str, Any]
+    rows: ReleasedRows
+    findings: Findings
+
+
+def read_bundle(reader: BundleReader) -> Bundle:
+    """A bundle's rows and what they say.
+
+    Raises:
+        VerificationError: something in it is not as a bundle has it.
+    """
+    manifest = reader.json(MANIFEST)
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise VerificationError(f"{reader.path} is no release bundle of format {FORMAT}.")
+    try:
+        rows = ReleasedRows(Settings(**manifest["settings"]))
+        if rows.settings.kind is None:
+            raise ValueError
+        rows.pairs.extend(reader.rows("pairs.jsonl"))
+        rows.scores.extend(reader.rows("scores.jsonl"))
+        for row in reader.rows("units.jsonl"):
+            rows.add_unit(row)
+        for row in reader.rows("judgments.jsonl"):
+            rows.add_judgment(row)
+        return Bundle(manifest, rows, find(rows))
+    except NOT_OURS as error:
+        raise VerificationError(
+            f"The rows of {reader.path} are not those of a release: {type(error).__name__} {error}."
+        ) from error
+
+
+def verify_bundle(path: Path) -> Verification:
+    """Check the hashes of a bundle's files, compute every figure again from its raw rows, and compare.
+
+    Raises:
+        VerificationError: it is no bundle at all.
+    """
+    reader = BundleReader(path)
+    try:
+        return _verify(reader)
+    finally:
+        reader.close()
+
+
+def _verify(reader: BundleReader) -> Verification:
+    found, checked = reader.problems(), len(reader.names)
+    try:
+        bundle = read_bundle(reader)
+        findings = bundle.findings
+        stated: dict[str, tuple[Any, Any]] = {
+            "signature": (bundle.manifest.get("signature"), findings.signature),
+            "consensus.jsonl": (list(reader.rows("consensus.jsonl")), findings.consensus),
+            "workers.jsonl": (list(reader.rows("workers.jsonl")), findings.workers),
+            "analyses.json": (reader.json("analyses.json"), findings.analyses()),
+        }
+        for name, figure in findings.figures().items():
+            stated[f"figures/{name}.json"] = (reader.json(f"figures/{name}.json"), figure)
+    except VerificationError as error:
+        found.append(str(error))
+    else:
+        for name, (said, now) in stated.items():
+            found += different(said, now, name)
+            checked += sum(1 for _ in leaves(now))
+        for name, file in bundle.manifest.get("files", {}).items():
+            if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
+                found.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
+    return verification(f"{reader.path.name}", checked, found)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every single value in nested lists and objects."""
+    if isinstance(value, (dict, list, tuple)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from leaves(one)
+    else:
+        yield value
+
+
+def different(stated: Any, found: Any, where: str) -> list[str]:
+    """Where two JSON values are not the same, each place in words; numbers may differ by ``NEAR``."""
+    if isinstance(stated, dict) and isinstance(found, dict):
+        keys = dict.fromkeys((*stated, *found))
+        return [line for key in keys for line in different(stated.get(key), found.get(key), f"{where}.{key}")]
+    if isinstance(stated, (list, tuple)) and isinstance(found, (list, tuple)):
+        if len(stated) != len(found):
+            return [f"{where}: stated {len(stated):,} entries, found {len(found):,}"]
+        return [
+            line
+            for place, (one, two) in enumerate(zip(stated, found, strict=True))
+            for line in different(one, two, f"{where}[{place}]")
+        ]
+    if _same(stated, found):
+        return []
+    return [f"{where}: stated {stated!r}, found {found!r}"]
+
+
+def _same(stated: Any, found: Any) -> bool:
+    numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in (stated, found))
+    if numbers:
+        return math.isclose(stated, found, rel_tol=NEAR, abs_tol=NEAR)
+    return type(stated) is type(found) and bool(stated == found)

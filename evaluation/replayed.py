@@ -1,0 +1,260 @@
+"""A study's judgments replayed in the order they came in: what was known after so many of them. Pure; arrays in.
+
+Nothing is computed anew per judgment: votes are added up from one checkpoint to the next, and each checkpoint looks at
+units and pairs, of which there are few beside judgments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evaluation.provenance import plain
+from evaluation.records import Floats, Ints
+from evaluation.statistics.alpha import AlphaOfWeights
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.mcnemar import mcnemar_counts
+from evaluation.statistics.meta import metric_winners, wilson_interval
+from evaluation.statistics.multiple import holm
+from evaluation.statistics.patterns import patterns_of_rows
+from evaluation.statistics.resampling import bootstrap, percentile_interval
+
+CHECKPOINTS = 20
+RESAMPLES = 400
+CONFIDENCE = 0.95
+SETTLED = 0.05  # adjusted p below which two metrics are told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Judgments that count, in the order they came in.
+
+    Attributes:
+        unit: (N,) codes of units from 0.
+        value: (N,) float64.
+        units: how many units there are.
+    """
+
+    unit: Ints
+    value: Floats
+    units: int
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+
+def checkpoints(count: int, most: int = CHECKPOINTS) -> list[int]:
+    """Ascending numbers of judgments after which a look is taken, ``count`` the last; none before the first."""
+    return sorted({max(1, round(count * step / most)) for step in range(1, most + 1)}) if count else []
+
+
+def agreement_grows(votes: Votes, level: str, *, seed: int) -> list[dict[str, Any]]:
+    """Krippendorff's alpha with its bootstrap interval over units after each checkpoint.
+
+    A row has ``judgments``, ``n`` units with two of them or more, and ``value``, ``low``, ``high``, None where alpha is
+    not defined.
+    """
+    labels, codes = np.unique(votes.value, return_inverse=True)
+    rows = []
+    for upto in checkpoints(len(votes)):
+        patterns = patterns_of_rows(votes.unit[:upto], codes[:upto], labels, raters=0).comparable()
+        row: dict[str, Any] = {"judgments": upto, "n": int(patterns.frequency.sum())}
+        row |= {"value": None, "low": None, "high": None}
+        if len(patterns.frequency):
+            alpha = AlphaOfWeights(patterns, level)
+            row["value"] = plain(float(alpha(patterns.frequency[np.newaxis].astype(np.float64))[0]))
+            draws = bootstrap(
+                alpha, patterns.frequency, resamples=RESAMPLES, generator=np.random.default_rng(seed)
+            )
+            low, high, _ = percentile_interval(draws, CONFIDENCE)
+            row |= {"low": plain(low), "high": plain(high)}
+        rows.append(row)
+    return rows
+
+
+def winners_so_far(
+    votes: Votes, pair: Ints, pairs: int, decided: Mapping[int, int] | None = None
+) -> Iterator[tuple[int, Ints]]:
+    """After each checkpoint, (P,) winners of the pairs: 1, 2, or 0 where there is none yet (V15 section 3).
+
+    The majority of its judgments gives a unit to a candidate, the majority of its units a pair; ties decide nothing.
+
+    Args:
+        pair: (U,) code of each unit's pair from 0.
+        decided: unit code -> winner that an adjudicator named; counts at the end alone.
+    """
+    balance = np.zeros(votes.units)
+    done, looks = 0, checkpoints(len(votes))
+    for upto in looks:
+        sign = np.where(votes.value[done:upto] == 1, 1.0, -1.0)
+        balance += np.bincount(votes.unit[done:upto], weights=sign, minlength=votes.units)
+        done = upto
+        outcome = np.sign(balance)
+        if upto == looks[-1]:
+            for unit, winner in (decided or {}).items():
+                outcome[unit] = 1.0 if winner == 1 else -1.0
+        lead = np.bincount(pair, weights=outcome, minlength=pairs)
+        yield upto, np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
+
+
+def accuracy_so_far(
+    winners: Sequence[tuple[int, Ints]],
+    scores: Mapping[str, npt.NDArray[np.float64]],
+    kinds: Mapping[str, npt.NDArray[np.bool_]],
+) -> dict[str, dict[str, Any]]:
+    """Per pair kind, how often each metric names the winner: now, and had collection stopped at each checkpoint.
+
+    Args:
+        winners: as ``winners_so_far`` gives them.
+        scores: metric -> (P, 2) scores of the candidates.
+        kinds: pair kind -> (P,) which pairs are of it.
+
+    Returns:
+        kind -> ``metrics`` (metric -> value, low, high, n), ``earlier`` (metric -> rows with ``judgments`` beside), and
+        ``verdict``.
+    """
+    named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+    found: dict[str, dict[str, Any]] = {}
+    for kind, here in kinds.items():
+        earlier = {
+            name: [{"judgments": upto, **_share(said[here], won[here])} for upto, won in winners]
+            for name, said in named.items()
+        }
+        now = winners[-1][1]
+        right = {name: (said == now)[here & (now > 0)] for name, said in named.items()}
+        found[kind] = {
+            "metrics": {name: rows[-1] for name, rows in earlier.items()},
+            "earlier": earlier,
+            "verdict": told_apart(right),
+        }
+    return found
+
+
+def _share(said: npt.NDArray[Any], won: npt.NDArray[Any]) -> dict[str, Any]:
+    decided = won > 0
+    n = int(decided.sum())
+    right = int((said[decided] == won[decided]).sum())
+    low, high = wilson_interval(right, n)
+    return {"value": right / n if n else None, "low": plain(low), "high": plain(high), "n": n}
+
+
+def told_apart(right: Mapping[str, npt.NDArray[np.bool_]]) -> dict[str, Any]:
+    """Which metrics are ahead of the rest: the best, and those that cannot be told apart from it.
+
+    McNemar's exact test of the best with each other metric on the same pairs, p adjusted by Holm.
+
+    Returns:
+        ``leaders``, the best first; ``rest``; ``p``: the largest adjusted p of the rest, or None; ``n``.
+    """
+    if not right or not len(next(iter(right.values()))):
+        return {"leaders": [], "rest": [], "p": None, "n": 0}
+    order = sorted(right, key=lambda name: -int(right[name].sum()))
+    best, others = order[0], order[1:]
+    p = [
+        mcnemar_counts(
+            int((right[best] & ~right[name]).sum()), int((~right[best] & right[name]).sum())
+        ).exact_p
+        for name in others
+    ]
+    adjusted = dict(zip(others, holm(p).tolist(), strict=True))
+    rest = [name for name in others if adjusted[name] < SETTLED]
+    return {
+        "leaders": [best, *(name for name in others if name not in rest)],
+        "rest": rest,
+        "p": max((adjusted[name] for name in rest), default=None),
+        "n": len(right[best]),
+    }
+
+
+def means_so_far(votes: Votes) -> Iterator[tuple[int, Floats]]:
+    """After each checkpoint, (U,) mean judgment of each unit; nan where it has none."""
+    total, count = np.zeros(votes.units), np.zeros(votes.units)
+    done = 0
+    for upto in checkpoints(len(votes)):
+        total += np.bincount(votes.unit[done:upto], weights=votes.value[done:upto], minlength=votes.units)
+        count += np.bincount(votes.unit[done:upto], minlength=votes.units)
+        done = upto
+        mean = np.full(votes.units, np.nan)
+        np.divide(total, count, out=mean, where=count > 0)
+        yield upto, mean
+
+
+def correlation_so_far(
+    means: Sequence[tuple[int, Floats]], scores: Mapping[str, Floats], *, seed: int
+) -> dict[str, Any]:
+    """Kendall's tau-b of each metric with people's means: now with an interval, and at each checkpoint.
+
+    Args:
+        scores: metric -> (U,) score of each unit's caption; nan where it has none.
+    """
+    earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
+    for upto, mean in means:
+        last = upto == means[-1][0]
+        for name, values in scores.items():
+            known = ~np.isnan(mean) & ~np.isnan(values)
+            row: dict[str, Any] = {"judgments": upto, "value": None, "low": None, "high": None}
+            row["n"] = int(known.sum())
+            if row["n"] > 2:
+                tau = correlation(
+                    values[known],
+                    mean[known],
+                    "kendall-tau-b",
+                    resamples=RESAMPLES // 2 if last else 0,
+                    seed=seed,
+                )
+                row |= {"value": plain(tau.value), "low": plain(tau.low), "high": plain(tau.high)}
+            earlier[name].append(row)
+    return {
+        "metrics": {name: rows[-1] for name, rows in earlier.items()},
+        "earlier": earlier,
+        "verdict": _overlap({name: rows[-1] for name, rows in earlier.items()}),
+    }
+
+
+def _overlap(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Correlations are told apart here by their intervals alone: no p is given."""
+    known = {name: cell for name, cell in cells.items() if cell["value"] is not None}
+    if not known:
+        return {"leaders": [], "rest": [], "p": None, "n": 0}
+    order = sorted(known, key=lambda name: -known[name]["value"])
+    best = known[order[0]]
+
+    def near(name: str) -> bool:
+        high, low = known[name]["high"], best["low"]
+        return high is None or low is None or high >= low
+
+    leaders = [order[0], *(name for name in order[1:] if near(name))]
+    return {
+        "leaders": leaders,
+        "rest": [name for name in order if name not in leaders],
+        "p": None,
+        "n": best["n"],
+    }
+
+
+def verdict_sentence(verdict: Mapping[str, Any]) -> tuple[bool, str]:
+    """Whether it is settled which metric is ahead, and what the figure means."""
+    leaders, rest = list(verdict["leaders"]), list(verdict["rest"])
+    if not leaders:
+        return False, "No metric can be held against people yet."
+    tested = f" ({_p(verdict['p'])}, Holm)" if verdict["p"] is not None else ""
+    ahead = f"ahead of {'the rest' if len(rest) != 1 else rest[0]}{tested}"
+    if len(leaders) == 1:
+        return bool(rest), f"{leaders[0]} is {ahead}." if rest else f"{leaders[0]} is the only metric."
+    names = f"{', '.join(leaders[:-1])} and {leaders[-1]}"
+    if not rest:
+        return False, f"{names} cannot be told apart yet."
+    both = "both" if len(leaders) == 2 else "all of them"
+    return False, f"{names} cannot be told apart yet; {both} are {ahead}."
+
+
+def _p(value: float) -> str:
+    if value < 0.001:
+        return "p < .001"
+    if value < 0.01:
+        return "p < .01"
+    return f"p = {value:.2f}".replace("0.", ".")

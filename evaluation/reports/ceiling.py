@@ -1,0 +1,92 @@
+"""What people reach themselves: the ceiling that a metric is held against. Pure; arrays in, figures out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.records import Floats, Ints, UnitRow
+from evaluation.reports.content import Figure
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.meta import wilson_interval
+
+SPLITS = 100
+
+
+def _sign(values: NDArray[Any]) -> Ints:
+    return np.sign(np.round(values, 9)).astype(np.int64)
+
+
+def halves_of_votes(
+    unit: Ints, value: Floats, units: Sequence[UnitRow], *, seed: int, splits: int = SPLITS
+) -> dict[str, Figure]:
+    """Pair kind ("all" for all pairs) -> how often two random halves of people name the same winner of a pair.
+
+    V15 §7.4 splits the references of a pair; so do we where a pair has several units, and its votes where it has one.
+    Each half's winner is the candidate that wins most of its units (or votes). Pairs on which a half is tied, or
+    empty, are left out of that split. The value is the mean over ``splits``; the interval Wilson's, of that mean over
+    the mean number of pairs.
+    """
+    pair_of = {row.pk: row.pair for row in units if row.pair is not None}
+    kind_of = {row.pair: row.kind for row in units}
+    keep = np.array([one in pair_of for one in unit.tolist()], dtype=bool)
+    if not keep.any():
+        return {}
+    unit, value = unit[keep], value[keep]
+    names, rows = np.unique(unit, return_inverse=True)
+    vote = np.where(value == 1, 1.0, -1.0)
+    pairs, pair_of_unit = np.unique([pair_of[one] for one in names.tolist()], return_inverse=True)
+    several = bool((np.bincount(pair_of_unit) > 1).any())
+    if several:  # a unit is won or lost as a whole; tied ones decide nothing
+        parts = _sign(np.bincount(rows, weights=vote)).astype(np.float64)
+        group = pair_of_unit
+    else:
+        parts, group = vote, pair_of_unit[rows]
+    kinds = np.array([kind_of[one] for one in pairs.tolist()], dtype=np.str_)
+    wanted = {"all": np.ones(len(pairs), dtype=bool)} | {
+        str(name): kinds == name for name in np.unique(kinds) if name
+    }
+    generator = np.random.default_rng(seed)
+    same: dict[str, list[tuple[int, int]]] = {name: [] for name in wanted}
+    for _ in range(splits):
+        # equal halves of each pair: the lower half of its parts in a random order
+        order = np.lexsort((generator.random(len(parts)), group))
+        starts = np.searchsorted(group[order], np.arange(len(pairs)))
+        sizes = np.bincount(group, minlength=len(pairs))
+        place = np.arange(len(parts)) - starts[group[order]]
+        first = place < (sizes // 2)[group[order]]
+        weights = parts[order]
+        one = _sign(np.bincount(group[order][first], weights=weights[first], minlength=len(pairs)))
+        two = _sign(np.bincount(group[order][~first], weights=weights[~first], minlength=len(pairs)))
+        decided = (one != 0) & (two != 0)
+        for name, here in wanted.items():
+            same[name].append((int((decided & here & (one == two)).sum()), int((decided & here).sum())))
+    return {name: _mean(found) for name, found in same.items()}
+
+
+def _mean(found: Sequence[tuple[int, int]]) -> Figure:
+    known = [(right, n) for right, n in found if n]
+    if not known:
+        return Figure(None)
+    share = sum(right / n for right, n in known) / len(known)
+    n = round(sum(n for _, n in known) / len(known))
+    low, high = wilson_interval(share * n, n)
+    return Figure(share, low, high, n)
+
+
+def one_against_mean(unit: Ints, value: Floats, *, seed: int, resamples: int) -> Figure:
+    """Kendall's tau-b between each judgment and the mean of the unit's other judgments."""
+    _, rows = np.unique(unit, return_inverse=True)
+    counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
+    with_others = counts[rows] > 1
+    if with_others.sum() < 2:
+        return Figure(None)
+    own = value[with_others]
+    others = (sums[rows][with_others] - own) / (counts[rows][with_others] - 1)
+    found = correlation(own, others, "kendall-tau-b", resamples=resamples, seed=seed)
+    if found.reason:
+        return Figure(None)
+    return Figure(found.value, found.low, found.high, found.n)

@@ -1,0 +1,325 @@
+"""What a report is made of: sections of sentences, tables and plots, all of them plain data.
+
+Nothing here draws or writes. A number is kept as it was computed; how it is shown is its column's business.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+DASH = "–"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A number with its interval and the n it rests on; None where undefined or not asked for."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+
+
+Cell = str | int | float | None | Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: its head.
+        shows: "text"; "count"; "share" (as per cent); "coefficient" (without a leading zero); "number"; "p".
+    """
+
+    name: str
+    shows: str = "text"
+
+    @property
+    def is_text(self) -> bool:
+        """Words stand on the left, numbers on the right."""
+        return self.shows == "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, one a column; ``note`` stands below it."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def heads(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self.columns]
+
+    def texts(self) -> list[list[str]]:
+        """Every cell as a reader sees it."""
+        return [
+            [shown(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
+            for row in self.rows
+        ]
+
+    def data(self) -> tuple[list[str], list[list[Any]]]:
+        """Heads and rows for programs: a column with intervals becomes value, low, high and n."""
+        wide = [
+            any(isinstance(row[place], Figure) for row in self.rows) for place in range(len(self.columns))
+        ]
+        heads: list[str] = []
+        for column, parts in zip(self.columns, wide, strict=True):
+            heads += (
+                [column.name, *(f"{column.name} {part}" for part in ("low", "high", "n"))]
+                if parts
+                else [column.name]
+            )
+        rows = []
+        for row in self.rows:
+            values: list[Any] = []
+            for cell, parts in zip(row, wide, strict=True):
+                if not parts:
+                    values.append(cell)
+                elif isinstance(cell, Figure):
+                    values += [cell.value, cell.low, cell.high, cell.n]
+                else:
+                    values += [cell, None, None, None]
+            rows.append(values)
+        return heads, rows
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A line to compare with: chance, the floor, what people reach. ``low`` and ``high``: its interval."""
+
+    words: str
+    value: float
+    dashed: bool = True
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel of dots: a figure a label, in the order of the plot's labels, and the levels drawn in it."""
+
+    title: str
+    figures: tuple[Figure, ...]
+    levels: tuple[Level, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Rows of dots with intervals, panels side by side."""
+
+    labels: tuple[str, ...]
+    panels: tuple[Panel, ...]
+    axis: str
+    shows: str = "coefficient"
+    accent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line over the horizontal axis, with a band."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float | None, ...]
+    low: tuple[float | None, ...] = ()
+    high: tuple[float | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePanel:
+    """Curves and levels of one panel."""
+
+    title: str
+    curves: tuple[Curve, ...]
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Curves in panels; ``log`` for the horizontal axis."""
+
+    panels: tuple[CurvePanel, ...]
+    across: str
+    up: str
+    log: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HeatPanel:
+    """A matrix with a number in each cell; None is left empty."""
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Matrices on one scale from ``least`` to 1; ``least`` -1 has its middle at 0."""
+
+    panels: tuple[HeatPanel, ...]
+    down: str
+    across: str
+    least: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A figure: what is drawn, the sentence that says what it means, and the data beside it."""
+
+    name: str
+    title: str
+    sentence: str
+    drawing: Dots | Curves | Heat
+    data: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with sentences, plots and tables; ``empty`` says why there is nothing to show."""
+
+    name: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    empty: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything a report says.
+
+    Attributes:
+        study, title, simulated: whose it is.
+        stamp: the judgment signature, at the foot of every figure and table.
+        data_hash: of the judgments it was made from.
+        methods: the paragraphs a paper could print.
+        citations: keys of ``evaluation.reports.citations``, each once.
+        settings: analysis -> its settings; ``signatures``: what was computed -> its signature.
+        versions: of Quorum and of what the numbers rest on.
+    """
+
+    study: str
+    title: str
+    protocol: str
+    simulated: bool
+    stamp: str
+    data_hash: str
+    seed: int
+    counts: Mapping[str, int]
+    sections: tuple[Section, ...]
+    methods: tuple[str, ...]
+    citations: tuple[str, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def plots(self) -> list[Plot]:
+        """All figures in their order."""
+        return [plot for section in self.sections for plot in section.plots]
+
+    @property
+    def tables(self) -> list[Table]:
+        """All tables in their order."""
+        return [table for section in self.sections for table in section.tables]
+
+    def as_json(self) -> dict[str, Any]:
+        """Every number, with settings and seed."""
+        return {
+            "study": self.study,
+            "title": self.title,
+            "protocol": self.protocol,
+            "simulated": self.simulated,
+            "signature": self.stamp,
+            "data_hash": self.data_hash,
+            "seed": self.seed,
+            "counts": dict(self.counts),
+            "sections": [_section(section) for section in self.sections],
+            "methods": list(self.methods),
+            "citations": list(self.citations),
+            "settings": dict(self.settings),
+            "signatures": dict(self.signatures),
+            "versions": dict(self.versions),
+        }
+
+
+def _section(section: Section) -> dict[str, Any]:
+    return {
+        "name": section.name,
+        "title": section.title,
+        "sentences": list(section.sentences),
+        "empty": section.empty,
+        "figures": [
+            {"name": plot.name, "title": plot.title, "sentence": plot.sentence, **_data(plot.data)}
+            for plot in section.plots
+        ],
+        "tables": [
+            {"name": table.name, "title": table.title, "note": table.note, **_data(table)}
+            for table in section.tables
+        ],
+    }
+
+
+def _data(table: Table) -> dict[str, Any]:
+    heads, rows = table.data()
+    return {"columns": heads, "rows": rows}
+
+
+def shown(cell: Cell, shows: str) -> str:
+    """A cell as its column shows it; intervals in brackets."""
+    if not isinstance(cell, Figure):
+        return _number(cell, shows)
+    if cell.value is None:
+        return DASH
+    if cell.low is None or cell.high is None:
+        return _number(cell.value, shows)
+    return f"{_number(cell.value, shows)} [{_number(cell.low, shows)}, {_number(cell.high, shows)}]"
+
+
+def _number(value: str | int | float | None, shows: str) -> str:
+    if isinstance(value, str):
+        return value or DASH
+    if value is None or not math.isfinite(value):
+        return DASH
+    if shows == "share":
+        return f"{100 * value:.1f}"
+    if shows == "coefficient":
+        return coefficient(value)
+    if shows == "p":
+        return "<.001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+    if shows == "number":
+        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}"
+
+
+def coefficient(value: float) -> str:
+    """Two digits without the leading zero; what rounds to nothing has no sign."""
+    text = f"{value:.2f}"
+    text = "0.00" if text == "-0.00" else text
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def figure_of(found: Mapping[str, Any] | None) -> Figure:
+    """A stored figure: value, low, high, n."""
+    if not found:
+        return Figure(None)
+    return Figure(found.get("value"), found.get("low"), found.get("high"), found.get("n"))
+
+
+def plain_table(
+    name: str, title: str, columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Cell]], note: str = ""
+) -> Table:
+    """A table from pairs of a column's name and how it is shown."""
+    return Table(name, title, tuple(Column(*one) for one in columns), tuple(tuple(row) for row in rows), note)

@@ -1,0 +1,149 @@
+"""The sections about open answers: what their kinds compute beyond consensus, as tables and plots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaluation.reports.content import Dots, Figure, Level, Panel, Plot, Section, coefficient, plain_table
+from evaluation.reports.gathering import Gathered
+
+MOST_CAPTIONS = 25
+
+
+def sections(gathered: Gathered) -> list[Section]:
+    """One for each thing that the kind says of a study."""
+    figures: Mapping[str, Any] = gathered.aggregation.result.get("figures", {})
+    made = {
+        "leave_one_out": _leave_one_out,
+        "captions": _captions,
+        "pairwise_f1": _keywords,
+        "content_selection": _content,
+    }
+    return [make(figures) for name, make in made.items() if name in figures]
+
+
+def _leave_one_out(figures: Mapping[str, Any]) -> Section:
+    """WG16 §4: each caption against the others of its image."""
+    title = "What people reach by the metrics"
+    found = figures["leave_one_out"]
+    if not found["metrics"]:
+        return Section("leave-one-out", title, empty=found["reason"])
+    rows = [
+        (name, Figure(one["macro"], one["low"], one["high"], found["images"]), one["micro"], one["median"],
+         one["deviation"],
+         one["least"], one["most"])
+        for name, one in found["metrics"].items()
+    ]  # fmt: skip
+    table = plain_table(
+        "leave-one-out",
+        "Each caption against the others of its image",
+        [("metric", "text"), ("mean over images", "coefficient"), ("mean over captions", "coefficient"),
+         ("median", "coefficient"), ("deviation", "coefficient"), ("least", "coefficient"), ("most", "coefficient")],
+        rows,
+        f"{found['captions']:,} captions of {found['images']:,} images (WG16 §4); 95 % bootstrap intervals over "
+        "images.",
+    )  # fmt: skip
+    sentence = (
+        f"Each of {found['captions']:,} captions is held against the others of its image: what a metric gives "
+        "people is the "
+        "most that a machine can be expected to get from it."
+    )
+    # metrics have scales of their own, those from 0 to 1 share an axis
+    unit = [row for row in rows if row[1].value is not None and row[1].value <= 1]
+    plots: tuple[Plot, ...] = ()
+    if unit:
+        drawing = Dots(
+            tuple(row[0] for row in unit),
+            (Panel("", tuple(row[1] for row in unit), (Level("floor", 0.0),)),),
+            "mean score over images, 95 % interval",
+        )
+        plots = (Plot("leave-one-out", title, sentence, drawing, table),)
+    return Section("leave-one-out", title, (sentence, *found["warnings"]), plots, (table,))
+
+
+def _captions(figures: Mapping[str, Any]) -> Section:
+    """Best-worst scores of captions."""
+    rows = sorted(figures["captions"], key=lambda row: (-row["score"], row["image"], row["text"]))
+    half = figures.get("split_half", {})
+    reliable = half.get("spearman")
+    ends = rows if len(rows) <= 2 * MOST_CAPTIONS else rows[:MOST_CAPTIONS] + rows[-MOST_CAPTIONS:]
+    note = "Score: share of best minus share of worst, from -1 to 1."
+    if len(ends) < len(rows):
+        note += f" The first and the last {MOST_CAPTIONS} of {len(rows):,}."
+    table = plain_table(
+        "captions",
+        "Best-worst scores of captions",
+        [("caption", "text"), ("image", "text"), ("score", "coefficient"), ("best", "count"), ("worst", "count"),
+         ("shown", "count")],
+        [(row["text"], row["image"], row["score"], row["best"], row["worst"], row["shown"]) for row in ends],
+        note,
+    )  # fmt: skip
+    sentence = f"{len(rows):,} captions have a score."
+    if reliable is not None:
+        sentence += (
+            f" Scores from two random halves of the answers correlate by {coefficient(reliable)} (Spearman, mean of "
+            f"{half['splits']} splits)."
+        )
+    return Section("captions", "Scores of captions", (sentence,), (), (table,))
+
+
+def _keywords(figures: Mapping[str, Any]) -> Section:
+    """How far two people's keywords overlap."""
+    named = (("keywords as words", "pairwise_f1"), ("one stem merged", "pairwise_f1_of_stems"))
+    found = [(name, figures[key]) for name, key in named if key in figures]
+    if found[0][1]["value"] is None:
+        return Section("keywords", "Overlap of keywords", empty=found[0][1]["reason"])
+    table = plain_table(
+        "keywords",
+        "Overlap of two people's keywords",
+        [("keywords", "text"), ("F1", "coefficient"), ("images", "count"), ("pairs of answers", "count")],
+        [(name, _figure(one), one["n"], one["pairs_of_answers"]) for name, one in found],
+        "Mean F1 over every two answers of an image, then over images; 95 % bootstrap intervals over images.",
+    )
+    sentence = (
+        f"Two people's keywords overlap by F1 {coefficient(found[0][1]['value'])}; 1 is the same keywords."
+    )
+    drawing = Dots(
+        tuple(name for name, _ in found),
+        (Panel("", tuple(_figure(one) for _, one in found), (Level("floor", 0.0),)),),
+        "F1, 95 % interval",
+    )
+    return Section(
+        "keywords",
+        "Overlap of keywords",
+        (sentence,),
+        (Plot("keywords", table.title, sentence, drawing, table),),
+        (table,),
+    )
+
+
+def _content(figures: Mapping[str, Any]) -> Section:
+    """WG15 §5: how well people select content, by leave-one-out."""
+    title = "Content selection by people"
+    found = figures["content_selection"]
+    known = found["upper_bound"]
+    if not any(one["value"] is not None for one in known.values()):
+        return Section("content", title, empty=found["reason"] or "No image has two descriptions to compare.")
+    table = plain_table(
+        "content",
+        title,
+        [("figure", "text"), ("mean", "coefficient"), ("deviation", "coefficient"), ("images", "count")],
+        [(name, one["value"], one["deviation"], one["n"]) for name, one in known.items()],
+        "Each description's boxes against those of the image's others (WG15 §5).",
+    )
+    sentence = (
+        "Boxes that one person's description names, against the other people's: the upper bound for machines."
+    )
+    drawing = Dots(
+        tuple(name for name in known),
+        (Panel("", tuple(_figure(one) for one in known.values()), (Level("floor", 0.0),)),),
+        "mean over images",
+    )
+    return Section(
+        "content", title, (sentence,), (Plot("content", title, sentence, drawing, table),), (table,)
+    )
+
+
+def _figure(one: Mapping[str, Any]) -> Figure:
+    return Figure(one["value"], one.get("low"), one.get("high"), one.get("n"))

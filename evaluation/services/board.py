@@ -1,0 +1,280 @@
+"""What a study's board shows that takes long: computed by a job while somebody looks, kept as one row a study."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Case, F, FloatField, Max, Value, When
+from django.db.models.functions import Cast, Coalesce
+from django.utils import timezone
+
+from annotation.models import Case as QualityCase
+from annotation.models import Judgment, Participation
+from annotation.services.costs import pay_of_sessions, wages_of
+from evaluation import loaders
+from evaluation.aggregation import one_against_rest, worker_table
+from evaluation.models import BoardSnapshot
+from evaluation.provenance import plain
+from evaluation.records import Flags, Ints, JudgmentTable
+from evaluation.replayed import (
+    Votes,
+    accuracy_so_far,
+    agreement_grows,
+    correlation_so_far,
+    means_so_far,
+    winners_so_far,
+)
+from evaluation.services.board_drawings import draw
+from evaluation.services.board_scores import candidate_scores
+from evaluation.services.progress import study_progress
+from evaluation.statistics.meta import wilson_interval
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from judgments.services.generation import Progress, no_progress
+from judgments.services.studies import design_of
+
+ROWS_AT_ONCE = 20_000
+WORKERS_SHOWN = 200
+NO_VALUE = -1e9
+KIND_ORDER = ("HC", "HI", "HM", "MM")
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Everything a snapshot holds; nothing is stored yet."""
+
+    study: Study
+    judgments: int
+    newest: int
+    event: int
+    result: dict[str, Any]
+    scores: dict[str, Any]
+    seconds: float
+
+
+def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
+    """The board of a study as its rows stand; nothing is stored."""
+    began = time.monotonic()
+    kind, design = KINDS[study.protocol], design_of(study)
+    newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
+    event = study.events.aggregate(last=Max("pk"))["last"] or 0
+    progress(0.05, "reading judgments")
+    table, in_order = _table(study, newest)
+    progress(0.5, "replaying them")
+    units = loaders.unit_rows(study)
+    code_of = {unit.pk: code for code, unit in enumerate(units)}
+    votes = _votes(table, in_order & _of_units(table, code_of), code_of)
+    full_depth = loaders.full_depth_units(study)
+    agreed = table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
+    growth = (
+        [] if kind.is_open else agreement_grows(_votes(table, agreed, code_of), kind.level, seed=design.seed)
+    )
+    scores = _scores(study)
+    progress(0.7, "holding metrics against people")
+    kinds = _evaluation(study, votes, units, code_of, scores)
+    people = one_against_rest(table, units, agreed) if kind.compares_pairs and agreed.any() else {}
+    counted = study_progress(study)
+    result: dict[str, Any] = {
+        "wanted": counted["wanted"],
+        "finished": sum(
+            counted["assignments"].get(state, 0) for state in ("submitted", "approved", "rejected")
+        ),
+        "hits": counted["hits"],
+        "hits_done": counted["hits_done"],
+        "stopping": counted["stopping"],
+        "level": "" if kind.is_open else kind.level,
+        "no_alpha": kind.no_alpha,
+        "growth": growth,
+        "evaluation": {
+            "kinds": kinds,
+            "people": people,
+            "reason": scores["reason"],
+            "correlated": not kind.compares_pairs,
+        },
+        "controls": {},
+        **_workers(study, table, design.controls.threshold),
+        "wages": _wages(study),
+    }
+    result["drawings"] = draw(result, simulated=study.simulated)
+    return Board(study, counted["judgments"], newest, event, result, scores, time.monotonic() - began)
+
+
+@transaction.atomic
+def store_board(board: Board) -> BoardSnapshot:
+    """In place of the one before."""
+    stored, _ = BoardSnapshot.objects.update_or_create(
+        study=board.study,
+        defaults={
+            "judgments": board.judgments,
+            "newest": board.newest,
+            "event": board.event,
+            "result": board.result,
+            "scores": board.scores,
+            "seconds": board.seconds,
+            "made_at": timezone.now(),
+        },
+    )
+    return stored
+
+
+def _scores(study: Study) -> dict[str, Any]:
+    """Those of the snapshot before, where there is one: a candidate's score does not change."""
+    kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
+    return kept if kept and "of" in kept else candidate_scores(study)
+
+
+def _table(study: Study, newest: int) -> tuple[JudgmentTable, Flags]:
+    """Judgments in the order they came in, up to ``newest``, and which of them count."""
+    rows = (
+        Judgment.objects.current()
+        .filter(assignment__study=study, pk__lte=newest)
+        .order_by("pk")
+        .values_list(
+            F("pk"),
+            F("unit_id"),
+            F("assignment__worker_id"),
+            Coalesce(Cast("value", FloatField()), Value(NO_VALUE)),
+            Coalesce(F("seconds"), Value(-1.0)),
+            Case(When(presented="first-left", then=1), When(presented="second-left", then=2), default=0),
+            Case(When(set_aside=True, then=1), default=0),
+        )
+    )
+    parts, part = [], []
+    for row in rows.iterator(ROWS_AT_ONCE):
+        part.append(row)
+        if len(part) == ROWS_AT_ONCE:
+            parts.append(np.array(part, dtype=np.float64))
+            part = []
+    parts.append(np.array(part, dtype=np.float64).reshape(-1, 7))
+    pk, unit, worker, value, seconds, side, aside = np.concatenate(parts).T
+    controls, struck = _marked(study, control=True), _marked(study, struck=True)
+    unused = np.array(sorted(loaders.unused_workers(study)), dtype=np.float64)
+    unnamed = loaders.unnamed_work(study).values("pk")
+    unsaid = Judgment.objects.filter(assignment__in=unnamed).values_list("pk", flat=True)
+    used = (aside == 0) & ~np.isin(unit, struck) & ~np.isin(worker, unused)
+    used &= ~np.isin(pk, np.array(list(unsaid), dtype=np.float64))
+    count = len(pk)
+    table = JudgmentTable(
+        unit=unit.astype(np.int64),
+        worker=worker.astype(np.int64),
+        assignment=np.zeros(count, dtype=np.int64),
+        value=np.where(value == NO_VALUE, np.nan, value),
+        answer=(None,) * count,
+        control=np.isin(unit, controls),
+        used=used,
+        left=(side > 0) & (value == side),
+        sided=side > 0,
+        seconds=np.where(seconds < 0, np.nan, seconds),
+        data_hash="",
+    )
+    return table, table.counted & ~np.isnan(table.value)
+
+
+def _marked(study: Study, **what: bool) -> Ints:
+    return np.array(
+        list(Unit.objects.filter(study=study, **what).values_list("pk", flat=True)), dtype=np.int64
+    )
+
+
+def _of_units(table: JudgmentTable, code_of: dict[int, int]) -> Flags:
+    return np.isin(table.unit, np.array(list(code_of), dtype=np.int64))
+
+
+def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
+    known = np.array(sorted(code_of), dtype=np.int64)
+    codes = np.array([code_of[pk] for pk in known.tolist()], dtype=np.int64)
+    unit = codes[np.searchsorted(known, table.unit[keep])] if len(known) else table.unit[:0]
+    return Votes(unit=unit, value=table.value[keep], units=len(known))
+
+
+def _evaluation(
+    study: Study, votes: Votes, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
+) -> dict[str, Any]:
+    """Pair kind (or ``all``) -> metrics now and earlier; {} where there is nothing to say yet."""
+    if not scores["metrics"] or not len(votes):
+        return {}
+    if not KINDS[study.protocol].compares_pairs:
+        place = {pk: at for at, pk in enumerate(scores["of"])}
+        spots = np.array([place.get(unit.pk, -1) for unit in units], dtype=np.int64)
+        by_unit = {
+            name: np.where(spots >= 0, np.array(values, dtype=np.float64)[spots], np.nan)
+            for name, values in scores["metrics"].items()
+        }
+        return {"all": correlation_so_far(list(means_so_far(votes)), by_unit, seed=design_of(study).seed)}
+    place = {pk: at for at, pk in enumerate(scores["of"])}
+    pair = np.array([place[unit.pair] for unit in units], dtype=np.int64)
+    decided = {code_of[pk]: one.value for pk, one in loaders.decisions_of(study).items() if pk in code_of}
+    winners = list(winners_so_far(votes, pair, len(place), decided))
+    names = np.empty(len(place), dtype=object)
+    names[:] = ""
+    for unit, at in zip(units, pair.tolist(), strict=True):
+        names[at] = unit.kind
+    there = sorted({str(name) for name in names if name}, key=(*KIND_ORDER, *names.tolist()).index)
+    kinds = {name: names == name for name in there} if len(there) > 1 else {}
+    kinds["all"] = np.ones(len(place), dtype=np.bool_)
+    by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
+    return accuracy_so_far(winners, by_pair, kinds)
+
+
+def _workers(study: Study, table: JudgmentTable, threshold: float) -> dict[str, Any]:
+    """Workers, those to look at first, what the control items say of all of them, and the side they choose."""
+    records = loaders.control_records_of(study)
+    people = loaders.worker_rows(study)
+    rows = worker_table(table, people, records, loaders.work_times(study))
+    standing = dict(
+        Participation.objects.filter(study=study)
+        .exclude(standing=Participation.Standing.ACTIVE)
+        .values_list("worker__name", "standing")
+    )
+    rules: dict[str, list[str]] = {}
+    cases = QualityCase.objects.filter(study=study, state=QualityCase.State.OPEN).order_by("pk")
+    for name, rule in cases.values_list("worker__name", "rule"):
+        rules.setdefault(name, []).append(rule)
+    for row in rows:
+        row |= {"standing": standing.get(row["worker"], ""), "rules": rules.get(row["worker"], [])}
+    rows.sort(
+        key=lambda row: (
+            row["used"] and not row["rules"] and not row["standing"],
+            -row["judgments"],
+            row["worker"],
+        )
+    )
+    seen, right = (sum(one[key] for one in rows) for key in ("controls_seen", "controls_right"))
+    below = [one for one in records.values() if not one.used]
+    sided, left = int(table.sided.sum()), int((table.left & table.sided).sum())
+    low, high = wilson_interval(left, sided)
+    return {
+        "workers": rows[:WORKERS_SHOWN],
+        "workers_left": max(0, len(rows) - WORKERS_SHOWN),
+        "workers_all": len(rows),
+        "per_worker": not any(one.anonymous for one in people),
+        "threshold": threshold,
+        "controls": {
+            "seen": seen,
+            "right": right,
+            "share": right / seen if seen else None,
+            "workers": sum(record.seen > 0 for record in records.values()),
+            "below": len(below),
+            "set_aside": int((~table.used & ~table.control).sum()),
+        },
+        "left": {
+            "share": left / sided if sided else None,
+            "low": plain(low),
+            "high": plain(high),
+            "n": sided,
+        },
+    }
+
+
+def _wages(study: Study) -> dict[str, Any]:
+    wages = wages_of(study, pay_of_sessions(study))
+    return {
+        "median": wages.median_cents,
+        "floor": wages.floor_cents,
+        "below": wages.below,
+        "n": wages.counted,
+    }

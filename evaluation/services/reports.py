@@ -1,0 +1,143 @@
+"""A study's report kept: its numbers as an analysis, its files as one archive in the export folder."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from annotation.models import Adjudication, Judgment
+from evaluation.models import Analysis
+from evaluation.provenance import signature, without_nan
+from evaluation.reports.building import build_report
+from evaluation.reports.bundle import with_manifest
+from evaluation.reports.content import Report
+from judgments.errors import NotThere
+from judgments.files import whole_file
+from judgments.models import Study
+from judgments.services.generation import Progress, no_progress
+
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equal files, equal archives
+CONTENT_TYPES = {
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".tex": "application/x-tex; charset=utf-8",
+    ".bib": "application/x-bibtex; charset=utf-8",
+    ".json": "application/json",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFile:
+    """A file out of a report, or all of it."""
+
+    name: str
+    content_type: str
+    content: bytes
+
+
+def report_for_download(*, study: Study, job_id: int, progress: Progress = no_progress) -> tuple[Report, str]:
+    """Build the report and write its archive under a name of the job's own; a job that runs again writes it again.
+
+    Returns:
+        the report, and the archive's name in the export folder.
+    """
+    report = build_report(study, progress=progress)
+    folder = Path(settings.EXPORT_ROOT)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{study.slug}-report-{job_id}.zip"
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in with_manifest(report, progress):
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), content, zipfile.ZIP_DEFLATED)
+    return report, path.name
+
+
+@transaction.atomic
+def store_report(*, study: Study, report: Report, file: str) -> Analysis:
+    """Keep the numbers as an analysis; the report of the same judgments replaces its earlier row."""
+    how = {"protocol": report.protocol, "seed": report.seed}
+    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    analysis, _ = Analysis.objects.update_or_create(
+        study=study,
+        what=Analysis.What.REPORT,
+        signature=signature("report", how),
+        data_hash=report.data_hash,
+        defaults={
+            "judgments": report.stamp,
+            "settings": {**report.settings, "file": file},
+            "result": without_nan(report.as_json()),
+            "created_at": timezone.now(),
+        },
+    )
+    return analysis
+
+
+def newest_report(study: Study) -> Analysis | None:
+    """The report that was made last."""
+    return (
+        Analysis.objects.filter(study=study, what=Analysis.What.REPORT).order_by("-created_at", "-pk").first()
+    )
+
+
+def report_is_old(analysis: Analysis) -> bool:
+    """Whether judgments came in, or were revised or decided, after the report was made."""
+    study, made = analysis.study_id, analysis.created_at
+    current = Judgment.objects.current().filter(assignment__study=study)
+    if current.count() != analysis.result["counts"]["judgments"]:
+        return True
+    if current.filter(replaces__isnull=False, made_at__gt=made).exists():
+        return True
+    decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
+    return decided.exists()
+
+
+def _archive(analysis: Analysis) -> Path:
+    path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name
+    if not path.is_file():
+        raise NotThere("The files of this report are not there any more; make the report again.")
+    return path
+
+
+def report_file(analysis: Analysis, name: str = "") -> ReportFile:
+    """A file of the report by its name in the archive; without one, the archive.
+
+    Raises:
+        NotThere: no such file, or the archive was removed.
+    """
+    path = _archive(analysis)
+    if not name:
+        return ReportFile(path.name, "application/zip", path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        if name not in archive.namelist():
+            raise NotThere(f"The report has no file {name!r}.")
+        content = archive.read(name)
+    kind = CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream")
+    return ReportFile(Path(name).name, kind, content)
+
+
+def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
+    """The texts of several files at once; {} where the archive was removed."""
+    try:
+        path = _archive(analysis)
+    except NotThere:
+        return {}
+    with zipfile.ZipFile(path) as archive:
+        there = set(archive.namelist())
+        return {name: archive.read(name).decode() for name in names if name in there}
+
+
+def sections_of(analysis: Analysis) -> list[dict[str, Any]]:
+    """The stored sections, in their order."""
+    found: list[dict[str, Any]] = analysis.result["sections"]
+    return found

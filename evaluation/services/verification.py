@@ -1,0 +1,59 @@
+"""Whether what was stated of a study still follows from its rows."""
+
+from __future__ import annotations
+
+from evaluation.errors import VerificationError
+from evaluation.judgment_signature import compare_signature
+from evaluation.models import Analysis
+from evaluation.releases.verification import Verification, different, leaves, verification
+from evaluation.services.aggregation import compute_aggregation
+from evaluation.signatures import BadSignature, parse
+from judgments.models import Study
+from judgments.services.generation import Progress, no_progress
+
+FIGURES = ("agreement", "workers", "counts", "systems", "figures")
+
+
+def verify_signature(*, text: str, study: Study) -> Verification:
+    """Whether a stated judgment signature is that of the study's rows.
+
+    Raises:
+        VerificationError: the text is no signature.
+    """
+    try:
+        stated = parse(text)
+    except BadSignature as error:
+        raise VerificationError(f"{error}.") from None
+    found = compare_signature(study, stated)
+    return verification("The signature", len(stated.fields) + 2, [str(one) for one in found])
+
+
+def verify_study(*, study: Study, progress: Progress = no_progress) -> Verification:
+    """Whether the study's newest stored aggregation is what its rows give now.
+
+    Raises:
+        VerificationError: nothing was computed yet.
+    """
+    stored = (
+        Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION).order_by("-created_at").first()
+    )
+    if stored is None:
+        raise VerificationError(
+            f"Study {study.slug!r} has no stored results to verify; `aggregate {study.slug}` computes them."
+        )
+    now = compute_aggregation(study=study, progress=progress)
+    found: list[str] = []
+    if stored.judgments:
+        found += [str(one) for one in compare_signature(study, parse(stored.judgments))]
+    again = {
+        "agreement": now.agreement,
+        "workers": now.workers,
+        "counts": now.counts,
+        "systems": now.systems,
+        "figures": dict(now.figures.study),
+    }
+    checked = len(parse(now.judgments).fields) + 2
+    for name in FIGURES:
+        checked += sum(1 for _ in leaves(again[name]))
+        found += different(stored.result.get(name), again[name], name)
+    return verification(f"The stored aggregation of {study.slug!r}", checked, found)

@@ -1,0 +1,169 @@
+"""How people vote, as a planner supposes it or as a pilot shows it: a beta-binomial model of right votes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.statistics.errors import BadOption, BadValue
+from evaluation.statistics.tables import finite_vector, is_real, same_length
+
+Floats = NDArray[np.float64]
+LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
+LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell
+EDGE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who votes.
+
+    Attributes:
+        right: chance that somebody who looks says what is true, over all units.
+        pair_spread, unit_spread: how much that chance differs between pairs, and between the units of one pair, as the
+            intraclass correlation of a beta distribution: 0 no difference, towards 1 clear units and hopeless ones.
+        careless: share of votes given without looking; those are right by half.
+        worker_spread: how unevenly that share lies on workers: 0 everybody alike, 1 some never look and the rest
+            always do.
+        pairs_each: pairs in a row that the same workers judge.
+    """
+
+    right: float = 0.85
+    pair_spread: float = 0.1
+    unit_spread: float = 0.0
+    careless: float = 0.0
+    worker_spread: float = 0.0
+    pairs_each: int = 20
+
+    def __post_init__(self) -> None:
+        """Refuse what is no crowd. Raises BadOption."""
+        for name, low, high in (
+            ("right", 0.5, 1.0), ("pair_spread", 0.0, 0.99), ("unit_spread", 0.0, 0.99), ("careless", 0.0, 1.0),
+            ("worker_spread", 0.0, 1.0),
+        ):  # fmt: skip
+            value = getattr(self, name)
+            if not is_real(value) or not low <= value <= high:
+                raise BadOption(f"{name} is {value!r}, expected {low:g} to {high:g}")
+        if self.pairs_each < 1:
+            raise BadOption(f"pairs_each is {self.pairs_each!r}, expected 1 or more")
+
+    @property
+    def vote_right(self) -> float:
+        """Chance of one vote to be right, whoever gives it."""
+        return self.right * (1 - self.careless) + self.careless / 2
+
+
+def beta_draws(
+    mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
+) -> Floats:
+    """Chances around ``mean`` with this intraclass correlation: alpha + beta = (1 - spread) / spread."""
+    whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
+    if spread == 0:
+        return np.array(whole)
+    if spread == 1:
+        return (rng.random(shape) < whole).astype(np.float64)
+    scale = (1 - spread) / spread
+    safe = np.clip(whole, EDGE, 1 - EDGE)
+    return rng.beta(safe * scale, (1 - safe) * scale)
+
+
+@dataclass(frozen=True, slots=True)
+class PilotPeople:
+    """A crowd as a pilot shows it.
+
+    ``right`` and ``spread`` (over units) maximise the likelihood of the split of each unit's votes, the true side of a
+    unit being unknown and either side as likely. ``spread`` is the one that was handed in, with the ``reason``, where
+    the units have too few votes to tell it from ``right``. ``agreement`` is the share of pairs of votes on one unit
+    that agree.
+    """
+
+    right: float
+    spread: float
+    agreement: float
+    units: int
+    votes: int
+    converged: bool
+    reason: str
+
+
+def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> PilotPeople:
+    """Fit from (N,) votes for the first option among (N,) votes on each unit. Raises BadShape, BadValue, BadOption.
+
+    The mixture of BetaBinomial(n, a, b) and BetaBinomial(n, b, a) by halves (Skellam 1948 for the beta-binomial).
+    Units with a single vote say nothing and are left out.
+    """
+    if not 0 <= spread < 1:
+        raise BadOption(f"spread is {spread!r}, expected 0 to less than 1")
+    counts, totals = finite_vector(first, "first"), finite_vector(votes, "votes")
+    same_length(first=counts, votes=totals)
+    if ((counts < 0) | (counts > totals) | (counts % 1 != 0) | (totals % 1 != 0)).any():
+        raise BadValue("first holds a count that is not a whole number between 0 and the unit's votes")
+    kept = totals >= 2
+    counts, totals = counts[kept], totals[kept]
+    if not counts.size:
+        raise BadValue("no unit has two votes, expected some to see how far people agree")
+    pairs = totals * (totals - 1)
+    agreeing = counts * (counts - 1) + (totals - counts) * (totals - counts - 1)
+    agreement = float(agreeing.sum() / pairs.sum())
+    cells, times = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
+    free = totals.max() >= LEAST_FOR_SPREAD
+    reason = (
+        ""
+        if free
+        else f"no unit has {LEAST_FOR_SPREAD} votes, so the spread over units is assumed: {spread:g}"
+    )
+
+    if agreement == 1.0:
+        reason = f"all votes agree, so the spread over units is assumed: {spread:g}"
+        return PilotPeople(1.0, spread, agreement, int(counts.size), int(totals.sum()), True, reason)
+
+    def loss(values: Any) -> float:
+        right = 0.5 + 0.5 * scipy.special.expit(values[0])
+        one = LARGEST_SPREAD * scipy.special.expit(values[1]) if free else spread
+        return -float((times * _log_split(cells[0], cells[1], right, one)).sum())
+
+    start = np.array([0.0, -2.0]) if free else np.array([0.0])
+    best = min(
+        (
+            scipy.optimize.minimize(loss, start + shift, method="Nelder-Mead", options={"xatol": 1e-6, "fatol": 1e-8})
+            for shift in (-1.5, 0.0, 1.5)
+        ),
+        key=lambda found: found.fun,
+    )  # fmt: skip
+    return PilotPeople(
+        right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
+        spread=LARGEST_SPREAD * float(scipy.special.expit(best.x[1])) if free else spread,
+        agreement=agreement,
+        units=int(counts.size),
+        votes=int(totals.sum()),
+        converged=bool(best.success),
+        reason=reason,
+    )
+
+
+def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
+    """Log of the chance of k votes for the first option, when either option is the true one by half."""
+    right = min(max(right, EDGE), 1 - EDGE)
+    if spread < 1e-6:
+        one = scipy.stats.binom(n, right).logpmf(k)
+        other = scipy.stats.binom(n, right).logpmf(n - k)
+    else:
+        scale = (1 - spread) / spread
+        law = scipy.stats.betabinom(n, right * scale, (1 - right) * scale)
+        one, other = law.logpmf(k), law.logpmf(n - k)
+    found: Floats = np.logaddexp(one, other) - np.log(2)
+    return found
+
+
+def without_noise(observed: float, right: float) -> float:
+    """The share behind one that was counted against judgments of which ``right`` are right.
+
+    Counted is s r + (1 - s)(1 - r); solved for s, and kept within 0 and 1. Raises BadOption.
+    """
+    if not 0.5 < right <= 1:
+        raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
+    return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))

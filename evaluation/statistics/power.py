@@ -1,0 +1,242 @@
+"""How many pairs, references and votes tell two systems, or two metrics, apart: power by simulation.
+
+The test is the exact one that results are judged with: the two-sided binomial test of wins against losses for systems,
+and McNemar's of the discordant pairs for metrics (`mcnemar`). Card et al. 2020 ("With Little Power Comes Great
+Responsibility") simulate likewise; Connor 1987 has McNemar's power in closed form, which this agrees with where
+consensus is never wrong. Type S error as in Gelman and Carlin 2014.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import NDArray
+
+from evaluation.statistics.accuracy import wilson_interval
+from evaluation.statistics.errors import BadOption
+from evaluation.statistics.people import People, beta_draws
+
+Ints = NDArray[np.int64]
+AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
+MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
+MOST_DRAWS = 20_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TwoSystems:
+    """The true state of two systems: A is better on ``win_rate`` of the pairs where one is better, and on ``ties`` of
+    all pairs neither is, so that people answer by half."""
+
+    win_rate: float
+    ties: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what is no difference. Raises BadOption."""
+        if not (0 <= self.win_rate <= 1 and self.win_rate != 0.5):
+            raise BadOption(
+                f"win_rate is {self.win_rate!r}, expected 0 to 1 and not 0.5: nothing to tell apart"
+            )
+        if not 0 <= self.ties < 1:
+            raise BadOption(f"ties is {self.ties!r}, expected 0 to less than 1")
+
+
+@dataclass(frozen=True, slots=True)
+class TwoMetrics:
+    """Two metrics held against the truth: the share of pairs on which each names the right winner, and on which both
+    name the same one."""
+
+    first: float
+    second: float
+    agreement: float
+
+    def __post_init__(self) -> None:
+        """Refuse what no two metrics can do. Raises BadOption."""
+        for name in ("first", "second", "agreement"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise BadOption(f"{name} is {getattr(self, name)!r}, expected 0 to 1")
+        if self.first == self.second:
+            raise BadOption(f"first and second are both {self.first:g}: nothing to tell apart")
+        low, high = abs(self.first + self.second - 1), 1 - abs(self.first - self.second)
+        if not low - 1e-12 <= self.agreement <= high + 1e-12:
+            raise BadOption(
+                f"agreement is {self.agreement:g}, but metrics right on {self.first:g} and {self.second:g} of the "
+                f"pairs agree on {low:.4g} to {high:.4g} of them"
+            )
+
+    @property
+    def table(self) -> tuple[float, float, float, float]:
+        """Chances of both right, the first alone, the second alone, neither."""
+        both = (self.first + self.second - (1 - self.agreement)) / 2
+        neither = 1 - self.first - self.second + both
+        return max(0.0, both), max(0.0, self.first - both), max(0.0, self.second - both), max(0.0, neither)
+
+
+Question = TwoSystems | TwoMetrics
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Size:
+    """A design: pairs, references for each (units), votes on each unit."""
+
+    pairs: int
+    references: int
+    votes: int
+
+    def __post_init__(self) -> None:
+        """Refuse what is no design. Raises BadOption."""
+        for name in ("pairs", "references", "votes"):
+            if getattr(self, name) < 1:
+                raise BadOption(f"{name} is {getattr(self, name)!r}, expected 1 or more")
+
+    @property
+    def judgments(self) -> int:
+        """All votes."""
+        return self.pairs * self.references * self.votes
+
+
+@dataclass(frozen=True, slots=True)
+class PowerResult:
+    """What a design gives.
+
+    Attributes:
+        power: share of simulations that decide (p < alpha) and rightly, with a Wilson interval.
+        type_s: share of decisions that name the wrong one; nan where none decided.
+        wrong: share of simulations in which the wrong one is ahead, decided or not.
+        right_consensus: share of pairs, those with a truth and a consensus, whose consensus is right.
+        undecided: share of pairs without a consensus.
+    """
+
+    size: Size
+    power: float
+    low: float
+    high: float
+    type_s: float
+    wrong: float
+    right_consensus: float
+    undecided: float
+    alpha: float
+    simulations: int
+    seed: int
+
+
+def power_of(
+    question: Question, people: People, sizes: Sequence[Size], *, alpha: float = 0.05, simulations: int = 1000,
+    seed: int = 0, progress: Callable[[float], object] = lambda share: None,
+) -> list[PowerResult]:  # fmt: skip
+    """The power of each design, all of them cut from the same simulations.
+
+    A smaller design is the beginning of a larger one: its first pairs, references and votes. So a curve over sizes is
+    as smooth as the designs are nested. Raises BadOption.
+    """
+    if not 0 < alpha < 1:
+        raise BadOption(f"alpha is {alpha!r}, expected between 0 and 1")
+    if not 1 <= simulations <= 1_000_000:
+        raise BadOption(f"simulations is {simulations!r}, expected 1 to 1,000,000")
+    if not sizes:
+        raise BadOption("there is no design to simulate, expected one at least")
+    most = Size(*(max(getattr(size, name) for size in sizes) for name in ("pairs", "references", "votes")))
+    units = most.pairs * most.references
+    if units > MOST_UNITS or simulations * most.judgments > MOST_DRAWS:
+        raise BadOption(
+            f"{most.pairs:,} pairs x {most.references:,} references x {most.votes:,} votes x {simulations:,} "
+            f"simulations is more than is simulated; expected at most {MOST_UNITS:,} units and {MOST_DRAWS:,} votes"
+        )
+    rng = np.random.default_rng(seed)
+    wanted = sorted(set(sizes))
+    found: dict[Size, list[Ints]] = {size: [] for size in wanted}
+    chunk = max(1, AT_ONCE // units)
+    for begin in range(0, simulations, chunk):
+        count = min(chunk, simulations - begin)
+        truth, gains = _draw_truth(question, (count, most.pairs), rng)
+        for size, counts in _chunk(people, truth, gains, most, wanted, rng):
+            found[size].append(counts)
+        progress((begin + count) / simulations)
+    results = {
+        size: _result(question, size, np.concatenate(rows), alpha, simulations, seed)
+        for size, rows in found.items()
+    }
+    return [results[size] for size in sizes]
+
+
+def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Per pair: whether there is a truth at all (1 or 0), and who gains where the consensus says it: 1 the better one
+    by the question's own order (first, A), -1 the other, 0 neither."""
+    if isinstance(question, TwoSystems):
+        better = np.where(rng.random(shape) < question.win_rate, 1, -1)
+        return (rng.random(shape) >= question.ties).astype(np.int64), better
+    _, first, second, _ = question.table
+    place = rng.random(shape)
+    alone = np.where(place < first, 1, np.where(place < first + second, -1, 0))
+    return np.ones(shape, dtype=np.int64), alone
+
+
+def _chunk(
+    people: People, truth: Ints, gains: Ints, most: Size, wanted: Sequence[Size], rng: np.random.Generator
+) -> Iterator[tuple[Size, Ints]]:
+    """Per design and simulation: gains of the first, of the second, pairs with a consensus that is right, such pairs
+    in all, and pairs without a consensus."""
+    count, pairs = truth.shape
+    shape = (count, pairs, most.references)
+    of_pair = beta_draws(people.right, people.pair_spread, (count, pairs), rng)
+    chances = beta_draws(of_pair[:, :, None], people.unit_spread, shape, rng)
+    edge = np.where(truth[:, :, None] == 1, chances - 0.5, 0.0)
+    blocks = -(-pairs // people.pairs_each)
+    block_of = np.arange(pairs) // people.pairs_each
+    right = np.zeros(shape, dtype=np.int64)
+    votes = 0
+    by_votes: dict[int, set[int]] = {}
+    for size in wanted:
+        by_votes.setdefault(size.votes, set()).add(size.references)
+    for level in sorted(by_votes):
+        while votes < level:
+            looks = beta_draws(1 - people.careless, people.worker_spread, (count, blocks), rng)[:, block_of]
+            right += rng.random(shape) < 0.5 + edge * looks[:, :, None]
+            votes += 1
+        standing = np.cumsum(np.sign(2 * right - level), axis=2)
+        for references in sorted(by_votes[level]):
+            said = np.sign(standing[:, :, references - 1])
+            score = said * gains
+            columns = [score > 0, score < 0, (said > 0) & (truth == 1), (said != 0) & (truth == 1), said == 0]
+            sums = np.stack([np.cumsum(column, axis=1) for column in columns], axis=-1)
+            for size in wanted:
+                if (size.votes, size.references) == (level, references):
+                    yield size, sums[:, size.pairs - 1]
+
+
+def _result(
+    question: Question, size: Size, counts: Ints, alpha: float, simulations: int, seed: int
+) -> PowerResult:
+    wins, losses = counts[:, 0], counts[:, 1]
+    first_is_better = (
+        question.win_rate > 0.5 if isinstance(question, TwoSystems) else question.first > question.second
+    )
+    if not first_is_better:
+        wins, losses = losses, wins
+    decided = exact_p(wins, losses) < alpha
+    rightly, wrongly = int((decided & (wins > losses)).sum()), int((decided & (wins < losses)).sum())
+    low, high = wilson_interval(rightly, simulations)
+    with_truth = int(counts[:, 3].sum())
+    return PowerResult(
+        size=size,
+        power=rightly / simulations,
+        low=low,
+        high=high,
+        type_s=wrongly / (rightly + wrongly) if rightly + wrongly else math.nan,
+        wrong=float((losses > wins).mean()),
+        right_consensus=float(counts[:, 2].sum() / with_truth) if with_truth else math.nan,
+        undecided=float(counts[:, 4].sum() / (size.pairs * simulations)),
+        alpha=alpha,
+        simulations=simulations,
+        seed=seed,
+    )
+
+
+def exact_p(wins: Ints, losses: Ints) -> NDArray[np.float64]:
+    """(S,) two-sided p of the binomial test at one half, which is McNemar's exact p of discordant pairs."""
+    tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
+    found: NDArray[np.float64] = np.minimum(1.0, 2 * tail)
+    return found

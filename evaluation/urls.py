@@ -1,0 +1,16 @@
+"""The public pages of the evaluation server."""
+
+from django.urls import path
+
+from evaluation import views
+
+app_name = "evaluation"
+urlpatterns = [
+    path("", views.challenges, name="challenges"),
+    path("account/sign-in/", views.SignIn.as_view(), name="sign-in"),
+    path("account/sign-out/", views.sign_out, name="sign-out"),
+    path("<slug:slug>/", views.challenge, name="challenge"),
+    path("<slug:slug>/submit/", views.submit, name="submit"),
+    path("<slug:slug>/own/", views.own, name="own"),
+    path("<slug:slug>/own/<int:pk>/show/", views.show, name="show"),
+]

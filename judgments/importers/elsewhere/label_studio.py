@@ -1,0 +1,153 @@
+"""Label Studio's exports: JSON (a task with its annotations a record), JSON-MIN and CSV (an annotation a record).
+
+The formats are those of labelstud.io/guide/task_format and of label-studio-converter: in JSON an answer stands in
+``result`` under its ``from_name``, in the other two it is a column of that name, shortened where it is one choice or
+text. Columns here are the task's data (``image`` and ``data.image`` alike) and the names of the control tags.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import tzinfo
+from pathlib import Path
+from typing import Any
+
+from judgments.importers.elsewhere.records import Record, cell_of, csv_records, json_array
+from judgments.importers.errors import ImportProblem
+from judgments.importers.fields import shown
+from judgments.importers.mturk.judgments import ResultSource
+from judgments.importers.mturk.results import ResultRow
+from judgments.importers.notes import ImportNotes
+from judgments.importers.textio import read_lines
+
+# where each control tag keeps its answer
+ANSWERS = ("choices", "rating", "number", "text", "taxonomy", "selected", "datetime")
+_JSON_BEGINS = ("[", "{")
+
+
+def _read(path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
+    if _first_letter(path, encoding) != "[":
+        for record in csv_records(path, encoding=encoding, required=("annotator",)):
+            yield _short(path, record, zone)
+        return
+    for record in json_array(path, encoding=encoding):
+        if "annotations" in record.values:
+            yield from _of_task(path, record, zone, notes)
+        elif "annotator" in record.values:
+            yield _short(path, record, zone)
+        else:
+            found = "a record with neither annotations nor annotator"
+            raise ImportProblem(path, record.line, None, found, "an export as JSON, JSON-MIN or CSV")
+
+
+def _first_letter(path: Path, encoding: str | None) -> str:
+    for _, text in read_lines(path, encoding=encoding):
+        if text.strip():
+            return text.strip()[0]
+    return ""
+
+
+def _of_task(path: Path, record: Record, zone: tzinfo | None, notes: ImportNotes) -> Iterator[ResultRow]:
+    """The annotations of a task; one that is marked as ground truth says what is expected of the others."""
+    task = record.values
+    data, annotations = task.get("data"), task["annotations"]
+    if not isinstance(data, dict):
+        raise ImportProblem(path, record.line, "data", shown(data), "an object")
+    if not isinstance(annotations, list) or not all(isinstance(one, dict) for one in annotations):
+        raise ImportProblem(path, record.line, "annotations", shown(annotations), "a list of objects")
+    shared = {f"data.{name}": cell_of(value) for name, value in data.items()}
+    shared |= {name: cell_of(value) for name, value in data.items()} | {"task": cell_of(task.get("id"))}
+    truth: dict[str, str] | None = None
+    for one in annotations:
+        if one.get("ground_truth") is True and truth is None:
+            truth = _results(path, record.line, one)
+    for one in annotations:
+        if one.get("ground_truth") is True:
+            notes.count("ground-truth")
+        elif one.get("was_cancelled") is True:
+            notes.count("skipped")
+        else:
+            cells = shared | _results(path, record.line, one)
+            yield _row(path, record.line, cells, one, one.get("completed_by"), one.get("id"), zone, truth)
+
+
+def _results(path: Path, line: int, annotation: Mapping[str, Any]) -> dict[str, str]:
+    results = annotation.get("result")
+    if not isinstance(results, list):
+        raise ImportProblem(path, line, "result", shown(results), "a list")
+    found: dict[str, list[Any]] = {}
+    for number, result in enumerate(results):
+        if not isinstance(result, dict) or not isinstance(result.get("value", {}), dict):
+            raise ImportProblem(path, line, f"result[{number}]", shown(result), "an object with a value")
+        if "from_name" in result and "value" in result:
+            found.setdefault(str(result["from_name"]), []).append(result["value"])
+    return {name: cell_of(_plain(values)) for name, values in found.items()}
+
+
+def _short(path: Path, record: Record, zone: tzinfo | None) -> ResultRow:
+    """A record of JSON-MIN or CSV."""
+    values = record.values
+    cells = {}
+    for name, value in values.items():
+        read = value
+        if isinstance(value, str) and value.startswith(_JSON_BEGINS):
+            try:
+                read = json.loads(value)
+            except (ValueError, RecursionError):
+                read = value  # a text that begins with a bracket
+        cells[name] = cell_of(_plain(read))
+    cells["task"] = cells.get("id", "")
+    return _row(
+        path, record.line, cells, values, values["annotator"], values.get("annotation_id"), zone, None
+    )
+
+
+def _row(
+    path: Path,
+    line: int,
+    cells: Mapping[str, str],
+    annotation: Mapping[str, Any],
+    by: Any,
+    number: Any,
+    zone: tzinfo | None,
+    truth: Mapping[str, str] | None,
+) -> ResultRow:
+    if isinstance(by, dict):
+        by = by.get("email") or by.get("id")
+    said = {
+        "WorkerId": cell_of(by),
+        "AssignmentId": cell_of(number),
+        "SubmitTime": cell_of(annotation.get("created_at")),
+    }
+    seconds = _seconds(path, line, annotation.get("lead_time"))
+    return ResultRow(
+        path, line, {**cells, **said}, {}, zone, seconds=seconds, control=truth is not None, truth=truth
+    )
+
+
+def _seconds(path: Path, line: int, value: Any) -> float | None:
+    if value is None or value == "":
+        return None
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ImportProblem(path, line, "lead_time", shown(value), "a number of seconds") from None
+
+
+def _plain(value: Any) -> Any:
+    """An answer without what it is wrapped in: one choice as its word, a path of a taxonomy as ``a/b``."""
+    if isinstance(value, dict):
+        kept = [name for name in ANSWERS if name in value]
+        if len(kept) != 1:
+            return value
+        inner = value[kept[0]]
+        if kept[0] == "taxonomy" and isinstance(inner, list):
+            inner = ["/".join(map(str, way)) if isinstance(way, list) else way for way in inner]
+        return _plain(inner)
+    if isinstance(value, list) and len(value) == 1:
+        return _plain(value[0])
+    return value
+
+
+LABEL_STUDIO = ResultSource(_read, unit="task", sparse=True)

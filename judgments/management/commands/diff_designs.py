@@ -1,0 +1,47 @@
+"""Two designs side by side."""
+
+from argparse import ArgumentParser
+from typing import Any
+
+from judgments.design_diff import compare_designs
+from judgments.management.base import QuorumCommand
+from judgments.models import Study
+from judgments.services.design_sources import find_design
+
+
+class Command(QuorumCommand):
+    """Every key in which they differ, and with ``--unified`` a patch of the study files."""
+
+    help = (
+        "Compare two designs. Each is the slug of a study, SLUG@NUMBER for its design before that entry of its\n"
+        "log, the name of a preset, or a study file that ends in .toml."
+    )
+    example = "manage.py diff_designs demo-triplet vedantam-2015-triplet"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What the command takes (docs/commands.md)."""
+        parser.add_argument("this", metavar="A")
+        parser.add_argument("that", metavar="B")
+        parser.add_argument("--unified", action="store_true", help="as a unified diff of the two study files")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Compare."""
+        names = options["this"], options["that"]
+        this, that = (find_design(name, studies=Study.objects.all(), files=True) for name in names)
+        found = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
+        if options["unified"]:
+            for line in found.lines:
+                self.say(line)
+            return
+        if not found.count:
+            self.say("The two designs are the same, key for key.")
+        for rows in found.tables.values():
+            for row in rows:
+                self.say(row.key)
+                self._say_side("-", row.this)
+                self._say_side("+", row.that)
+
+    def _say_side(self, mark: str, value: str) -> None:
+        """A value of several lines keeps its lines."""
+        for line in value.splitlines():
+            self.say(f"  {mark} {line}")

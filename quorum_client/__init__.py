@@ -1,0 +1,12 @@
+"""A small client of Quorum's HTTP interface: studies, their rows as pandas frames, and the steps of a study's life.
+
+    >>> quorum = Quorum("http://127.0.0.1:8000", token="quorum_...")
+    >>> frame = quorum.study("demo-triplet").judgments()
+
+It needs ``httpx`` and ``pandas``, and nothing else of Quorum.
+"""
+
+from quorum_client.calls import Problem
+from quorum_client.studies import JobFailed, Quorum, StudyHandle
+
+__all__ = ["JobFailed", "Problem", "Quorum", "StudyHandle"]

@@ -1,0 +1,162 @@
+"""An installation, and a study in it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from quorum_client.calls import Calls, Problem
+
+
+class JobFailed(Exception):
+    """Long work that ended without doing what was asked; ``str()`` says why."""
+
+
+class Quorum(Calls):
+    """An installation of Quorum.
+
+    >>> Quorum("http://127.0.0.1:8000", token="quorum_...").studies()
+    """
+
+    def studies(self, **filters: Any) -> pd.DataFrame:
+        """The studies you may see, one a row."""
+        return _frame(self.rows("studies", **filters))
+
+    def study(self, slug: str) -> StudyHandle:
+        """One study; that it is there is found out by the first call."""
+        return StudyHandle(self, slug)
+
+    def frame(self, resource: str, **filters: Any) -> pd.DataFrame:
+        """Any list of the interface, such as ``items`` or ``exclusions``."""
+        return _frame(self.rows(resource, **filters))
+
+    def create_study(self, toml: str | Path) -> StudyHandle:
+        """A draft from a study file: its text, or its path."""
+        text = toml.read_text(encoding="utf-8") if isinstance(toml, Path) else toml
+        made = self.ask(
+            "POST", "studies/", content=text.encode(), headers={"Content-Type": "application/toml"}
+        )
+        return StudyHandle(self, made.json()["slug"])
+
+    def wait(self, job: dict[str, Any], *, seconds: float = 600.0) -> dict[str, Any]:
+        """Until a job is done; the job as it is then.
+
+        Raises:
+            JobFailed: it failed; the message is the job's own.
+            TimeoutError: it is still under way after ``seconds``; it goes on.
+        """
+        end, pause = time.monotonic() + seconds, 0.1
+        while True:
+            found: dict[str, Any] = self.get(f"jobs/{job['id']}/")
+            if found["state"] == "done":
+                return found
+            if found["state"] == "failed":
+                raise JobFailed(found["error"])
+            if time.monotonic() > end:
+                raise TimeoutError(f"Job {job['id']} ({job['kind']}) is not done after {seconds:g} seconds.")
+            self.sleep(pause)
+            pause = min(pause * 1.5, 5.0)
+
+
+class StudyHandle:
+    """A study: its rows as frames, and its steps."""
+
+    def __init__(self, quorum: Quorum, slug: str) -> None:
+        self.quorum, self.slug = quorum, slug
+
+    def __repr__(self) -> str:
+        return f"<study {self.slug}>"
+
+    def info(self) -> dict[str, Any]:
+        """State, times, and the design."""
+        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/")
+        return found
+
+    def units(self, **filters: Any) -> pd.DataFrame:
+        """What is judged, one a row, control items too."""
+        return self._frame("units", filters)
+
+    def judgments(self, **filters: Any) -> pd.DataFrame:
+        """Answers in the unit's order, one a row."""
+        return self._frame("judgments", filters)
+
+    def consensus(self, **filters: Any) -> pd.DataFrame:
+        """What the judgments say together, as last aggregated."""
+        return self._frame("consensus", filters)
+
+    def workers(self, **filters: Any) -> pd.DataFrame:
+        """Who took part."""
+        return self._frame("workers", filters)
+
+    def agreement(self) -> dict[str, Any]:
+        """The last agreement and workers' quality; computed first where that was never done."""
+        return self._computed("agreement", "aggregate")
+
+    def evaluation(self) -> dict[str, Any]:
+        """The last metrics against people; computed first where that was never done."""
+        return self._computed("evaluation", "evaluate")
+
+    def aggregate(self) -> dict[str, Any]:
+        """Compute consensus and agreement now."""
+        self._do("aggregate")
+        return self._computed("agreement", "aggregate")
+
+    def evaluate(self, metrics: Iterable[str] | None = None, tokenizer: str | None = None) -> dict[str, Any]:
+        """Hold metrics against the consensus now."""
+        body: dict[str, Any] = {} if metrics is None else {"metrics": list(metrics)}
+        if tokenizer is not None:
+            body["tokenizer"] = tokenizer
+        self._do("evaluate", body)
+        return self._computed("evaluation", "evaluate")
+
+    def generate(self) -> dict[str, Any]:
+        """Draw the HITs, and wait until they are stored."""
+        return self._do("generate")
+
+    def open(self) -> dict[str, Any]:
+        """Let workers in."""
+        found: dict[str, Any] = self.quorum.post(f"studies/{self.slug}/open/")
+        return found
+
+    def close(self) -> dict[str, Any]:
+        """Offer no more work."""
+        found: dict[str, Any] = self.quorum.post(f"studies/{self.slug}/close/")
+        return found
+
+    def export(self, format: str, path: str | Path) -> Path:
+        """Make an export and download it."""
+        job = self.quorum.post("exports/", {"study": self.slug, "format": format})
+        self.quorum.wait(job)
+        self.quorum.save(f"exports/{job['id']}/download/", str(path))
+        return Path(path)
+
+    def _do(self, step: str, body: Any = None) -> dict[str, Any]:
+        return self.quorum.wait(
+            self.quorum.post(f"studies/{self.slug}/{step}/", {} if body is None else body)
+        )
+
+    def _computed(self, what: str, step: str) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/{what}/")
+        except Problem as problem:
+            if problem.status != 404:
+                raise
+            self._do(step)
+            found = self.quorum.get(f"studies/{self.slug}/{what}/")
+        return found
+
+    def _frame(self, resource: str, filters: dict[str, Any]) -> pd.DataFrame:
+        return _frame(self.quorum.rows(resource, study=self.slug, **filters))
+
+
+def _frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    """One row each; members that end in ``_at`` become times."""
+    frame = pd.DataFrame(list(rows))
+    for name in frame.columns:
+        if name.endswith("_at"):
+            frame[name] = pd.to_datetime(frame[name], utc=True, format="ISO8601")
+    return frame

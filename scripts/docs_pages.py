@@ -1,0 +1,213 @@
+"""Pages of the documentation that are made from the code when it is built: `mkdocs build` calls `on_files`.
+
+What a command, a study file, the HTTP interface, a metric or a statistic takes is said once, where it is defined.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+OURS = ("config", "judgments", "annotation", "evaluation")
+NUMERIC = (
+    "evaluation.metrics",
+    "evaluation.metrics.comparison",
+    "evaluation.statistics.agreement",
+    "evaluation.statistics.aggregation",
+    "evaluation.statistics.correlation",
+    "evaluation.statistics.meta",
+    "evaluation.statistics.ranking",
+    "evaluation.statistics.significance",
+)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """The written pages and the made ones."""
+    _set_up()
+    pages = {
+        "commands": command_page,
+        "study-file-keys": study_file_page,
+        "calls": calls_page,
+        "metrics": metrics_page,
+        "statistics": statistics_page,
+        "python": python_page,
+    }
+    for name, page in pages.items():
+        files.append(File.generated(config, f"reference/{name}.md", content="\n".join(page()) + "\n"))
+    return files
+
+
+def _set_up() -> None:
+    import django
+
+    sys.path.insert(0, str(ROOT))
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+    os.environ.setdefault(
+        "DATA_DIR", tempfile.mkdtemp(prefix="quorum-docs-")
+    )  # the settings keep a key there
+    django.setup()
+
+
+def command_page() -> Iterator[str]:
+    """What `--help` says of each command."""
+    from django.core.management import get_commands, load_command_class
+
+    yield "# Every command's help"
+    ours = sorted((name, app) for name, app in get_commands().items() if app in OURS)
+    for name, app in ours:
+        parser = load_command_class(app, name).create_parser("manage.py", name)
+        options = [action for action in parser._actions if action.help and not _of_django(action.dest)]
+        yield f"\n## {name}\n\n{_paragraphs(parser.description)}\n"
+        yield from _table(
+            ("argument", "what it is"), [(_argument(action), _words(action.help or "")) for action in options]
+        )
+        if parser.epilog:
+            yield f"\n```text\n{parser.epilog.strip()}\n```"
+
+
+DJANGO_OPTIONS = {
+    "help", "version", "verbosity", "settings", "pythonpath", "traceback", "no_color", "force_color", "skip_checks",
+}  # fmt: skip
+
+
+def _of_django(name: str) -> bool:
+    return name in DJANGO_OPTIONS
+
+
+def _argument(action: Any) -> str:
+    shown = action.metavar or (action.dest.upper() if action.nargs != 0 and action.option_strings else "")
+    if isinstance(shown, tuple):
+        shown = " ".join(shown)
+    if not action.option_strings:
+        return f"`{action.metavar or action.dest}`"
+    return f"`{action.option_strings[0]}{f' {shown}' if shown and action.nargs != 0 else ''}`"
+
+
+def study_file_page() -> Iterator[str]:
+    """The keys of the design's model, table by table."""
+    from judgments.design import StudyDesign
+
+    schema = StudyDesign.model_json_schema()
+    yield "# Keys of a study file\n\nHow studies are written is in [Study files](../study-files.md)."
+    yield "\n## Top\n"
+    parts: dict[str, Any] = {}
+    rows = []
+    for key, field in schema["properties"].items():
+        part = _part(field, schema)
+        if part is None:
+            rows.append(_key(key, field, schema))
+        else:
+            parts[key] = part
+    yield from _table(("key", "type", "default", "what it is"), rows)
+    for key, part in parts.items():
+        yield f"\n## [{key}]\n\n{_paragraphs(part.get('description'))}\n"
+        keys = [_key(name, field, schema) for name, field in part.get("properties", {}).items()]
+        yield from _table(("key", "type", "default", "what it is"), keys)
+
+
+def _part(field: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any] | None:
+    """The table that a field stands for; of a list of tables, one of them."""
+    for one in (field, field.get("items", {}), *field.get("anyOf", ()), *field.get("allOf", ())):
+        if "$ref" in one:
+            found: dict[str, Any] = schema["$defs"][one["$ref"].rpartition("/")[2]]
+            return found if "properties" in found else None
+    return None
+
+
+def _key(name: str, field: dict[str, Any], schema: dict[str, Any]) -> tuple[str, str, str, str]:
+    default = field.get("default")
+    shown = "" if default is None or default in ("", [], {}) else f"`{default}`"
+    return f"`{name}`", _type(field), shown, _words(field.get("description", ""))
+
+
+def _type(field: dict[str, Any]) -> str:
+    if "enum" in field:
+        return ", ".join(f"`{one}`" for one in field["enum"])
+    if "const" in field:
+        return f"`{field['const']}`"
+    several = [_type(one) for one in field.get("anyOf", ()) if one.get("type") != "null"]
+    if several:
+        return " or ".join(several)
+    if field.get("type") == "array":
+        return f"list of {_type(field.get('items', {})) or 'values'}"
+    return str(field.get("type", "table" if "$ref" in field else ""))
+
+
+def calls_page() -> Iterator[str]:
+    """Every call of the HTTP interface, from its OpenAPI description."""
+    from drf_spectacular.generators import SchemaGenerator
+
+    schema = SchemaGenerator().get_schema(request=None, public=True)
+    yield "# Every call\n\nHow they are used is in [The HTTP interface](../api.md); `/api/docs/` tries them out.\n"
+    tags: dict[str, list[tuple[str, str]]] = {}
+    for path, calls in schema["paths"].items():
+        for method, call in calls.items():
+            said = call.get("summary") or call.get("description", "").partition("\n")[0]
+            tags.setdefault((call.get("tags") or ["other"])[0], []).append(
+                (f"`{method.upper()} {path}`", _words(said))
+            )
+    for tag in sorted(tags):
+        yield f"\n## {tag}\n"
+        yield from _table(("call", "what it does"), tags[tag])
+
+
+def metrics_page() -> Iterator[str]:
+    """Every metric with its options."""
+    from evaluation.metrics.registry import METRICS
+
+    yield "# Metrics by name\n\nWhat they compute is in [Metrics](../metrics.md).\n"
+    rows = [
+        (f"`{name}`", ", ".join(f"`{key}:{option.default}`" for key, option in metric.options.items()))
+        for name, metric in METRICS.items()
+    ]
+    yield from _table(("metric", "options and their defaults"), rows)
+
+
+def statistics_page() -> Iterator[str]:
+    """Every statistic that signs its results."""
+    from evaluation.statistics.catalogue import STATISTICS
+
+    yield "# Statistics by name\n\nWhat they mean, and their sources, are in [Statistics](../statistics.md).\n"
+    rows = sorted(
+        (
+            f"`{statistic.name}`",
+            f"`{function.__module__}.{function.__name__}`",
+            _words(inspect.getdoc(function) or "").partition(". ")[0],
+        )
+        for function, statistic in STATISTICS.items()
+    )
+    yield from _table(("name in signatures", "function", "what it is"), rows)
+
+
+def python_page() -> Iterator[str]:
+    """What may be imported, from the docstrings."""
+    yield "# Python\n\nThe numeric packages need no Django and no database.\n"
+    for module in NUMERIC:
+        yield f"::: {module}\n"
+
+
+def _table(heads: tuple[str, ...], rows: list[Any]) -> Iterator[str]:
+    if not rows:
+        return
+    yield "| " + " | ".join(heads) + " |"
+    yield "|" + "---|" * len(heads)
+    for row in rows:
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |"
+
+
+def _words(text: str) -> str:
+    """On one line, as a table wants it."""
+    return " ".join(text.replace("%%", "%").replace("<", "&lt;").split())
+
+
+def _paragraphs(text: str | None) -> str:
+    return (inspect.cleandoc(text) if text else "").replace("<", "&lt;")

@@ -1,0 +1,158 @@
+"""`make mturk-demo`: the demo study at an emulator of Mechanical Turk, with a worker's link to try it.
+
+Nothing of it reaches Amazon, and no money moves: the emulator of tests/fakes speaks the service's protocol on this
+machine. It starts anew each time: its data lie in `mturk-demo` below the data folder, apart from those of `make run`.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+
+from scripts import quorum
+from scripts.quorum import CannotGoOn, Services, Stopped
+
+EMULATOR = "emulator of Mechanical Turk"
+ORDER = "make mturk-demo"
+STUDY = "demo-mturk"
+BANNER = """
+Quorum runs at              {address}
+Mechanical Turk (emulated)  {site}
+
+{account}
+
+Three things to try
+  1. Take a HIT as a worker:       {site}/worker/hits?worker=A{worker}
+  2. See what it costs and pays:   {address}{crowd}
+  3. Compare both sides:           the button there, "Compare with the crowd"
+
+Ctrl-C stops all of it; the next start begins anew.
+"""
+
+
+def main() -> None:
+    """Sets up, starts emulator, server and worker, publishes the study, and waits for Ctrl-C."""
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in ends:
+        signal.signal(number, _stop)
+    services: Services = {}
+    try:
+        folder = os.path.join(
+            quorum.ROOT, os.path.expanduser(quorum.setting("DATA_DIR", "var")), "mturk-demo"
+        )
+        begin_anew(folder)
+        port = quorum.check_port(order=ORDER)
+        at_crowd = quorum.check_port("EMULATOR_PORT", "8091", ORDER)
+        quorum.install("requirements.txt")
+        address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{at_crowd}"
+        environment = dict(os.environ) | apart(folder) | at_emulator(address, site)
+        environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
+        environment.setdefault("OMP_NUM_THREADS", "1")
+        account = quorum.prepare(environment)
+        quorum.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
+        services[EMULATOR] = quorum.start(EMULATOR, environment)
+        services[quorum.WEB] = quorum.start(quorum.WEB, environment)
+        quorum.wait_for_answer(address, services)
+        quorum.wait_for_answer(site, services)
+        services[quorum.WORKER] = quorum.start(quorum.WORKER, environment)
+        publish(environment)
+        crowd = crowd_page(environment)
+        worker = secrets.token_hex(4).upper()
+        quorum.say(
+            BANNER.format(
+                address=address,
+                site=site,
+                worker=worker,
+                crowd=crowd,
+                account=quorum.account_lines(account).splitlines()[0],
+            )
+        )
+        quorum.keep_running(services, environment)
+    except Stopped:
+        quorum.say("\nStopping ...")
+    finally:
+        for number in ends:
+            signal.signal(number, signal.SIG_IGN)
+        quorum.stop(services)
+
+
+def apart(folder: str) -> dict[str, str]:
+    """Settings that keep the demo's rows, its background work and its money from those of any other installation."""
+    return {
+        "DATA_DIR": folder,
+        "DATABASE_URL": "",
+        "CELERY_BROKER_URL": "",
+        "MTURK_LIVE": "false",
+        "MTURK_SNS_TOPIC": "",
+        "MTURK_SQS_QUEUE": "",
+    }
+
+
+def at_emulator(address: str, site: str) -> dict[str, str]:
+    """Settings that lead to the emulator and back, past any proxy."""
+    return {
+        "PUBLIC_URL": address,
+        "AWS_ENDPOINT_URL_MTURK": site,
+        "AWS_ACCESS_KEY_ID": "emulated",
+        "AWS_SECRET_ACCESS_KEY": "emulated",
+        "MTURK_SITES": site,
+        "CROWD_SYNC_SECONDS": "20",
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+    }
+
+
+def begin_anew(folder: str) -> None:
+    """An empty folder: the emulator forgets its HITs when it ends, and so must we."""
+    mark = os.path.join(folder, "made-by-mturk-demo")
+    if os.path.exists(mark):
+        shutil.rmtree(folder)
+    if os.path.exists(folder) and os.listdir(folder):
+        raise CannotGoOn(f"The folder {folder} holds something else; move it away for this demo.")
+    quorum.check_writable(folder)
+    with open(mark, "w", encoding="ascii"):
+        pass
+
+
+def publish(environment: dict[str, str]) -> None:
+    """The demo study, made and put up."""
+    quorum.say("Putting the study up ...")
+    for step in (
+        ["create_study", "demo/studies/mturk.toml"],
+        ["generate_hits", STUDY],
+        ["open_study", STUDY],
+    ):
+        command = [quorum.PYTHON, "manage.py", *step]
+        done = subprocess.run(command, cwd=quorum.ROOT, env=environment, stdout=subprocess.DEVNULL)
+        if done.returncode:
+            raise CannotGoOn(f"manage.py {' '.join(step)} failed; the reason is above.")
+
+
+def crowd_page(environment: dict[str, str]) -> str:
+    """Where the study's page Crowd stands."""
+    asked = (
+        "from judgments.models import Study; from judgments.admin.study_pages import page_address; "
+        f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
+    )
+    command = [quorum.PYTHON, "manage.py", "shell", "--no-imports", "-c", asked]
+    done = subprocess.run(command, cwd=quorum.ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise CannotGoOn("The study's page could not be found; the reason is above.")
+    return done.stdout.strip()
+
+
+def _stop(number: int, frame: object) -> None:
+    raise Stopped
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except CannotGoOn as problem:
+        sys.exit(str(problem))
+    except KeyboardInterrupt:
+        sys.exit(130)

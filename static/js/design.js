@@ -1,0 +1,164 @@
+// The desk of a design: each answer of the form is looked at by the server, and the panes beside it follow.
+// Without this script the button "Look again" does the same by a post.
+
+const WAIT = 500; // milliseconds without a change before the form is looked at
+const desk = document.querySelector("[data-desk]");
+const find = (name) => desk.querySelector(`[data-${name}]`);
+const state = find("desk-state");
+const file = find("toml");
+const fileState = find("toml-state");
+
+let timer = 0;
+let asking = null; // the look under way
+let counting = null; // the count under way
+let typed = false; // whether the study file was changed by hand since it last followed the form
+let touched = new Set(); // fields whose problems may be shown: nobody is told off for what they have not reached
+
+function report(words) {
+  if (state.textContent !== words) state.textContent = words;
+}
+
+async function look() {
+  asking?.abort();
+  asking = new AbortController();
+  const body = new FormData(desk);
+  body.set("_look", "1");
+  report("Looking…");
+  try {
+    const answer = await fetch(location.pathname + location.search, {
+      method: "POST", body, headers: { Accept: "application/json" }, signal: asking.signal,
+    });
+    if (!answer.ok || !answer.headers.get("Content-Type").startsWith("application/json")) throw new Error();
+    show(await answer.json());
+  } catch (error) {
+    if (error.name !== "AbortError") report("The server did not answer; “Look again” tries once more.");
+  }
+}
+
+function show(seen) {
+  clearNotes(".q-error:not([data-counted])");
+  const told = seen.problems.filter((problem) => !problem.field || touched.has(problem.field));
+  for (const problem of told) for (const words of problem.words) note(problem.field, words);
+  list(told);
+  mark();
+  if (!typed) file.value = seen.toml;
+  const waiting = seen.problems.length - told.length;
+  if (!seen.preview) report(told.length || !waiting ? "The preview and numbers wait until this is put right." : "");
+  else report("");
+  if (seen.preview) preview(seen.preview);
+  if (seen.numbers) count(seen.numbers);
+}
+
+function note(field, words, counted = false) {
+  const place = field && desk.querySelector(`[data-field="${CSS.escape(field)}"]`);
+  if (!place) return;
+  const line = document.createElement("p");
+  line.className = "q-error";
+  line.textContent = words;
+  if (counted) line.dataset.counted = "";
+  const help = place.querySelector(".q-help");
+  if (help) help.before(line);
+  else place.append(line);
+  for (const input of place.querySelectorAll("input, select, textarea")) input.setAttribute("aria-invalid", "true");
+}
+
+function clearNotes(which) {
+  for (const line of desk.querySelectorAll(`[data-field] ${which}`)) line.remove();
+  for (const place of desk.querySelectorAll("[data-field]")) {
+    if (!place.querySelector(".q-error")) {
+      for (const input of place.querySelectorAll("[aria-invalid]")) input.removeAttribute("aria-invalid");
+    }
+  }
+}
+
+function list(problems) {
+  const box = find("problems");
+  box.hidden = problems.length === 0;
+  find("problems-title").textContent = "This cannot be saved yet";
+  find("problems-list").replaceChildren(...problems.flatMap((problem) => problem.words.map((words) => {
+    const row = document.createElement("li");
+    if (problem.field) {
+      const way = document.createElement("a");
+      way.href = `#${problem.id || `id_${problem.field}`}`;
+      way.textContent = problem.label;
+      row.append(way, `: ${words}`);
+    } else row.append(words);
+    return row;
+  })));
+}
+
+function mark() {
+  for (const way of desk.querySelectorAll("[data-index]")) {
+    const section = document.getElementById(way.dataset.index);
+    way.classList.toggle("q-wrong", section.querySelector(".q-error") !== null);
+  }
+}
+
+function preview(address) {
+  const frame = find("preview");
+  if (frame.getAttribute("src") === address) return;
+  find("preview-room").hidden = false;
+  find("preview-none").hidden = true;
+  const way = find("preview-link");
+  way.hidden = false;
+  way.href = address;
+  // replaced, not followed: the browser's way back stays the designer's own
+  if (frame.src) frame.contentWindow.location.replace(address);
+  frame.setAttribute("src", address);
+}
+
+async function count(address) {
+  const room = find("numbers");
+  if (room.dataset.shown === address) return;
+  counting?.abort();
+  counting = new AbortController();
+  room.setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch(address, { signal: counting.signal });
+    if (!answer.ok) throw new Error();
+    room.innerHTML = await answer.text();
+    room.dataset.shown = address;
+    clearNotes("[data-counted]");
+    for (const one of room.querySelectorAll("[data-note-for]")) note(one.dataset.noteFor, one.textContent, true);
+    mark();
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    room.textContent = "The numbers could not be counted just now.";
+  }
+  room.removeAttribute("aria-busy");
+}
+
+function soon() {
+  clearTimeout(timer);
+  timer = setTimeout(look, WAIT);
+}
+
+desk.addEventListener("input", (event) => {
+  if (event.target === file) {
+    typed = true;
+    fileState.textContent = "Not applied yet.";
+  } else if (event.target.name !== "_width") {
+    touched.add(event.target.name);
+    soon();
+  }
+});
+desk.addEventListener("change", (event) => {
+  if (event.target !== file && event.target.name !== "_width") {
+    touched.add(event.target.name);
+    soon();
+  }
+});
+desk.addEventListener("submit", (event) => {
+  if (event.submitter?.name !== "_look") return;
+  event.preventDefault();
+  for (const input of desk.elements) if (input.name) touched.add(input.name);
+  clearTimeout(timer);
+  delete find("numbers").dataset.shown;
+  look();
+});
+
+for (const place of desk.querySelectorAll("[data-field]")) {
+  if (place.querySelector(".q-error")) touched.add(place.dataset.field);
+}
+const first = find("numbers").dataset.numbersFrom;
+if (first) count(first);

@@ -1,0 +1,102 @@
+"""Studies that a panel sends people to, and the browsers they come with."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from django.test import Client
+
+from annotation.models import Assignment, CrowdSession, Publication
+from annotation.services.crowd import open_study
+from judgments.models import Study
+from tests.annotation.casting import make_dataset, make_study
+from tests.annotation.posting import first_answers
+
+ADA = {
+    "PROLIFIC_PID": "5ed1ada00000000000000001",
+    "SESSION_ID": "6f0c5e55000000000000000a",
+    "STUDY_ID": "st1",
+}
+BOB = {
+    "PROLIFIC_PID": "5ed1b0b00000000000000002",
+    "SESSION_ID": "6f0c5e55000000000000000b",
+    "STUDY_ID": "st1",
+}
+EVE = {
+    "PROLIFIC_PID": "5ed1e0e00000000000000003",
+    "SESSION_ID": "6f0c5e55000000000000000c",
+    "STUDY_ID": "st1",
+}
+
+
+def panel_study(
+    *,
+    preset: str = "prolific",
+    hits: int = 1,
+    reward: int = 50,
+    budget: int = 100_000,
+    opened: bool = True,
+    **values: Any,
+) -> Study:
+    """A study of one to three HITs for a panel, two judgments a unit; ``values`` are keys of the study file."""
+    panel = {"preset": preset, "hits": hits} | values.pop("panel", {})
+    crowd = {"backend": "external", "reward_cents": reward, "budget_cents": budget, "fee_percent": 30.0}
+    study = make_study(
+        make_dataset(values.pop("dataset", "shapes"), pictures=False),
+        opened=False,
+        crowd=crowd | values.pop("crowd", {}),
+        panel=panel,
+        **values,
+    )
+    if opened:
+        open_study(study=study)
+        study.refresh_from_db()
+    return study
+
+
+def entry(study: Study, ids: dict[str, str], client: Client | None = None) -> Any:
+    """The page that the panel's link leads to."""
+    return (client or Client()).get(f"/s/{study.slug}/panel/", ids)
+
+
+def seal_on(page: Any) -> str:
+    """The hidden ids of that page."""
+    found = re.search(r'name="seal" value="([^"]+)"', page.content.decode())
+    assert found is not None, page.content.decode()
+    return found[1]
+
+
+def start(
+    study: Study, ids: dict[str, str], client: Client | None = None, **fields: str
+) -> tuple[Client, Any]:
+    """Follow the link and press Start; the browser, and the answer."""
+    client = client or Client()
+    page = entry(study, ids, client)
+    assert page.status_code == 200, page.content.decode()
+    return client, client.post(f"/s/{study.slug}/panel/", {"seal": seal_on(page)} | fields)
+
+
+def do_page(study: Study, client: Client) -> Any:
+    """Answer the page of work that this browser gets, and submit it; what comes then."""
+    page = client.get(f"/s/{study.slug}/work/")
+    assert page.status_code == 200, (page.status_code, page.get("Location"))
+    html = page.content.decode()
+    found = re.search(r"/work/([0-9a-f-]{36})/submit/", html)
+    assert found is not None
+    return client.post(f"/s/{study.slug}/work/{found[1]}/submit/", first_answers(html), follow=True)
+
+
+def session(study: Study, **filters: Any) -> CrowdSession:
+    """The one session of the study."""
+    return CrowdSession.objects.get(study=study, **filters)
+
+
+def publication(study: Study) -> Publication:
+    """What the study was put up as."""
+    return Publication.objects.get(study=study)
+
+
+def pages(study: Study, state: str) -> int:
+    """How many of its pages of work are in a state."""
+    return Assignment.objects.filter(study=study, state=state).count()

@@ -1,0 +1,128 @@
+"""A study at the emulated Prolific, and the people who come from there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+from pytest_django import Settings
+
+from annotation.backends.base import Ability
+from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
+from annotation.panel_ids import code_for
+from annotation.people import session_pseudonym
+from annotation.services.arrivals import join_sent, open_session, person_sent
+from annotation.services.calls import Carried, carry_out_calls
+from annotation.services.money import kept_cents, ledger_sums
+from judgments.models import Dataset, Study
+from judgments.services.studies import design_of
+from tests.annotation.casting import make_dataset, make_study
+from tests.fakes.prolific import Fault, ProlificEmulator
+
+REWARD = 150  # with 33.3 % fee 200 to the cent, so that our books and Prolific's agree
+PRICE = REWARD + 50
+PLACES = 8  # four HITs for two people each
+LOST = [
+    Fault.DROP_BEFORE,
+    Fault.DROP_AFTER,
+    Fault.ERROR_BEFORE,
+    Fault.ERROR_AFTER,
+    Fault.CUT_SHORT,
+    Fault.THROTTLE,
+]
+
+
+def point_at(prolific: ProlificEmulator, settings: Settings) -> None:
+    """The settings of an installation that uses the emulator."""
+    settings.PROLIFIC_API_URL = prolific.url
+    settings.PROLIFIC_TOKEN = prolific.token
+    settings.PROLIFIC_WORKSPACE = "w1"
+    settings.PROLIFIC_PROJECT = ""
+    settings.PUBLIC_URL = "https://quorum.example"
+    settings.CROWD_BACKOFF_SECONDS = 0.0
+
+
+def panel_study(
+    *,
+    budget_cents: int = 10_000,
+    panel: dict[str, Any] | None = None,
+    slug: str = "shapes-there",
+    **crowd: Any,
+) -> Study:
+    """Generated and not open: four HITs for two people each, so eight places unless a session has more HITs."""
+    return make_study(
+        Dataset.objects.first() or make_dataset(pictures=False),
+        opened=False,
+        slug=slug,
+        crowd={"backend": "external", "reward_cents": REWARD, "budget_cents": budget_cents, **crowd},
+        panel={"preset": "prolific", "api": True, **(panel or {})},
+    )
+
+
+@dataclass
+class Panel:
+    """A study that is up at the emulator, seen from both sides."""
+
+    study: Study
+    prolific: ProlificEmulator
+    came: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def publication(self) -> Publication:
+        """The only one."""
+        return Publication.objects.get(study=self.study)
+
+    def code(self, outcome: str = "completed") -> str:
+        """What people go back with."""
+        return code_for(self.study, design_of(self.study), outcome)
+
+    def arrive(self, participant: str) -> CrowdSession:
+        """A participant takes a place there and comes in here."""
+        submission, address = self.prolific.enter(self.publication.external_id, participant)
+        assert address.startswith(
+            f"https://quorum.example/s/{self.study.slug}/panel/?PROLIFIC_PID={participant}&"
+        )
+        worker = person_sent(study=self.study, raw=participant, name="PROLIFIC_PID")
+        join_sent(study=self.study, worker=worker, consent=True)
+        name = session_pseudonym(self.study.place, submission)
+        session = open_session(publication=self.publication, worker=worker, external_id=name)
+        RawId.objects.create(worker=worker, session=session, name="SESSION_ID", value=submission)
+        self.came[participant] = submission
+        return session
+
+    def finish(self, participant: str, outcome: str = "completed") -> CrowdSession:
+        """They came, did the work, and went back with the code."""
+        session = self.arrive(participant)
+        CrowdSession.objects.filter(pk=session.pk).update(status=CrowdSession.Status.SUBMITTED)
+        self.prolific.come_back(self.came[participant], self.code(outcome))
+        session.refresh_from_db()
+        return session
+
+    def there(self, participant: str) -> str:
+        """The state of their submission at Prolific."""
+        return self.prolific.world.submissions[self.came[participant]].status
+
+    def books(self) -> tuple[int, int]:
+        """Reserved and spent here; the counters agree with the ledger and with what keeps money."""
+        budget = Budget.objects.get(study=self.study, place="prolific")
+        assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
+        assert kept_cents(budget) == budget.reserved_cents
+        return budget.reserved_cents, budget.spent_cents
+
+    def books_there(self) -> tuple[int, int]:
+        """Held and spent at Prolific."""
+        return self.prolific.world.held_cents(), self.prolific.world.spent_cents
+
+
+def go_on(study: Study) -> Carried:
+    """A later run: whatever waits is due, and whoever was cut off in a call is gone."""
+    now = timezone.now()
+    CrowdCall.objects.filter(study=study).update(next_at=now)
+    CrowdCall.objects.filter(study=study, state="started").update(started_at=now - timedelta(hours=1))
+    return carry_out_calls(study=study, wait=lambda seconds: None)
+
+
+def only_call(panel: Panel, kind: Ability) -> CrowdCall:
+    return CrowdCall.objects.get(study=panel.study, kind=kind)

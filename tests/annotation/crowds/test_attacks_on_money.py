@@ -1,0 +1,294 @@
+"""What would pay twice, lose money or stop everything at Mechanical Turk: each a way that was open once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models import F
+from django.utils import timezone
+
+from annotation.backends.base import Refused, SeenPublication, TryLater
+from annotation.backends.mturk import MTurkBackend
+from annotation.errors import ArrivalRefused
+from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
+from annotation.services.arrivals import receive_worker
+from annotation.services.calls import carry_out_calls, retry_call
+from annotation.services.costs import pay_of_sessions
+from annotation.services.crowd import begin_closing, begin_opening, close_study, open_study
+from annotation.services.handing_in import set_apart
+from annotation.services.payments import decide_session, pay_bonus
+from annotation.services.publishing import ask_to_extend
+from annotation.services.syncing import approve_what_is_due
+from annotation.services.wages import pay_top_ups
+from evaluation.integrity import check_integrity
+from judgments.errors import WrongState
+from judgments.models import Study
+from tests.annotation.casting import make_study
+from tests.annotation.crowds.turking import (
+    CROWD,
+    Crowd,
+    books,
+    emulated,
+    kinds_of,
+    make_turk_study,
+    same_money,
+    sync,
+    up,
+)
+from tests.fakes.mturk import Fault, MTurkEmulator
+
+CREATE = frozenset({"CreateHITWithHITType"})
+
+
+def opened(**crowd: Any) -> Study:
+    study = make_turk_study(crowd=crowd)
+    open_study(study=study)
+    return study
+
+
+# --- somebody's own assignment, used where it does not belong ------------------------------------------
+def two_studies() -> tuple[Study, Study]:
+    one = make_turk_study(slug="one")
+    two = make_study(
+        one.dataset, opened=False, slug="two", question="Which?", crowd=CROWD | {"reward_cents": 50}
+    )
+    open_study(study=one)
+    open_study(study=two)
+    return one, two
+
+
+def test_an_assignment_of_one_study_moves_no_money_of_another(turk: MTurkEmulator) -> None:
+    one, two = two_studies()
+    kept = books(one)
+    there = up(two)[0]
+    taken = Crowd(turk, two).turker("eve").accept(there.external_id)
+    Crowd(turk, one).arrive(up(one)[0], taken.assignment_id, "eve").answer()
+    Crowd(turk, two).turker("eve").submit(taken.assignment_id, {"receipt": "x"})
+    assert kinds_of(sync(two)) == ["no-answers"]
+    sync(one)
+    session, page = CrowdSession.objects.get(), Assignment.objects.get()
+    assert (session.study, session.publication, session.status) == (two, there, "submitted")
+    assert (page.study, page.state, page.session) == (one, "apart", None)
+    decide_session(session=session, approve=True)
+    sync(two)
+    sync(one)
+    assert books(one) == kept
+    assert books(two)[1] == 60
+    assert check_integrity().problems == []
+
+
+def test_answers_to_another_hit_are_no_answers_to_the_one_that_was_accepted(turk: MTurkEmulator) -> None:
+    study = opened()
+    wanted, other = up(study)[:2]
+    taken = Crowd(turk, study).turker("eve").accept(wanted.external_id)
+    Crowd(turk, study).arrive(other, taken.assignment_id, "eve").answer()
+    Crowd(turk, study).turker("eve").submit(taken.assignment_id, {"receipt": "x"})
+    assert kinds_of(sync(study)) == ["no-answers"]
+    assert CrowdSession.objects.get().publication == wanted
+    assert Assignment.objects.get().state == "apart"
+
+
+def test_an_assignment_opens_one_hit(turk: MTurkEmulator) -> None:
+    wanted, other = up(opened())[:2]
+    receive_worker(publication=wanted, raw="AEVE", external_id="X1")
+    with pytest.raises(ArrivalRefused, match="another HIT with this assignment"):
+        receive_worker(publication=other, raw="AEVE", external_id="X1")
+    assert CrowdSession.objects.get().publication == wanted
+
+
+# --- what the crowd did not know of yet ---------------------------------------------------------------
+def test_work_that_the_crowd_names_late_is_not_given_up_unlooked_at(db: None, settings: Any) -> None:
+    with emulated(lag_seconds=300) as turk:
+        settings.CROWD_GRACE_SECONDS = 600
+        study = opened()
+        publication = up(study)[0]
+        Crowd(turk, study).do(publication, "ada")
+        work = Crowd(turk, study).do(publication, "ben")
+        sync(study)
+        facts = Publication.objects.get(pk=publication.pk).seen
+        turk.clock.advance(seconds=400)
+        old = timezone.now() - timedelta(seconds=700)
+        Assignment.objects.update(submitted_at=old, accepted_at=old)
+        Publication.objects.filter(pk=publication.pk).update(seen=_facts(study, publication))
+        sync(study)
+        session, page = work.refreshed()
+        assert (session.confirmed, page.state) == (True, "submitted"), facts
+
+
+def _facts(study: Study, publication: Publication) -> dict[str, Any]:
+    """As the crowd tells them now, as if it had told them before it named the work."""
+    shown = MTurkBackend().publications(study, known=[publication])
+    return dict(next(one for one in shown if one.external_id == publication.external_id).facts)
+
+
+def test_work_that_was_set_apart_can_be_approved_once_it_is_known(turk: MTurkEmulator) -> None:
+    study = opened(approve_after_hours=1)
+    work = Crowd(turk, study).accept(up(study)[0], "ada")
+    work.answer()
+    first = decide_session(session=work.refreshed()[0], approve=True)
+    assert set_apart(session=work.session) == 1
+    work.post()
+    sync(study)
+    session, page = work.refreshed()
+    assert (session.status, page.state) == ("submitted", "submitted")
+    CrowdSession.objects.update(submitted_at=timezone.now() - timedelta(hours=2))
+    assert approve_what_is_due(study=study) == 1
+    sync(study)
+    session, page = work.refreshed()
+    assert (session.status, page.state) == ("approved", "approved")
+    assert first is not None
+    first.refresh_from_db()
+    assert first.state == "dropped"
+    same_money(study, turk)
+
+
+# --- places and time -----------------------------------------------------------------------------------
+def test_more_time_asked_for_twice_at_once_keeps_the_money_once(turk: MTurkEmulator) -> None:
+    study = opened()
+    Crowd(turk, study).do(up(study)[0], "ada")
+    for publication in up(study):
+        Publication.objects.filter(pk=publication.pk).update(expires_at=timezone.now())
+    turk.clock.advance(days=8)
+    sync(study)
+    publication = Publication.objects.filter(sessions__isnull=False).get()
+    assert (publication.state, publication.held) == ("expired", 1)
+    until = timezone.now() + timedelta(days=10)
+    ask_to_extend(publication=publication, until=until)
+    ask_to_extend(publication=publication, until=until + timedelta(hours=1))
+    assert kinds_of(sync(study)) == []
+    publication.refresh_from_db()
+    assert (publication.state, publication.held) == ("published", 2)
+    same_money(study, turk)
+
+
+def test_an_extension_by_another_runner_is_not_taken_back_by_an_old_view(
+    turk: MTurkEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = opened()
+    publication = up(study)[0]
+    turk.clock.advance(days=8)
+    listed = MTurkBackend.publications
+
+    def overtaken(self: MTurkBackend, of: Study, *, known: Any) -> list[SeenPublication]:
+        """The list is read, and then another process has the extension carried out."""
+        found = list(listed(self, of, known=known))
+        ask_to_extend(publication=publication, until=timezone.now() + timedelta(days=10))
+        carry_out_calls(study=study, wait=lambda seconds: None)
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(MTurkBackend, "publications", overtaken)
+        sync(study)
+    publication.refresh_from_db()
+    assert (publication.state, publication.held) == ("published", 2)
+    same_money(study, turk)
+
+
+def test_what_was_not_put_up_before_closing_stays_down(turk: MTurkEmulator) -> None:
+    study = make_turk_study()
+    begin_opening(study=study)
+    begin_closing(study=study)
+    assert sync(study).discrepancies == []
+    assert turk.dump()["hits"] == []
+    assert books(study) == (0, 0)
+    open_study(study=study)  # another day
+    assert len(turk.dump()["hits"]) == len(up(study)) > 0
+    same_money(study, turk)
+
+
+def test_what_may_have_been_put_up_before_closing_is_found_and_taken_down(turk: MTurkEmulator) -> None:
+    study = make_turk_study()
+    begin_opening(study=study)
+    with turk.faults.during(Fault("drop_after", CREATE)):
+        carry_out_calls(study=study, wait=lambda seconds: None)
+    assert len(turk.dump()["hits"]) > 0
+    assert up(study) == []
+    close_study(study=study)
+    for _ in range(2):
+        sync(study)
+    assert {one["status"] for one in turk.dump()["hits"]} == {"Reviewable"}
+    assert books(study) == (0, 0)
+    same_money(study, turk)
+
+
+# --- two runners ---------------------------------------------------------------------------------------
+def approved_work(study: Study, turk: MTurkEmulator) -> CrowdSession:
+    work = Crowd(turk, study).do(up(study)[0], "ada")
+    sync(study)
+    decide_session(session=work.refreshed()[0], approve=True)
+    sync(study)
+    return work.refreshed()[0]
+
+
+def test_a_slow_runner_that_was_refused_does_not_hide_what_a_faster_one_began(
+    turk: MTurkEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says that nothing was done only after another runner took the call over, paid, and lost the answer; and the
+    service forgets in a day what was asked of it."""
+    study = opened()
+    pay_bonus(session=approved_work(study, turk), cents=30, why="Thanks.")
+    carry_out, turns = MTurkBackend.carry_out, []
+
+    def slow(self: MTurkBackend, asked: CrowdCall) -> dict[str, Any]:
+        turns.append(asked)
+        if len(turns) == 1:
+            with suppress(KeyboardInterrupt):
+                carry_out_calls(study=study, wait=lambda seconds: None)
+            turk.clock.advance(hours=25)
+            day = timedelta(hours=25)
+            CrowdCall.objects.update(
+                first_started_at=F("first_started_at") - day, started_at=F("started_at") - day
+            )
+            raise TryLater("Throttled.", undone=True)
+        answer = carry_out(self, asked)
+        if len(turns) == 2:
+            raise KeyboardInterrupt
+        return answer
+
+    monkeypatch.setattr(MTurkBackend, "carry_out", slow)
+    carry_out_calls(study=study, wait=lambda seconds: None)
+    assert len(turk.dump()["bonuses"]) == 1
+    same_money(study, turk)
+
+
+def test_what_one_runner_parked_and_another_had_done_is_done(
+    turk: MTurkEmulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = opened()
+    session = approved_work(study, turk)
+    before = books(study)
+    bonus = pay_bonus(session=session, cents=30, why="Thanks.")
+    carry_out, turns = MTurkBackend.carry_out, []
+
+    def slow(self: MTurkBackend, asked: CrowdCall) -> dict[str, Any]:
+        turns.append(asked)
+        if len(turns) == 2:
+            raise Refused("Not now.")
+        answer = carry_out(self, asked)
+        carry_out_calls(study=study, wait=lambda seconds: None)
+        return answer
+
+    monkeypatch.setattr(MTurkBackend, "carry_out", slow)
+    carry_out_calls(study=study, wait=lambda seconds: None)
+    bonus.refresh_from_db()
+    assert bonus.state == "done"
+    assert books(study) == (before[0], before[1] + 36)
+    same_money(study, turk)
+
+
+# --- top-ups -------------------------------------------------------------------------------------------
+def test_a_bonus_of_which_nobody_knows_is_not_paid_a_second_time_as_a_top_up(turk: MTurkEmulator) -> None:
+    study = opened(floor_cents_per_hour=36_000)
+    approved_work(study, turk)
+    (call,) = pay_top_ups(study=study, why="To the floor.")
+    CrowdCall.objects.filter(pk=call.pk).update(state="parked", problem="Nobody can tell.")
+    assert [pay.top_up_cents for pay in pay_of_sessions(study)] == [0]
+    with pytest.raises(WrongState, match="no approved work lies below"):
+        pay_top_ups(study=study, why="To the floor.")
+    retry_call(call=CrowdCall.objects.get(pk=call.pk))
+    sync(study)
+    assert len(turk.dump()["bonuses"]) == 1
+    same_money(study, turk)

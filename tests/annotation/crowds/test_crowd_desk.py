@@ -1,0 +1,348 @@
+"""The crowd's page at work: every form with good and bad input, who may use them, and what the pages cost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone
+
+from annotation.admin import study_crowd_steps
+from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
+from annotation.services import money
+from annotation.services.arrivals import join_sent, open_session, person_sent
+from judgments.admin.study_pages import STEPS
+from judgments.design import make_design
+from judgments.models import HIT, Job, Study, StudyEvent
+from judgments.services.events import note_event
+from judgments.services.generation import generate_hits
+from judgments.services.studies import create_study
+from tests.annotation.casting import make_dataset
+from tests.annotation.crowds.framing import publish, study_at_mturk
+from tests.judgments.desk import do, page, words
+
+pytestmark = pytest.mark.django_db
+
+LISTS = (
+    "annotation_publication",
+    "annotation_crowdsession",
+    "annotation_crowdcall",
+    "annotation_ledgerentry",
+    "judgments_studyevent",
+)
+OWN_STEPS = sorted(name for name, step in STEPS.items() if step.run.__module__ == study_crowd_steps.__name__)
+
+
+@pytest.fixture
+def study() -> Study:
+    """Open at the sandbox, with a budget of 100.00."""
+    made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
+    money.set_budget(study=made, place=made.place, cents=10_000)
+    return made
+
+
+def make_draft(**values: Any) -> Study:
+    """A small design, nothing generated."""
+    make_dataset(pictures=False)
+    small = {"name": "Draft", "dataset": "shapes", "protocol": "triplet", "units_per_hit": 4}
+    sampling = {"pairs": {"MM": 6}, "references": 2}
+    return create_study(
+        design=make_design({**small, "sampling": sampling, "controls": {"per_hit": 1}, **values})
+    )
+
+
+def paid_worker(study: Study, raw: str = "A1ADA", hit: HIT | None = None) -> CrowdSession:
+    """Somebody whose work was approved."""
+    worker = person_sent(study=study, raw=raw, name="WorkerId")
+    join_sent(study=study, worker=worker, consent=True)
+    up = Publication.objects.filter(study=study).order_by("pk")[0] if hit is None else publish(study, hit)
+    session = open_session(publication=up, worker=worker, external_id=f"3{raw}")
+    CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
+    return session
+
+
+def sent(client: Client, study: Study, step: str, **fields: Any) -> str:
+    """The page that follows the step."""
+    return words(client.post(do(study, step), {"page": "crowd", **fields}, follow=True))
+
+
+GOOD = [
+    ("set-budget", {"budget": "120.50"}, "The budget is changed."),
+    ("extend-crowd", {"hours": "48", "why": "The weekend."}, "offer the work for 48 hours from now"),
+    ("bonus", {"worker": "*", "amount": "0.50", "why": "Thank you."}, "is on its way"),
+    (
+        "write-workers",
+        {"worker": "*", "subject": "Thanks", "text": "It helped."},
+        "One message is on its way.",
+    ),
+    (
+        "write-workers",
+        {"worker": "", "subject": "Thanks", "text": "All of you."},
+        "One message is on its way.",
+    ),
+    ("qualify-worker", {"worker": "*", "qualification": "trained", "value": "3"}, "to give"),
+    ("block-worker", {"worker": "*", "why": "A script."}, "away from all your work"),
+    ("unblock-worker", {"worker": "*"}, "come again"),
+]
+
+
+@pytest.mark.parametrize(("step", "fields", "said"), GOOD)
+def test_a_form_well_filled_in_is_done_and_carried_out_in_the_background(
+    designer: Client, study: Study, step: str, fields: dict[str, str], said: str
+) -> None:
+    session = paid_worker(study)
+    filled = {name: session.worker.name if value == "*" else value for name, value in fields.items()}
+    shown = sent(designer, study, step, **filled)
+    assert said in shown
+    if step != "set-budget":
+        assert CrowdCall.objects.filter(study=study, state="waiting").exists()
+        assert Job.objects.filter(kind="sync_crowd", args__study=study.slug, state="queued").count() == 1
+        assert "Comparison with the crowd: waiting for its turn" in shown
+
+
+BAD = [
+    ("set-budget", {"budget": "much"}, "the budget is 'much'; expected an amount such as 12.30"),
+    ("set-budget", {"budget": "-1"}, "expected an amount such as 12.30"),
+    ("set-budget", {"budget": "12,30"}, "expected an amount such as 12.30"),
+    ("set-budget", {"budget": "nan"}, "expected an amount such as 12.30"),
+    ("set-budget", {"budget": "99999999999"}, "expected an amount such as 12.30"),
+    ("extend-crowd", {"hours": "soon"}, "the number of hours is 'soon'; expected a whole number"),
+    ("extend-crowd", {"hours": "0"}, "for 1 to 8760 hours, not for 0"),
+    ("extend-crowd", {"hours": "9000"}, "for 1 to 8760 hours, not for 9000"),
+    ("bonus", {"worker": "nobody", "amount": "1.00", "why": "x"}, "no worker 'nobody' takes part"),
+    ("bonus", {"worker": "*", "amount": "0.005", "why": "x"}, "the bonus is '0.005'"),
+    ("bonus", {"worker": "*", "amount": "0", "why": "x"}, "a bonus is one cent or more"),
+    ("bonus", {"worker": "*", "amount": "1.00", "why": " "}, "a bonus needs a reason"),
+    ("bonus", {"worker": "*", "amount": "90.00", "why": "x"}, "108.00"),
+    ("write-workers", {"worker": "nobody", "subject": "a", "text": "b"}, "no worker 'nobody' takes part"),
+    ("write-workers", {"worker": "*", "subject": "", "text": "b"}, "a message needs a subject and a text"),
+    ("qualify-worker", {"worker": "*", "qualification": "", "value": "1"}, "say which qualification"),
+    ("qualify-worker", {"worker": "*", "qualification": "trained", "value": "x"}, "the value is 'x'"),
+    ("block-worker", {"worker": "*", "why": ""}, "a block needs a reason"),
+    ("unblock-worker", {"worker": "nobody"}, "no worker 'nobody' takes part"),
+]
+
+
+@pytest.mark.parametrize(("step", "fields", "said"), BAD)
+def test_a_form_filled_in_wrong_stands_there_again_with_the_reason(
+    designer: Client, study: Study, step: str, fields: dict[str, str], said: str
+) -> None:
+    session = paid_worker(study)
+    filled = {name: session.worker.name if value == "*" else value for name, value in fields.items()}
+    response = designer.post(do(study, step), {"page": "crowd", **filled}, follow=True)
+    assert response.redirect_chain[-1][0].endswith(f"/crowd/#{step}")
+    form = next(one for one in response.context["forms"] if step in one.steps)
+    assert said in form.problem
+    assert {field.name: field.value for field in form.fields if field.name in filled} == filled
+    assert f'<details class="q-step" id="{form.step}" open>' in response.content.decode()
+    assert not CrowdCall.objects.filter(study=study).exists()
+    assert Budget.objects.get(study=study).budget_cents == 10_000
+    assert said not in words(designer.get(page(study, "crowd")))  # once
+
+
+def test_a_study_that_is_closed_or_has_nothing_up_is_not_offered_longer(
+    designer: Client, study: Study
+) -> None:
+    Study.objects.filter(pk=study.pk).update(state="closed")
+    assert "is closed" in sent(designer, study, "extend-crowd", hours="5")
+    Study.objects.filter(pk=study.pk).update(state="open")
+    Publication.objects.filter(study=study).update(state="finished")
+    assert "nothing of study" in sent(designer, study, "extend-crowd", hours="5")
+    assert not CrowdCall.objects.filter(study=study).exists()
+
+
+def test_places_that_come_again_and_cost_too_much_leave_all_as_it_was(designer: Client, study: Study) -> None:
+    Budget.objects.filter(study=study).update(budget_cents=80)  # one publication's two places cost 72
+    assert "left" in sent(designer, study, "extend-crowd", hours="5")
+    assert not CrowdCall.objects.filter(study=study).exists()
+    assert Budget.objects.get(study=study).reserved_cents == 0
+
+
+def parked(study: Study, kind: str, *, unsure: bool, key: str = "k") -> CrowdCall:
+    return CrowdCall.objects.create(
+        study=study, place=study.place, kind=kind, key=key, state="parked", problem="The answer was lost.",
+        worker=paid_worker(study).worker, answer={"unsure": True} if unsure else {},
+    )  # fmt: skip
+
+
+def test_of_what_nobody_knows_a_person_says_whether_it_was_done(designer: Client, study: Study) -> None:
+    call = parked(study, "message", unsure=True)
+    shown = designer.get(page(study, "crowd")).content.decode()
+    assert do(study, "call-was-done") in shown
+    assert ">Try again<" not in shown
+    assert "It counts as done." in sent(designer, study, "call-was-done", call=str(call.pk))
+    call.refresh_from_db()
+    assert call.state == "done"
+    assert "only of what is parked" in sent(designer, study, "call-was-not-done", call=str(call.pk))
+
+
+def test_what_was_refused_can_be_tried_again(designer: Client, study: Study) -> None:
+    call = parked(study, "message", unsure=False)
+    text = words(designer.get(page(study, "crowd")))
+    assert f"write · {call.worker} The answer was lost." in text
+    assert "It is tried again." in sent(designer, study, "retry-call", call=str(call.pk))
+    call.refresh_from_db()
+    assert call.state == "waiting"
+    for key in ("", "x", "999999999999999999999"):
+        assert "no such call" in sent(designer, study, "retry-call", call=key)
+
+
+def test_calls_that_are_alike_stand_in_one_line(designer: Client, study: Study) -> None:
+    now = timezone.now().replace(second=1)
+    for number in range(30):
+        CrowdCall.objects.create(
+            study=study, place=study.place, kind="expire", key=f"e{number}", made_at=now, state="done", done_at=now,
+            publication=Publication.objects.filter(study=study)[0],
+        )  # fmt: skip
+    assert "take down 30 of them" in words(designer.get(page(study, "crowd")))
+
+
+def many(study: Study, count: int) -> None:
+    """So many HITs up, pieces of work, calls, moves of money and entries of the log."""
+    hits = list(study.hits.order_by("position"))
+    worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
+    join_sent(study=study, worker=worker, consent=True)
+    budget = Budget.objects.get(study=study)
+    rows = range(Publication.objects.filter(study=study).count(), count)
+    Publication.objects.bulk_create(
+        Publication(
+            study=study, place=study.place, hit=hits[number % len(hits)], number=number + 10, token=f"t{number}",
+            external_id=f"x{number}", state="published", places=2, reward_cents=30, fee_cents=6,
+        )
+        for number in rows
+    )  # fmt: skip
+    up = list(Publication.objects.filter(study=study))
+    CrowdSession.objects.bulk_create(
+        CrowdSession(
+            study=study, place=study.place, publication=up[number], worker=worker, external_id=f"s{number}",
+            status="approved",
+        )
+        for number in rows
+    )  # fmt: skip
+    sessions = list(CrowdSession.objects.filter(study=study))
+    CrowdCall.objects.bulk_create(
+        CrowdCall(
+            study=study, place=study.place, kind="bonus", key=f"c{number}", worker=worker, state=state,
+            session=sessions[number % len(sessions)], why=f"Number {number}.", problem="Refused.",
+            done_at=timezone.now() if state == "done" else None, publication=up[number],
+        )
+        for number in rows
+        for state in [("waiting", "done", "parked")[number % 3]]
+    )  # fmt: skip
+    for number in rows:
+        money.book(budget=budget, key=f"b{number}", what="reserve", reserved=1)
+        note_event(study=study, what="test", words=f"Number {number}.")
+
+
+def test_pages_and_lists_cost_no_more_queries_for_many_rows_than_for_few(
+    designer: Client, study: Study
+) -> None:
+    addresses = [page(study, name) for name in ("crowd", "work", "workers")]
+    addresses += [reverse(f"admin:{name}_changelist") for name in LISTS]
+
+    def costs() -> dict[str, int]:
+        counted = {}
+        for address in addresses:
+            with CaptureQueriesContext(connection) as queries:
+                assert designer.get(address).status_code == 200, address
+            counted[address] = len(queries)
+        return counted
+
+    many(study, 12)
+    few = costs()
+    many(study, 240)
+    assert {address: cost for address, cost in costs().items() if cost > few[address]} == {}
+    assert few[page(study, "crowd")] <= 28
+
+
+def test_rows_of_a_crowd_can_be_looked_at_and_not_changed(designer: Client, study: Study) -> None:
+    many(study, 12)
+    for name in LISTS:
+        listed = designer.get(reverse(f"admin:{name}_changelist"))
+        first = listed.context["cl"].result_list[0]
+        address = reverse(f"admin:{name}_change", args=[first.pk])
+        assert designer.get(address).status_code == 200, name
+        assert designer.post(address, {}).status_code == 403, name
+        assert designer.get(reverse(f"admin:{name}_changelist"), {"q": "A1ADA"}).status_code == 200
+
+
+@pytest.mark.parametrize("step", OWN_STEPS)
+def test_neither_strangers_nor_viewers_ask_a_crowd_for_anything(study: Study, step: str) -> None:
+    call = parked(study, "message", unsure=True)
+    events = StudyEvent.objects.count()
+    fields = {
+        "page": "crowd", "budget": "1.00", "hours": "5", "worker": str(call.worker), "amount": "1.00", "why": "x",
+        "subject": "x", "text": "x", "qualification": "x", "value": "1", "call": str(call.pk),
+    }  # fmt: skip
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.add(Permission.objects.get(codename="view_study"))
+    anybody, clerk, watching = Client(), Client(), Client()
+    clerk.force_login(User.objects.create_user("clerk", is_staff=True))
+    watching.force_login(viewer)
+    assert anybody.post(do(study, step), fields).status_code == 302
+    assert clerk.post(do(study, step), fields).status_code == 404
+    assert watching.post(do(study, step), fields).status_code == 403
+    call.refresh_from_db()
+    assert (call.state, CrowdCall.objects.count()) == ("parked", 1)
+    assert StudyEvent.objects.count() == events
+    assert not Job.objects.exists()
+    shown = watching.get(page(study, "crowd")).content.decode()
+    assert "The answer was lost." in shown
+    assert do(study, step) not in shown
+
+
+def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Client) -> None:
+    study = make_draft(
+        judgments_per_unit=10, seconds_per_unit=9,
+        crowd={"backend": "mturk", "reward_cents": 5, "budget_cents": 60, "floor_cents_per_hour": 900},
+    )  # fmt: skip
+    response = designer.get(page(study, "plan"))
+    plan, part = response.context["plan"], response.context["plan_parts"][0]["facts"]
+    # ten places a HIT: the fee is 40 %, 2 cents on 5
+    assert part.forecast.places == plan.hits * 10
+    assert part.forecast.cents == plan.hits * 10 * 7
+    text = words(response)
+    assert f"{part.forecast.cents - 60} short" in text.replace("0.", "").replace(".", "")
+    seconds = 9 * (plan.units + plan.controls) / plan.hits
+    assert part.forecast.wage_cents == round(5 * 3600 / seconds)
+    assert part.fair_cents == -(-900 * seconds // 3600)
+    assert "That is below the floor" in text
+
+
+def test_a_draft_of_volunteers_speaks_of_no_money(designer: Client) -> None:
+    study = make_draft()
+    text = words(designer.get(page(study, "plan")))
+    assert "Workers' time" in text
+    assert "Cost" not in text
+
+
+def test_names_are_offered_and_no_raw_ids(designer: Client, study: Study) -> None:
+    session = paid_worker(study, "A1SECRET")
+    shown = designer.get(page(study, "crowd")).content.decode()
+    assert f'<option value="{session.worker.name}">' in shown
+    assert "A1SECRET" not in shown
+    assert Worker.objects.count() == 1
+
+
+def test_the_workers_page_gives_no_link_where_a_crowd_sends_the_people(
+    designer: Client, study: Study
+) -> None:
+    text = words(designer.get(page(study, "workers")))
+    assert "They are sent by Mechanical Turk" in text
+    assert f"/s/{study.slug}/" not in text
+
+
+def test_before_opening_it_says_that_nothing_is_up_and_what_an_hour_would_pay(designer: Client) -> None:
+    study = make_draft(
+        crowd={"backend": "mturk", "reward_cents": 5, "budget_cents": 10, "floor_cents_per_hour": 900}
+    )
+    generate_hits(study=study)
+    text = words(designer.get(page(study, "crowd")))
+    assert "Nothing is put up yet." in text
+    assert "does not reach: nothing will be published" in text
+    assert "below the floor of 9.00" in text

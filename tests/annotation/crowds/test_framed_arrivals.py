@@ -1,0 +1,304 @@
+"""What Mechanical Turk's frame loads first: a preview, somebody with an assignment, or something made up."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote
+
+import pytest
+from django.test import Client
+
+from annotation.models import (
+    Assignment,
+    CrowdSession,
+    Judgment,
+    Participation,
+    Publication,
+    RawId,
+    Worker,
+)
+from annotation.services.exclusions import pause_worker
+from judgments.models import HIT, Study, StudyEvent
+from judgments.services.studies import mark_closed
+from tests.annotation.casting import make_dataset, make_study
+from tests.annotation.crowds.framing import PREVIEW, SITE, Turker, first_publication, publish, study_at_mturk
+
+pytestmark = pytest.mark.django_db
+
+ROWS = (Assignment, CrowdSession, Judgment, Participation, RawId, StudyEvent, Worker)
+
+
+def recorded() -> list[int]:
+    return [model.objects.count() for model in ROWS] + [
+        HIT.objects.filter(open_slots__gt=0).count(),
+    ]
+
+
+@pytest.fixture
+def study() -> Study:
+    return study_at_mturk(instructions="Judge *what is described*.", examples=[EXAMPLE])
+
+
+EXAMPLE = {
+    "scene": "A dog on a bench.",
+    "image": "secret-file-07.jpg",
+    "shown": ["A dog sits.", "A dog on a bench.", "A cat."],
+    "answer": "The first one",
+    "why": "It says the same.",
+}
+
+
+def previewed(study: Study) -> str:
+    return f"/s/{study.slug}/mturk/?assignmentId={PREVIEW}&hitId={first_publication(study).external_id}"
+
+
+def test_a_preview_shows_an_example_and_writes_nothing(study: Study, client: Client) -> None:
+    before = recorded()
+    response = client.get(previewed(study))
+    html = response.content.decode()
+    assert response.status_code == 200
+    assert "Accept the HIT to begin." in html
+    assert "A dog on a bench." in html
+    assert "<em>what is described</em>" in html
+    assert "<form" not in html
+    assert "<button" not in html
+    assert recorded() == before
+
+
+def test_a_preview_shows_nothing_of_a_unit(study: Study, client: Client) -> None:
+    html = client.get(previewed(study)).content.decode()
+    texts = set(study.dataset.captions.values_list("text", flat=True))
+    assert texts
+    assert not [text for text in texts if text in html]
+    assert "/pictures/" not in html
+
+
+def test_the_picture_of_an_example_is_shown_in_the_preview_and_no_other(study: Study, client: Client) -> None:
+    html = client.get(previewed(study)).content.decode()
+    found = re.search(r'<img src="([^"]+)"', html)
+    assert found is not None
+    shown = client.get(found[1])
+    assert shown.status_code == 200
+    shown.close()
+    mark_closed(study=study)
+    assert client.get(found[1]).status_code == 404
+
+
+def test_an_example_of_a_study_that_is_not_at_a_crowd_stays_with_its_workers(client: Client) -> None:
+    local = make_study(make_dataset(), examples=[EXAMPLE])
+    assert client.get(f"/s/{local.slug}/examples/1/picture/").status_code == 404
+
+
+def test_whoever_has_no_assignment_sees_the_preview(study: Study, client: Client) -> None:
+    before = recorded()
+    for query in ("", "assignmentId=", f"assignmentId={PREVIEW}&workerId=A1", "assignmentId=3A&hitId=3H"):
+        response = client.get(f"/s/{study.slug}/mturk/?{query}")
+        assert response.status_code == 200, query
+        assert "Accept the HIT to begin." in response.content.decode(), query
+    assert recorded() == before
+
+
+def test_a_foreign_turk_submit_to_is_refused_and_nothing_recorded(study: Study) -> None:
+    before = recorded()
+    for site in (
+        "",
+        "https://evil.example",
+        "https://workersandbox.mturk.com.evil.example",
+        "https://workersandbox.mturk.com@evil.example",
+        "https://evil.example/https://workersandbox.mturk.com",
+        "https://workersandbox.mturk.com/elsewhere",
+        "http://workersandbox.mturk.com",
+        "https://workersandbox.mturk.com:444",
+        "https://www.mturk.com",
+        "javascript:alert(1)",
+        "https://[",
+        "//workersandbox.mturk.com",
+    ):
+        response = Turker(study, site=site).arrive()
+        assert response.status_code == 403, site
+        html = response.content.decode()
+        assert "Nothing was recorded" in html, site
+        assert "<form" not in html, site
+    assert recorded() == before
+
+
+def test_the_sandbox_takes_no_live_worker_and_the_other_way_round() -> None:
+    live = study_at_mturk(place="mturk-live")
+    assert Turker(live).arrive().status_code == 403
+    assert Turker(live, site="https://www.mturk.com").arrive().status_code == 200
+
+
+def test_a_slash_at_the_end_of_turk_submit_to_is_no_other_site(study: Study) -> None:
+    assert Turker(study, site=f"{SITE}/").arrive().status_code == 200
+
+
+def test_made_up_hits_of_others_and_of_another_place_are_refused(study: Study) -> None:
+    other = study_at_mturk(make_dataset("others"), slug="other")
+    elsewhere = publish(study, study.hits.all()[1], place="mturk-live", external_id="3LIVE", token="live")
+    planned = publish(study, study.hits.all()[2], state="withdrawn", external_id="3GONE", token="gone")
+    before = recorded()
+    for hit in ("3MADEUP", first_publication(other).external_id, elsewhere.external_id, planned.external_id):
+        response = Turker(study).arrive(hitId=hit)
+        assert response.status_code == 403, hit
+        assert "this study has no such HIT at the moment" in response.content.decode()
+    assert recorded() == before
+
+
+def test_ids_of_another_form_are_refused(study: Study) -> None:
+    before = recorded()
+    for name in ("assignmentId", "workerId", "hitId"):
+        for value in ("<script>", "A" * 65, "A B", "Ä", "A\x00", "../..", "A'--"):
+            response = Turker(study).arrive(**{name: value})
+            assert response.status_code == 403, (name, value)
+            assert value not in response.content.decode(), (name, value)
+    assert recorded() == before
+
+
+def test_a_parameter_that_stands_there_twice_is_refused(study: Study) -> None:
+    turker = Turker(study)
+    before = recorded()
+    response = turker.client.get(f"{turker.entry()}&turkSubmitTo={quote('https://evil.example')}")
+    assert response.status_code == 403
+    assert recorded() == before
+
+
+def test_a_study_that_is_not_at_mechanical_turk_has_no_such_page() -> None:
+    local = make_study(make_dataset())
+    assert Client().get(f"/s/{local.slug}/mturk/").status_code == 404
+    assert Client().get("/s/nowhere/mturk/").status_code == 404
+
+
+def test_who_accepts_a_hit_gets_its_page_and_a_session(study: Study) -> None:
+    ada = Turker(study)
+    work = ada.begin()
+    assert work.prefix.startswith("/f/")
+    assert ada.session.status == "working"
+    assert not ada.session.confirmed
+    assert ada.session.place == "mturk-sandbox"
+    assert ada.session.publication == ada.publication
+    assert ada.assignment.hit == ada.publication.hit
+    assert ada.assignment.external_id == ada.assignment_id
+    assert Worker.objects.get().name.startswith("p-")
+    assert not Worker.objects.get().token_hash
+
+
+def test_consent_is_asked_in_the_frame_before_anything_is_recorded() -> None:
+    study = study_at_mturk(consent="You may **stop** at any time.")
+    ada = Turker(study)
+    before = recorded()
+    response = ada.arrive()
+    assert response.status_code == 200
+    assert "<strong>stop</strong>" in response.content.decode()
+    assert recorded() == before
+    refused = ada.client.post(ada.entry(), {})
+    assert refused.status_code == 422
+    assert "Nothing was recorded" in refused.content.decode()
+    assert recorded() == before
+    agreed = ada.client.post(ada.entry(), {"consent": "1"}, follow=True)
+    assert agreed.status_code == 200
+    assert ada.assignment.state == "accepted"
+    part = Participation.objects.get()
+    assert part.consented_at is not None
+    assert part.consent_version
+    assert ada.begin().html  # and is not asked again
+
+
+def test_the_consent_text_stands_in_the_preview(client: Client) -> None:
+    study = study_at_mturk(consent="You may **stop** at any time.")
+    html = client.get(previewed(study)).content.decode()
+    assert "<strong>stop</strong>" in html
+    assert "<input" not in html
+
+
+def test_who_is_new_reads_the_instructions_once(study: Study) -> None:
+    ada = Turker(study)
+    html = ada.arrive().content.decode()
+    assert "What to do" in html
+    assert "<em>what is described</em>" in html
+    assert ada.assignment.state == "accepted"
+    assert "data-work" in ada.arrive().content.decode()  # not again after a reload
+    second = Turker(study, assignment_id="3SECOND")
+    second.publication = Publication.objects.filter(study=study).order_by("pk")[1]
+    assert "data-work" in second.arrive().content.decode()  # nor with the next HIT
+
+
+def test_a_reload_shows_the_same_page_with_its_draft(study: Study) -> None:
+    ada = Turker(study)
+    work = ada.begin()
+    fields = work.answers()
+    first = next(iter(fields))
+    ada.client.post(work.form.replace("/submit/", "/save/"), {first: fields[first]})
+    again = ada.begin()
+    assert ada.client.cookies.output() == ""
+    assert again.form.split("/work/")[1] == work.form.split("/work/")[1]
+    assert re.search(rf'name="{first}" value="{fields[first]}"[^>]* checked', again.html)
+    assert CrowdSession.objects.count() == Assignment.objects.count() == 1
+
+
+def test_one_worker_holds_several_hits_at_once(study: Study) -> None:
+    hits = list(Publication.objects.filter(study=study).order_by("pk"))[:3]
+    turkers = []
+    for number, publication in enumerate(hits):
+        turker = Turker(study, assignment_id=f"3A{number}")
+        turker.publication = publication
+        turkers.append((turker, turker.begin()))
+    assert {turker.assignment.state for turker, _ in turkers} == {"accepted"}
+    assert {turker.assignment.hit for turker, _ in turkers} == {one.hit for one in hits}
+    assert Worker.objects.count() == Participation.objects.count() == 1
+    for turker, work in turkers:
+        assert work.submit().status_code == 303
+        assert turker.session.status == "submitted"
+
+
+def test_who_did_as_many_hits_as_the_study_wants_of_one_person_is_told_to_return_the_next() -> None:
+    study = study_at_mturk(workers={"hits_at_most": 1})
+    first, second = Publication.objects.filter(study=study).order_by("pk")[:2]
+    assert Turker(study).begin().submit().status_code == 303
+    again = Turker(study, assignment_id="3ASSIGNMENT2")
+    again.publication = second
+    told = again.arrive()
+    assert told.status_code == 403
+    assert "as many pages of work as this study asks of one person" in told.content.decode()
+    assert Assignment.objects.get().hit == first.hit
+    assert Turker(study).arrive().status_code == 200  # the first is still theirs
+
+
+def test_the_same_page_of_work_under_two_hits_is_done_once(study: Study) -> None:
+    ada = Turker(study)
+    ada.begin()
+    second = publish(study, ada.assignment.hit or study.hits.all()[0])
+    response = ada.arrive(hitId=second.external_id, assignmentId="3ANOTHER")
+    assert response.status_code == 409
+    assert "please return this HIT" in response.content.decode()
+    assert Assignment.objects.count() == 1
+
+
+def test_who_was_let_in_has_a_place_when_all_of_ours_are_taken(study: Study) -> None:
+    people = [Turker(study, worker_id=f"A{n}", assignment_id=f"3A{n}") for n in range(4)]
+    for one in people:
+        one.begin()
+    hit = people[0].hit
+    assert (hit.required, hit.open_slots) == (4, 0)
+
+
+def test_a_closed_study_lets_who_is_at_work_go_on_and_nobody_else_begin(study: Study) -> None:
+    ada = Turker(study)
+    ada.begin()
+    mark_closed(study=study)
+    Publication.objects.filter(study=study).update(state="expired")
+    assert ada.begin().submit().status_code == 303
+    bob = Turker(study, worker_id="A1BOB", assignment_id="3ASSIGNMENT2")
+    response = bob.arrive()
+    assert response.status_code == 409
+    assert "takes no more work" in response.content.decode()
+
+
+def test_a_worker_who_is_paused_is_told_so_in_the_frame(study: Study) -> None:
+    ada = Turker(study)
+    ada.begin().submit()
+    pause_worker(study=study, worker=Worker.objects.get())
+    publication = Publication.objects.filter(study=study).order_by("pk")[1]
+    response = ada.arrive(hitId=publication.external_id, assignmentId="3SECOND")
+    assert response.status_code == 403
+    assert "paused" in response.content.decode()
+    assert "href" not in response.content.decode().split("<main")[1]

@@ -1,0 +1,97 @@
+"""A whole study at Prolific while a share of the calls fails in drawn ways: what both sides' books say afterwards."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+from pytest_django import Settings
+
+from annotation.backends.base import Ability
+from annotation.models import CrowdCall, CrowdSession, Publication
+from annotation.services.crowd import begin_opening, close_study
+from annotation.services.payments import decide_session, pay_bonus
+from annotation.services.publishing import ask_to_extend
+from annotation.services.unsure import say_it_was_done, say_it_was_not
+from tests.annotation.crowds.prolific_panel import REWARD, Panel, go_on, panel_study, point_at
+from tests.fakes.prolific import Fault, Faults, ProlificEmulator
+
+PRICE = REWARD + 50
+BONUS = 30
+RUNS = 200  # more than any seed needs
+SHARES = dict.fromkeys(Fault, 0.05)
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_is_lost_and_nothing_is_paid_twice(settings: Settings, seed: int) -> None:
+    faults = Faults(seed, SHARES, retry_after=0)
+    with ProlificEmulator(faults=faults) as prolific:
+        point_at(prolific, settings)
+        settings.PROLIFIC_FEE_PERCENT = Decimal("33.3")
+        panel = Panel(panel_study(), prolific)
+        begin_opening(study=panel.study)
+        settled(panel)
+        ask_to_extend(publication=panel.publication, places=4)
+        settled(panel)
+        people = [f"aa{number}" for number in range(12)]
+        sessions = {name: panel.finish(name) for name in people}
+        draw = random.Random(seed)
+        rejected = set(draw.sample(people, 3))
+        for name in people:
+            decide_session(session=sessions[name], approve=name not in rejected, why="Looked at.")
+        bonuses = {name: draw.randint(1, 2) for name in draw.sample(people, 6)}
+        for name, count in bonuses.items():
+            for number in range(count):
+                pay_bonus(session=sessions[name], cents=BONUS, why="Below the floor.", number=number + 1)
+        settled(panel)
+        close_study(study=panel.study)
+        settled(panel)
+        faults.stop()
+
+        [there] = [one for one in prolific.world.studies.values() if one.status != "UNPUBLISHED"]
+        assert (there.id, there.places) == (panel.publication.external_id, 12)
+        assert panel.publication.places == 12
+        assert panel.publication.state == Publication.State.EXPIRED
+        states = {name: panel.there(name) for name in people}
+        assert states == {name: "REJECTED" if name in rejected else "APPROVED" for name in people}
+        paid = {name: prolific.world.submissions[panel.came[name]].bonuses for name in people}
+        assert paid == {name: [BONUS] * bonuses.get(name, 0) for name in people}
+        spent = 9 * PRICE + sum(bonuses.values()) * (BONUS + 10)
+        assert panel.books() == (0, spent) == (0, prolific.world.spent_cents)
+        decided = CrowdSession.objects.filter(study=panel.study).exclude(status__in=["approved", "rejected"])
+        assert not decided.exists()
+        assert faults.met.total() > 10
+
+
+def settled(panel: Panel) -> None:
+    """Later runs, and a person who looks at Prolific where nobody else can tell, until nothing waits."""
+    for _ in range(RUNS):
+        go_on(panel.study)
+        calls = CrowdCall.objects.filter(study=panel.study)
+        for call in calls.filter(state="parked"):
+            assert call.kind == Ability.BONUS, call.problem
+            look(panel, call)
+        if not calls.filter(state__in=["waiting", "started"]).exists():
+            return
+        # An hour later a bonus that does not show is left to a person.
+        for call in calls.filter(kind=Ability.BONUS, answer__has_key="paying", state="waiting"):
+            call.answer["paying"] = (timezone.now() - timedelta(hours=2)).isoformat()
+            call.save(update_fields=["answer"])
+    raise AssertionError(f"still waiting: {list(calls.values('kind', 'state', 'problem'))}")
+
+
+def look(panel: Panel, call: CrowdCall) -> None:
+    """What a person would find on Prolific's page of the submission: as many bonuses as were paid, or one more."""
+    assert call.session is not None
+    raw = call.session.raw_ids.get().value
+    shown = panel.prolific.world.submissions[raw].bonuses.count(BONUS)
+    known = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS, state="done").count()
+    assert shown in (known, known + 1)
+    if shown > known:
+        say_it_was_done(call=call)
+    else:
+        say_it_was_not(call=call)

@@ -1,0 +1,75 @@
+"""Reviews by file of work that Mechanical Turk pays: asked of it once, to the cent."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from annotation.models import Assignment, CrowdCall
+from annotation.services.batch_reviews import Reviewed, import_reviews
+from annotation.services.batches import export_batch
+from annotation.services.crowd import open_study
+from evaluation.services import export_judgments
+from judgments.errors import WrongState
+from judgments.models import HIT, Study
+from tests.annotation.crowds.turking import Crowd, books, make_turk_study, same_money, sync
+from tests.fakes.mturk import MTurkEmulator
+
+
+def worked(turk: MTurkEmulator) -> Study:
+    study = make_turk_study()
+    open_study(study=study)
+    Crowd(turk, study).do_all("ada", "ben")
+    sync(study)
+    return study
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def written(path: Path, rows: list[dict[str, str]]) -> Path:
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_a_file_of_reviews_pays_and_rejects_there_once(turk: MTurkEmulator, tmp_path: Path) -> None:
+    study, path = worked(turk), tmp_path / "work.csv"
+    export_judgments(study=study, format="mturk", output=path)
+    rows = rows_of(path)
+    there = turk.dump()
+    assert {row["HITId"] for row in rows} == {hit["hit_id"] for hit in there["hits"]}
+    assert {row["Reward"] for row in rows} == {"$0.10"}
+    assert not [row for row in rows if row["WorkerId"] in ("AADA", "ABEN")]
+    for number, row in enumerate(rows):
+        row["Reject" if number == 0 else "Approve"] = "Every answer was B." if number == 0 else "x"
+    paid = len(rows) - 1
+    assert import_reviews(study=study, path=written(path, rows)) == Reviewed(
+        approved=paid, rejected=1, open=0
+    )
+    assert Counter(Assignment.objects.values_list("state", flat=True)) == {"approved": paid, "rejected": 1}
+    assert books(study) == (0, paid * 12)
+    same_money(study, turk)
+    calls = CrowdCall.objects.count()
+    assert import_reviews(study=study, path=path) == Reviewed(approved=0, rejected=0, open=0)
+    assert CrowdCall.objects.count() == calls
+    same_money(study, turk)
+    assert sync(study).discrepancies == []
+
+
+def test_what_is_published_by_this_platform_is_not_published_by_hand(
+    turk: MTurkEmulator, tmp_path: Path
+) -> None:
+    study = make_turk_study()
+    open_study(study=study)
+    with pytest.raises(WrongState, match=r"is put up at .* by this platform"):
+        export_batch(study=study, folder=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert HIT.objects.filter(study=study).exists()

@@ -1,0 +1,518 @@
+"""The calls to Prolific, against the emulator: what is sent, what is read, and what each failure means."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+
+from annotation.backends.prolific_client import ProlificClient
+from annotation.backends.prolific_errors import (
+    ProlificNotConfigured,
+    ProlificNotReached,
+    ProlificRefused,
+    ProlificThrottled,
+    ProlificUnknown,
+    UnreadableAnswer,
+    WrongRequest,
+)
+from annotation.backends.prolific_shapes import (
+    CompletionCode,
+    PanelStudy,
+    RejectionCategory,
+    StudyAction,
+    StudyDraft,
+    StudyState,
+    Submission,
+    SubmissionState,
+    decimal_text,
+    upwards,
+    whole,
+)
+from tests.fakes.prolific import Fault, Faults, ProlificEmulator, Refusal, World
+
+REASON = "Four of the five control items in this page were answered against their pictures; the study's page says so."
+DRAFT = StudyDraft(
+    name="Which sentence is closer?",
+    internal_name="quorum-1f0c",
+    description="<p>Compare sentences.</p>",
+    external_study_url="https://quorum.example/p/s/?pid={{%PROLIFIC_PID%}}&study={{%STUDY_ID%}}&work={{%SESSION_ID%}}",
+    completion_codes=(
+        CompletionCode("DONE1", "COMPLETED", ({"action": "MANUALLY_REVIEW"},)),
+        CompletionCode(
+            "BACK1", "OTHER", ({"action": "REQUEST_RETURN", "return_reason": "Returned on our page"},)
+        ),
+    ),
+    places=3,
+    minutes=10,
+    reward_cents=150,
+)
+
+
+@pytest.fixture
+def prolific() -> Iterator[ProlificEmulator]:
+    """An account with 1,000.00 in it."""
+    with ProlificEmulator() as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def client(prolific: ProlificEmulator) -> Iterator[ProlificClient]:
+    """A client of that account."""
+    with ProlificClient(url=prolific.url, token=prolific.token) as opened:
+        yield opened
+
+
+def published(client: ProlificClient, draft: StudyDraft = DRAFT) -> str:
+    """A study that people can take part in."""
+    study = client.create_study(draft).id
+    client.transition_study(study, StudyAction.PUBLISH)
+    return study
+
+
+def worked(prolific: ProlificEmulator, study: str, participant: str, code: str | None = "DONE1") -> str:
+    """A submission that its participant came back from."""
+    submission, _address = prolific.enter(study, participant)
+    prolific.come_back(submission, code)
+    return submission
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[str]:
+    """A server that says the same to everybody."""
+
+    class Parrot(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Parrot) as server:
+        thread = Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# --- studies --------------------------------------------------------------------------------------
+def test_a_draft_is_unpublished_and_holds_no_money(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    study = client.create_study(DRAFT)
+    assert study == PanelStudy(study.id, "quorum-1f0c", StudyState.UNPUBLISHED, 3, 0, 150)
+    assert client.get_study(study.id) == study
+    assert client.balance("w1").available_cents == 100_000
+
+
+def test_publishing_holds_the_reward_and_the_fee_of_every_place(client: ProlificClient) -> None:
+    study = published(client)
+    assert client.get_study(study).state is StudyState.ACTIVE
+    # 33.3 % of 150 are 49.95: 50 a place, so 600 for three.
+    assert client.balance("w1").available_cents == 100_000 - 600
+    assert client.cost_cents(reward_cents=150, places=3) == 600
+
+
+def test_a_study_that_the_balance_does_not_carry_is_refused_in_prolifics_words() -> None:
+    with (
+        ProlificEmulator(World(deposit_cents=599)) as poor,
+        ProlificClient(url=poor.url, token=poor.token) as client,
+    ):
+        with pytest.raises(ProlificRefused, match="balance is too low: 600 needed, 599 available") as refused:
+            published(client)
+        assert refused.value.answered == 400
+        assert client.balance("w1").available_cents == 599
+
+
+def test_a_study_is_found_by_the_name_that_only_researchers_see(client: ProlificClient) -> None:
+    first = client.create_study(DRAFT)
+    client.create_study(replace(DRAFT, internal_name="quorum-2"))
+    second = client.create_study(DRAFT)
+    assert [study.id for study in client.find_studies("quorum-1f0c")] == [first.id, second.id]
+    assert client.find_studies("quorum-1f0") == []
+
+
+def test_a_project_of_many_studies_is_searched_to_its_end(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    for number in range(203):
+        client.create_study(replace(DRAFT, internal_name=f"quorum-{number}", project="p1"))
+    client.create_study(replace(DRAFT, internal_name="quorum-202"))
+    assert [study.internal_name for study in client.find_studies("quorum-202", project="p1")] == [
+        "quorum-202"
+    ]
+    assert prolific.calls["list studies"] == 3
+
+
+def test_an_endpoint_that_knows_no_pages_is_read_once(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    for number in range(130):
+        client.create_study(replace(DRAFT, internal_name=f"quorum-{number % 2}"))
+    assert len(client.find_studies("quorum-1")) == 65
+
+
+def test_places_only_grow(client: ProlificClient, prolific: ProlificEmulator) -> None:
+    study = published(client)
+    client.increase_places(study, 5)
+    assert client.get_study(study).places == 5
+    with pytest.raises(ProlificRefused, match="total_available_places: You can only increase"):
+        client.increase_places(study, 4)
+    assert client.get_study(study).places == 5
+
+
+def test_a_step_that_the_state_does_not_allow_is_refused(client: ProlificClient) -> None:
+    study = published(client)
+    with pytest.raises(ProlificRefused, match="can't PUBLISH a study that is ACTIVE") as refused:
+        client.transition_study(study, StudyAction.PUBLISH)
+    assert refused.value.error_code == 140003
+    for action, state in (
+        (StudyAction.PAUSE, StudyState.PAUSED),
+        (StudyAction.START, StudyState.ACTIVE),
+        (StudyAction.STOP, StudyState.COMPLETED),
+    ):
+        client.transition_study(study, action)
+        assert client.get_study(study).state is state
+
+
+def test_stopping_gives_back_what_was_held_for_empty_places(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    study = published(client)
+    worked(prolific, study, "aa1")
+    client.transition_study(study, StudyAction.STOP)
+    assert client.balance("w1").available_cents == 100_000 - 200
+
+
+# --- submissions ----------------------------------------------------------------------------------
+def test_a_participant_arrives_with_the_ids_in_the_address(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    study = published(client)
+    submission, address = prolific.enter(study, "5d0c0e")
+    assert address == f"https://quorum.example/p/s/?pid=5d0c0e&study={study}&work={submission}"
+    [listed] = client.submissions(study)
+    assert (listed.id, listed.participant, listed.state) == (submission, "5d0c0e", SubmissionState.ACTIVE)
+    assert listed.started_at is not None
+    assert listed.started_at.tzinfo is not None
+
+
+def test_all_pages_of_submissions_are_read_from_our_own_address_alone(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    study = published(client, replace(DRAFT, places=250, reward_cents=100))
+    expected = [worked(prolific, study, f"participant{number}") for number in range(250)]
+    assert [one.id for one in client.submissions(study)] == expected
+    assert prolific.calls["list submissions"] == 3  # the links name another host, which never got the token
+
+
+def test_an_approval_is_paid_once_however_often_it_is_asked(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    submission = worked(prolific, published(client), "aa1")
+    client.approve(submission)
+    client.approve(submission)
+    assert client.submission(submission).state is SubmissionState.APPROVED
+    assert prolific.world.spent_cents == 200
+
+
+def test_a_rejection_needs_a_reason_of_a_hundred_characters(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    submission = worked(prolific, published(client), "aa1")
+    with pytest.raises(WrongRequest, match="has 99 characters; expected 100 or more"):
+        client.reject(submission, category=RejectionCategory.FAILED_CHECK, message="x" * 99)
+    assert prolific.calls["transition submission"] == 0
+    client.reject(submission, category=RejectionCategory.FAILED_CHECK, message=REASON)
+    client.reject(submission, category=RejectionCategory.FAILED_CHECK, message=REASON)
+    assert prolific.world.submissions[submission].rejection == ("FAILED_CHECK", REASON)
+    assert prolific.world.spent_cents == 0
+    with pytest.raises(ProlificRefused, match="it is REJECTED"):
+        client.approve(submission)
+
+
+def test_every_category_of_ours_is_one_of_theirs(client: ProlificClient, prolific: ProlificEmulator) -> None:
+    study = published(client, replace(DRAFT, places=20))
+    for number, category in enumerate(RejectionCategory):
+        submission = worked(prolific, study, f"aa{number}")
+        client.reject(submission, category=category, message=REASON)
+        assert client.submission(submission).state is SubmissionState.REJECTED
+
+
+def test_many_are_approved_at_once(client: ProlificClient, prolific: ProlificEmulator) -> None:
+    study = published(client)
+    submissions = [worked(prolific, study, f"aa{number}") for number in range(3)]
+    client.approve_many(submissions)
+    assert {one.state for one in client.submissions(study)} == {SubmissionState.APPROVED}
+    assert client.get_study(study).state is StudyState.COMPLETED
+    for wrong in ([], ["a"] * 1001):
+        with pytest.raises(WrongRequest, match="expected 1 to 1000"):
+            client.approve_many(wrong)
+
+
+def test_people_come_back_with_each_of_the_codes(client: ProlificClient, prolific: ProlificEmulator) -> None:
+    study = published(client)
+    returned, none = worked(prolific, study, "aa1", "BACK1"), worked(prolific, study, "aa2", None)
+    by_id = {one.id: one for one in client.submissions(study)}
+    assert by_id[returned].code == "BACK1"
+    assert by_id[returned].return_requested_at is not None
+    assert (by_id[none].code, by_id[none].state) == ("NOCODE", SubmissionState.AWAITING_REVIEW)
+    client.request_return(none, reason="Withdrew consent")
+    assert client.submission(none).return_requested_at is not None
+
+
+def test_who_takes_too_long_is_timed_out_and_their_place_is_free(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    study = published(client, replace(DRAFT, places=1, maximum_minutes=30))
+    submission, _address = prolific.enter(study, "aa1")
+    prolific.world.advance(minutes=31)
+    assert client.submission(submission).state is SubmissionState.TIMED_OUT
+    assert client.get_study(study).places_taken == 0
+
+
+# --- bonuses --------------------------------------------------------------------------------------
+def test_a_bonus_is_announced_paid_and_seen_later() -> None:
+    slow = ProlificEmulator(World(bonus_delay=120, vat_permille=200))
+    with slow as prolific, ProlificClient(url=prolific.url, token=prolific.token) as client:
+        study = published(client)
+        submission = worked(prolific, study, "aa1")
+        set_up = client.set_up_bonuses(study, {submission: 105})
+        # 33.3 % of 105 are 34.965: 35, and 20 % tax on that are 7.
+        assert (set_up.amount_cents, set_up.total_cents) == (105, 147)
+        assert prolific.world.spent_cents == 0
+        client.pay_bonuses(set_up.id)
+        assert prolific.world.spent_cents == 147
+        assert client.submission(submission).bonus_cents == ()
+        prolific.world.advance(seconds=121)
+        assert client.submission(submission).bonus_cents == (105,)
+
+
+def test_paying_a_bonus_twice_pays_twice_which_is_why_nobody_must_ask_twice(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    study = published(client)
+    submission = worked(prolific, study, "aa1")
+    set_up = client.set_up_bonuses(study, {submission: 5})
+    client.pay_bonuses(set_up.id)
+    client.pay_bonuses(set_up.id)
+    assert client.submission(submission).bonus_cents == (5, 5)
+
+
+def test_a_bonus_for_a_stranger_is_refused_and_names_them(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    study, other = published(client), published(client)
+    stranger = worked(prolific, other, "aa1")
+    with pytest.raises(ProlificRefused, match=f"{stranger},1.00"):
+        client.set_up_bonuses(study, {stranger: 100})
+    for wrong in ({}, {f"a{number}": 1 for number in range(201)}):
+        with pytest.raises(WrongRequest, match="expected 1 to 200"):
+            client.set_up_bonuses(study, wrong)
+
+
+@pytest.mark.parametrize(
+    ("cents", "text"), [(1, "0.01"), (9, "0.09"), (10, "0.10"), (150, "1.50"), (123456, "1234.56")]
+)
+def test_cents_become_decimal_text(cents: int, text: str) -> None:
+    assert decimal_text(cents) == text
+
+
+@pytest.mark.parametrize("cents", [0, -5])
+def test_no_bonus_is_no_bonus(cents: int) -> None:
+    with pytest.raises(WrongRequest, match="one cent or more"):
+        decimal_text(cents)
+
+
+# --- groups and messages --------------------------------------------------------------------------
+def test_who_is_in_a_blocked_group_does_not_see_the_study(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    group = client.create_group("w1", name="quorum-blocked")
+    study = published(client, replace(DRAFT, blocked_groups=(group.id,)))
+    client.add_to_group(group.id, ["aa1", "aa2"])
+    client.add_to_group(group.id, ["aa1"])
+    client.remove_from_group(group.id, ["aa2", "aa9"])
+    assert client.group_members(group.id) == ["aa1"]
+    assert [(one.name, one.size) for one in client.groups("w1")] == [("quorum-blocked", 1)]
+    assert client.groups("w2") == []
+    prolific.enter(study, "aa2")
+    with pytest.raises(Refusal, match="does not see"):
+        prolific.enter(study, "aa1")
+
+
+def test_a_message_reaches_one_person_and_has_no_answer(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    client.send_message(participant="aa1", study="5d0c", text="Ünïcode, <b>not</b> HTML.")
+    assert prolific.world.messages == [
+        {"recipient_id": "aa1", "study_id": "5d0c", "body": "Ünïcode, <b>not</b> HTML."}
+    ]
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "fault", [Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.ERROR_BEFORE, Fault.ERROR_AFTER]
+)
+def test_an_answer_that_never_came_leaves_it_open_whether_the_call_was_carried_out(
+    client: ProlificClient, prolific: ProlificEmulator, fault: Fault
+) -> None:
+    prolific.faults.plan("create study", fault)
+    with pytest.raises(ProlificUnknown, match="may have carried it out or not"):
+        client.create_study(DRAFT)
+    created = fault in {Fault.DROP_AFTER, Fault.ERROR_AFTER}
+    assert len(client.find_studies("quorum-1f0c")) == created
+    assert (
+        prolific.calls["create study"] == created
+    )  # asked once: nothing is repeated behind the caller's back
+
+
+def test_an_answer_that_was_cut_short_is_unknown_too(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    prolific.faults.plan("create study", Fault.CUT_SHORT)
+    with pytest.raises(ProlificUnknown, match="cut short"):
+        client.create_study(DRAFT)
+    assert prolific.calls["create study"] == 1
+
+
+def test_a_throttled_call_says_how_long_to_wait(client: ProlificClient, prolific: ProlificEmulator) -> None:
+    prolific.faults.plan("get balance", Fault.THROTTLE)
+    with pytest.raises(ProlificThrottled) as throttled:
+        client.balance("w1")
+    assert throttled.value.retry_after == 2
+    assert client.balance("w1").total_cents == 100_000
+
+
+def test_a_call_that_was_never_sent_is_told_apart() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with (
+            ProlificClient(url=address, token="t") as client,
+            pytest.raises(ProlificNotReached, match="was not sent"),
+        ):
+            client.pay_bonuses("5d0c")
+
+
+def test_a_wrong_token_is_refused_and_never_repeated_in_the_message(prolific: ProlificEmulator) -> None:
+    invalid = pytest.raises(ProlificRefused, match=r"\(401\): Invalid token")
+    with ProlificClient(url=prolific.url, token="sekrit") as client, invalid as refused:
+        client.balance("w1")
+    assert "sekrit" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["http://api.prolific.com", "ftp://127.0.0.1x", "api.prolific.com"])
+def test_the_token_is_sent_to_no_address_in_the_clear(url: str) -> None:
+    with pytest.raises(ProlificNotConfigured, match="expected an https address"):
+        ProlificClient(url=url, token="t")
+    with pytest.raises(ProlificNotConfigured, match="PROLIFIC_TOKEN is empty"):
+        ProlificClient(url="https://api.prolific.com", token="")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "../users/me", "a/b", "a b", "a?x=1", "a,1.00", "a\n1", "x" * 101, "é"]
+)
+def test_an_id_that_could_mean_something_else_is_never_sent(
+    client: ProlificClient, prolific: ProlificEmulator, wrong: str
+) -> None:
+    for ask in (
+        client.get_study,
+        client.submission,
+        client.approve,
+        client.pay_bonuses,
+        client.submissions,
+        client.group_members,
+        client.balance,
+        client.groups,
+        lambda one: client.set_up_bonuses("5d0c", {one: 1}),
+        lambda one: client.add_to_group("5d0c", [one]),
+        lambda one: client.send_message(participant=one, study="5d0c", text="t"),
+    ):
+        with pytest.raises(WrongRequest, match="is no id of a"):
+            ask(wrong)
+    assert not prolific.calls
+
+
+def test_errors_without_the_documented_shape_are_still_told(client: ProlificClient) -> None:
+    with pytest.raises(ProlificRefused, match="Could not find study with id 5d0c") as refused:
+        client.get_study("5d0c")
+    assert refused.value.answered == 404
+    for body, said in (
+        (b"<h1>Forbidden</h1>", "<h1>Forbidden</h1>"),
+        (b"", "Forbidden"),
+        (b'["one", "two"]', "one two"),
+        (b'{"message": "Not yours"}', "Not yours"),
+    ):
+        with (
+            answering(403, body) as address,
+            ProlificClient(url=address, token="t") as other,
+            pytest.raises(ProlificRefused, match=said),
+        ):
+            other.balance("w1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b'{"results": 3}',
+        b'{"results": [1]}',
+        b'{"results": [{"id": "a/b"}]}',
+        b'{"results": [{"id": 7}]}',
+    ],
+)
+def test_a_list_that_is_none_is_not_taken_for_an_empty_one(body: bytes) -> None:
+    with (
+        answering(200, body) as address,
+        ProlificClient(url=address, token="t") as client,
+        pytest.raises(UnreadableAnswer),
+    ):
+        client.groups("w1")
+
+
+def test_the_same_seed_draws_the_same_faults() -> None:
+    first, second = (Faults(5, {Fault.DROP_AFTER: 0.3, Fault.THROTTLE: 0.2}) for _ in range(2))
+    drawn = [first.draw("approve") for _ in range(200)]
+    assert drawn == [second.draw("approve") for _ in range(200)]
+    assert set(drawn) == {None, Fault.DROP_AFTER, Fault.THROTTLE}
+
+
+# --- reading --------------------------------------------------------------------------------------
+def test_amounts_and_times_are_read_exactly() -> None:
+    row = {
+        "id": "5d0c",
+        "participant": "aa1",
+        "status": "SOMETHING NEW",
+        "started_at": "2026-11-20T10:00:00.250000",
+        "completed_at": "2026-11-20T12:00:00+02:00",
+        "bonus_payments": [5, 10],
+    }
+    submission = Submission.read(row, study="ee1")
+    assert submission.state is SubmissionState.UNKNOWN
+    assert submission.started_at == datetime(2026, 11, 20, 10, 0, 0, 250000, UTC)
+    assert submission.completed_at == datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert (submission.bonus_cents, submission.study) == ((5, 10), "ee1")
+
+
+def test_numbers_that_are_none_are_not_guessed() -> None:
+    assert whole(Decimal("150.0"), "reward") == 150
+    assert upwards(Decimal("1330.01"), "total_cost") == 1331
+    for wrong in ("150", None, True, 1.5):
+        with pytest.raises(UnreadableAnswer, match="expected a number"):
+            whole(wrong, "reward")
+    with pytest.raises(UnreadableAnswer, match="expected a whole number"):
+        whole(Decimal("0.5"), "reward")
+    with pytest.raises(UnreadableAnswer, match="expected ISO 8601"):
+        Submission.read({"id": "a", "participant": "b", "started_at": "yesterday"})

@@ -1,0 +1,180 @@
+"""Webhooks on their page and over HTTP: who may see and change them, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from annotation.models import Webhook, WebhookDelivery
+from annotation.models.webhooks import SUBMITTED
+from annotation.services.webhooks import add_webhook, ping_webhook
+from annotation.webhook_messages import secret_of
+from judgments.models import Study
+from judgments.services.roles import give_role
+from judgments.services.tokens import create_token
+from tests.annotation.calling import is_problem
+from tests.judgments.desk import do, page, words
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+URL = "https://hooks.example/secret-path"
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("pairwise")
+
+
+@pytest.fixture
+def webhook(study: Study) -> Webhook:
+    return add_webhook(study=study, url=URL, events=[SUBMITTED])[0]
+
+
+def person(study: Study | None, role: str = "") -> User:
+    user = User.objects.create_user(role or "stranger", is_staff=True)
+    if study is not None:
+        give_role(study=study, user=user, role=role, by=User.objects.get_or_create(username="boss")[0])
+    return user
+
+
+def browser(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def given_up(webhook: Webhook) -> WebhookDelivery:
+    made = ping_webhook(webhook=webhook)
+    WebhookDelivery.objects.filter(pk=made.pk).update(
+        state="given-up", problem="The answer was 500.", status=500
+    )
+    return made
+
+
+def test_a_designer_adds_tries_rotates_switches_and_removes(study: Study) -> None:
+    client = browser(person(study, "designer"))
+    assert "Nobody is told" in words(client.get(page(study, "webhooks")))
+    form = {"page": "webhooks", "url": URL, "events": [SUBMITTED, "worker.excluded"]}
+    shown = client.post(do(study, "add-webhook"), form)
+    webhook = Webhook.objects.get()
+    assert webhook.events == [SUBMITTED, "worker.excluded"]
+    assert secret_of(webhook) in words(shown)
+    assert "no-store" in shown["Cache-Control"]
+    assert secret_of(webhook) not in words(client.get(page(study, "webhooks")))
+    own = {"page": "webhooks", "webhook": webhook.pk}
+    assert "goes out" in words(client.post(do(study, "ping-webhook"), own, follow=True))
+    before = secret_of(webhook)
+    assert before not in words(client.post(do(study, "rotate-webhook"), own))
+    webhook.refresh_from_db()
+    assert secret_of(webhook) != before
+    failed = given_up(webhook)
+    client.post(do(study, "retry-delivery"), {"page": "webhooks", "delivery": failed.pk}, follow=True)
+    failed.refresh_from_db()
+    assert failed.state == "waiting"
+    client.post(do(study, "switch-webhook"), own | {"active": "off"})
+    assert "is switched off" in words(client.post(do(study, "ping-webhook"), own, follow=True))
+    client.post(do(study, "remove-webhook"), own)
+    assert Webhook.objects.count() == WebhookDelivery.objects.count() == 0
+    assert "no such webhook" in words(client.post(do(study, "ping-webhook"), own, follow=True))
+
+
+def test_a_refused_address_is_said_and_shown_escaped(study: Study) -> None:
+    client = browser(person(study, "owner"))
+    shown = client.post(
+        do(study, "add-webhook"),
+        {"page": "webhooks", "url": "http://<b>", "events": [SUBMITTED]},
+        follow=True,
+    )
+    assert "address cannot be used" in words(shown)
+    assert Webhook.objects.count() == 0
+
+
+@pytest.mark.parametrize("role", ["", "viewer", "reviewer"])
+def test_who_may_not_change_the_study_sees_and_does_nothing(webhook: Webhook, role: str) -> None:
+    study, failed = webhook.study, given_up(webhook)
+    user = person(study if role else None, role)
+    client, refused = browser(user), (403, 404)
+    _, key = create_token(user=user, name="t", scopes=["webhooks:write"])
+    headers = {"Authorization": f"Token {key}"}
+    assert client.get(page(study, "webhooks")).status_code in refused
+    for step in ("add", "ping", "rotate", "switch", "remove"):
+        form = {"webhook": webhook.pk, "url": URL + "2", "events": SUBMITTED, "active": "off"}
+        assert client.post(do(study, f"{step}-webhook"), form).status_code in refused
+    assert client.post(do(study, "retry-delivery"), {"delivery": failed.pk}).status_code in refused
+    body = json.dumps({"study": study.slug, "url": URL + "2", "events": [SUBMITTED]})
+    for path, data in [
+        ("webhooks/", body), (f"webhooks/{webhook.pk}/ping/", ""), (f"webhooks/{webhook.pk}/rotate/", ""),
+        (f"webhooks/{webhook.pk}/switch/", '{"active": false}'), (f"deliveries/{failed.pk}/retry/", ""),
+    ]:  # fmt: skip
+        answer = Client().post(f"/api/{path}", data, content_type="application/json", headers=headers)
+        assert answer.status_code in refused, path
+    assert Client().delete(f"/api/webhooks/{webhook.pk}/", headers=headers).status_code in refused
+    for path in ("webhooks/", "deliveries/"):
+        answer = Client().get(f"/api/{path}", headers=headers)
+        assert answer.status_code == 403 or answer.json()["results"] == []
+        is_problem(Client().get(f"/api/{path}"), 401)
+    assert list(Webhook.objects.values_list("pk", "salt", "active")) == [(webhook.pk, webhook.salt, True)]
+    assert WebhookDelivery.objects.get().state == "given-up"
+
+
+def test_a_webhook_of_another_study_is_not_reached_through_one_s_own(webhook: Webhook) -> None:
+    own = make_study("triplet")
+    client = browser(person(own, "owner"))
+    for step in ("ping", "rotate", "switch", "remove"):
+        client.post(do(own, f"{step}-webhook"), {"webhook": webhook.pk, "active": "off"})
+    assert list(Webhook.objects.values_list("pk", "salt", "active")) == [(webhook.pk, webhook.salt, True)]
+    assert WebhookDelivery.objects.count() == 0
+
+
+def test_programs_do_the_same(study: Study) -> None:
+    user = person(study, "designer")
+    _, key = create_token(user=user, name="t", scopes=["webhooks:write"])
+    headers = {"Authorization": f"Token {key}"}
+
+    def post(path: str, body: Any = None) -> Any:
+        data = "" if body is None else json.dumps(body)
+        return Client().post(f"/api/{path}", data, content_type="application/json", headers=headers)
+
+    made = post("webhooks/", {"study": study.slug, "url": URL, "events": [SUBMITTED]})
+    assert made.status_code == 201, made.content
+    webhook = Webhook.objects.get()
+    assert made.json()["secret"] == secret_of(webhook)
+    assert made["Location"].endswith(f"/api/webhooks/{webhook.pk}/")
+    is_problem(post("webhooks/", {"study": study.slug, "url": URL, "events": [SUBMITTED]}), 409)
+    is_problem(
+        post("webhooks/", {"study": study.slug, "url": "https://10.0.0.1", "events": [SUBMITTED]}), 400
+    )
+    is_problem(post("webhooks/", {"study": study.slug, "url": URL, "events": [1]}), 400)
+    [listed] = Client().get("/api/webhooks/", headers=headers).json()["results"]
+    assert listed["events"] == [SUBMITTED]
+    assert "secret" not in listed
+    assert "salt" not in listed
+    assert post(f"webhooks/{webhook.pk}/ping/").status_code == 201
+    assert post(f"webhooks/{webhook.pk}/rotate/").json()["secret"] != made.json()["secret"]
+    failed = given_up(webhook)
+    assert post(f"deliveries/{failed.pk}/retry/").json()["state"] == "waiting"
+    is_problem(post(f"deliveries/{failed.pk}/retry/"), 409)
+    rows = Client().get(f"/api/deliveries/?study={study.slug}&event=ping", headers=headers).json()["results"]
+    assert len(rows) == 2
+    assert post(f"webhooks/{webhook.pk}/switch/", {"active": False}).json()["active"] is False
+    assert Client().delete(f"/api/webhooks/{webhook.pk}/", headers=headers).status_code == 204
+    assert Webhook.objects.count() == 0
+
+
+def test_the_page_and_the_lists_cost_the_same_however_long_they_are(
+    webhook: Webhook, designer: Client, django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    for number in range(60):
+        WebhookDelivery.objects.create(webhook=webhook, event="ping", key=f"k{number}", payload={})
+    with django_assert_max_num_queries(12):
+        shown = designer.get(page(webhook.study, "webhooks"))
+    assert "1 to 50 of 60" in words(shown)
+    with django_assert_max_num_queries(6):
+        assert len(designer.get("/api/deliveries/").json()["results"]) == 60
+    with django_assert_max_num_queries(6):
+        assert len(designer.get("/api/webhooks/").json()["results"]) == 1

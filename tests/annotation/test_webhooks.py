@@ -1,0 +1,429 @@
+"""Webhooks: what is noted when, what is sent, and what happens when the other side misbehaves."""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from annotation import webhook_posts
+from annotation.models import Assignment, Webhook, WebhookDelivery, Worker
+from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, SUBMITTED
+from annotation.presentation import places_of
+from annotation.services import webhook_sending
+from annotation.services.claims import claim_assignment
+from annotation.services.crowd import close_study
+from annotation.services.exclusions import exclude_worker
+from annotation.services.extending import extend_study
+from annotation.services.submissions import submit_assignment
+from annotation.services.webhook_sending import ATTEMPTS, forget_old, send_webhooks
+from annotation.services.webhooks import (
+    add_webhook,
+    note_completions,
+    ping_webhook,
+    remove_webhook,
+    retry_delivery,
+    rotate_secret,
+    switch_webhook,
+)
+from annotation.webhook_messages import secret_of, sign
+from judgments.errors import DataConflict, DesignError, WrongState
+from judgments.models import Study, StudyEvent
+from tests.annotation.listening import Heard, Listener, listening
+from tests.installations import ROOT, Installation
+from tests.studies import make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+State = WebhookDelivery.State
+
+
+@pytest.fixture
+def listener(settings: Any) -> Iterator[Listener]:
+    settings.WEBHOOK_PRIVATE = True
+    with listening() as found:
+        yield found
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study("pairwise", judgments_per_unit=1)
+
+
+def hook(study: Study, listener: Listener, *events: str) -> Webhook:
+    return add_webhook(study=study, url=listener.url, events=events or [*EVENTS])[0]
+
+
+def taken(study: Study, name: str = "Grace Hopper") -> Assignment:
+    claim = claim_assignment(study=study, worker=make_worker(study, name)[0])
+    assert claim is not None
+    return claim.assignment
+
+
+def hand_in(assignment: Assignment) -> None:
+    answers = [{"position": place.position, "value": 1} for place in places_of(assignment)]
+    submit_assignment(assignment=assignment, answers=answers)
+
+
+def finish_all(study: Study, worker: Worker) -> None:
+    while (claim := claim_assignment(study=study, worker=worker)) is not None:
+        hand_in(claim.assignment)
+
+
+def later(webhook: Webhook) -> None:
+    """Every pause is over."""
+    past = timezone.now() - timedelta(hours=1)
+    Webhook.objects.filter(pk=webhook.pk).update(rests_until=None)
+    WebhookDelivery.objects.filter(webhook=webhook, state="waiting").update(next_at=past)
+    WebhookDelivery.objects.filter(webhook=webhook, state="sending").update(started_at=past)
+
+
+def only(webhook: Webhook) -> WebhookDelivery:
+    return WebhookDelivery.objects.get(webhook=webhook)
+
+
+def documented_verify() -> Callable[[str, dict[str, str], bytes], bool]:
+    """The lines that docs/webhooks.md gives to receivers."""
+    text = (ROOT / "docs" / "webhooks.md").read_text()
+    [code] = re.findall(r"```python\n(.*?)```", text, re.S)
+    found: dict[str, Any] = {}
+    exec(code, found)  # noqa: S102 (our own documentation, which must run)
+    verify: Callable[[str, dict[str, str], bytes], bool] = found["verify"]
+    return verify
+
+
+def test_the_signature_is_that_of_the_specification() -> None:
+    # the example of Standard Webhooks' own libraries (github.com/standard-webhooks, libraries/python/tests)
+    given = sign(
+        "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        id="msg_p5jXN8AQM9LWM0D4loKWxJek",
+        timestamp=1614265330,
+        body=b'{"test": 2432232314}',
+    )
+    assert given == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+
+
+def test_a_submission_is_told_signed_and_without_names_or_answers(study: Study, listener: Listener) -> None:
+    webhook = hook(study, listener, SUBMITTED)
+    assignment = taken(study)
+    hand_in(assignment)
+    assert only(webhook).state == State.WAITING
+    assert listener.heard == []
+    assert send_webhooks() == 1
+    [heard] = listener.heard
+    said = heard.said
+    assert (said["event"], said["study"], said["id"]) == (SUBMITTED, study.slug, heard.headers["webhook-id"])
+    assert said["data"]["assignment"] == str(assignment.pk)
+    assert said["data"]["judgments"] == len(places_of(assignment))
+    assert set(said["data"]) == {"assignment", "hit", "worker", "submitted_at", "judgments", "simulated"}
+    assert b"Hopper" not in heard.body
+    assert re.fullmatch(r"w-[0-9a-f]{16}", said["data"]["worker"])
+    verify = documented_verify()
+    assert verify(secret_of(webhook), heard.headers, heard.body)
+    assert not verify(secret_of(webhook), heard.headers, heard.body + b" ")
+    assert not verify("whsec_AAAA", heard.headers, heard.body)
+    assert not verify(secret_of(webhook), heard.headers | {"webhook-timestamp": "1614265330"}, heard.body)
+    assert only(webhook).state == State.DELIVERED
+    assert send_webhooks() == 0
+    assert len(listener.heard) == 1
+
+
+def test_a_submission_without_webhooks_costs_no_query_and_with_one_a_look_and_an_insert(
+    study: Study, listener: Listener
+) -> None:
+    first, second = taken(study, "a"), taken(study, "b")
+    with CaptureQueriesContext(connection) as without:
+        hand_in(first)
+    [asked] = [one["sql"] for one in without if "annotation_webhook" in one["sql"]]
+    assert 'FROM "annotation_assignment"' in asked  # the one that reads the assignment anyway
+    hook(study, listener, SUBMITTED)
+    with CaptureQueriesContext(connection) as queries:
+        hand_in(second)
+    assert len(queries) == len(without) + 2
+
+
+def test_what_is_undone_is_not_told(study: Study, listener: Listener) -> None:
+    hook(study, listener)
+    assignment = taken(study)
+    with transaction.atomic():
+        hand_in(assignment)
+        assert WebhookDelivery.objects.count() == 1
+        transaction.set_rollback(True)
+    assert WebhookDelivery.objects.count() == 0
+
+
+def test_an_exclusion_is_told_once_without_its_reason(study: Study, listener: Listener) -> None:
+    webhook = hook(study, listener, EXCLUDED)
+    assignment = taken(study)
+    hand_in(assignment)
+    for _ in range(2):
+        exclude_worker(study=study, worker=assignment.worker, why="wrote: my name is Grace", rule="fast")
+    send_webhooks()
+    [heard] = listener.heard
+    assert heard.said["event"] == EXCLUDED
+    assert heard.said["data"]["rule"] == "fast"
+    assert b"Grace" not in heard.body
+    assert only(webhook).state == State.DELIVERED
+
+
+def completions(listener: Listener) -> list[str]:
+    send_webhooks()
+    return [one.said["data"]["because"] for one in listener.heard if one.said["event"] == COMPLETED]
+
+
+def test_completion_is_told_once_for_each_time_a_study_completes(study: Study, listener: Listener) -> None:
+    hook(study, listener, COMPLETED)
+    assert completions(listener) == []
+    finish_all(study, make_worker(study, "a")[0])
+    assert completions(listener) == ["all-judged"]
+    assert completions(listener) == ["all-judged"]
+    extend_study(study=study, workers=1, why="one more")
+    # completed anew between two looks
+    finish_all(study, make_worker(study, "b")[0])
+    assert completions(listener) == ["all-judged"] * 2
+    extend_study(study=study, workers=1, why="one more")
+    assert completions(listener) == ["all-judged"] * 2
+    close_study(study=study)
+    assert completions(listener) == ["all-judged", "all-judged", "closed"]
+    assert note_completions() == 0
+
+
+def test_closing_a_study_that_is_all_judged_is_no_second_completion(study: Study, listener: Listener) -> None:
+    hook(study, listener, COMPLETED)
+    finish_all(study, make_worker(study, "a")[0])
+    assert completions(listener) == ["all-judged"]
+    close_study(study=study)
+    assert completions(listener) == ["all-judged"]
+
+
+def test_who_begins_to_listen_to_a_complete_study_hears_nothing_of_the_past(
+    study: Study, listener: Listener
+) -> None:
+    finish_all(study, make_worker(study, "a")[0])
+    hook(study, listener, COMPLETED)
+    assert completions(listener) == []
+
+
+@pytest.mark.parametrize("status", [500, 404, 302])
+def test_what_fails_is_tried_again_under_its_id_until_it_is_given_up(
+    study: Study, listener: Listener, status: int
+) -> None:
+    webhook = hook(study, listener)
+    listener.status, listener.more = status, {"Location": listener.url}
+    ping_webhook(webhook=webhook)
+    for attempt in range(1, ATTEMPTS + 1):
+        assert send_webhooks() == 0
+        assert send_webhooks() == 0  # not due yet
+        found = only(webhook)
+        assert (found.attempts, found.status) == (attempt, status)
+        assert f"The answer was {status}" in found.problem
+        later(webhook)
+    assert found.state == State.GIVEN_UP
+    assert len(listener.heard) == ATTEMPTS  # nor was a redirect followed
+    assert len({one.headers["webhook-id"] for one in listener.heard}) == 1
+    assert len({one.body for one in listener.heard}) == 1
+    listener.status = 204
+    with pytest.raises(WrongState):
+        retry_delivery(delivery=ping_webhook(webhook=webhook))
+    retry_delivery(delivery=found)
+    assert send_webhooks() == 2
+    assert listener.heard[0].headers["webhook-id"] in {
+        one.headers["webhook-id"] for one in listener.heard[-2:]
+    }
+    webhook.refresh_from_db()
+    assert webhook.failures == 0
+
+
+def test_pauses_grow_and_what_the_other_side_asks_for_is_kept(study: Study, listener: Listener) -> None:
+    webhook = hook(study, listener)
+    listener.status, listener.more = 503, {"Retry-After": "7200"}
+    ping_webhook(webhook=webhook)
+    before = timezone.now()
+    send_webhooks(rng=random.Random(1))
+    assert only(webhook).next_at >= before + timedelta(hours=2)
+    webhook.refresh_from_db()
+    assert webhook.rests_until is not None
+    assert webhook.rests_until >= before + timedelta(hours=2)
+    # what comes meanwhile waits too
+    hand_in(taken(study))
+    assert send_webhooks() == 0
+    assert len(listener.heard) == 1
+    rng = random.Random(1)
+    pauses = [webhook_sending._pause(rng, times) for times in range(1, 30)]
+    assert 2.5 <= pauses[0] <= 5
+    assert 10 <= pauses[1] <= 20
+    assert max(pauses) <= webhook_sending.LONGEST_PAUSE
+
+
+def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Listener) -> None:
+    webhook = hook(study, listener)
+    listener.status = 410
+    ping_webhook(webhook=webhook)
+    hand_in(taken(study))
+    send_webhooks()
+    webhook.refresh_from_db()
+    assert webhook.active is False
+    assert len(listener.heard) == 1
+    assert set(WebhookDelivery.objects.values_list("state", flat=True)) == {State.GIVEN_UP}
+    assert StudyEvent.objects.filter(study=study, what="webhook-gone").count() == 1
+    with pytest.raises(WrongState, match="switched off"):
+        ping_webhook(webhook=webhook)
+    switch_webhook(webhook=webhook, active=True)
+    listener.status = 200
+    ping_webhook(webhook=webhook)
+    assert send_webhooks() == 1
+
+
+def test_a_server_that_never_ends_its_answer_is_cut_off(listener: Listener) -> None:
+    listener.hangs = True
+    answer = webhook_posts.post(listener.url, body=b"{}", headers={}, seconds=0.3)
+    assert answer.status is None
+    assert answer.problem == "No answer within 0.3 seconds."
+
+
+def test_where_nobody_listens_the_failure_is_said(study: Study, listener: Listener) -> None:
+    with listening() as gone:
+        url = gone.url
+    assert webhook_posts.post(url, body=b"{}", headers={}).problem.startswith("No connection: ")
+
+
+def test_one_that_fails_does_not_keep_others_from_hearing(study: Study, listener: Listener) -> None:
+    with listening() as bad:
+        bad.status = 500
+        failing, fine = hook(study, bad), hook(study, listener)
+        for _ in range(5):
+            ping_webhook(webhook=failing)
+        ping_webhook(webhook=fine)
+        assert send_webhooks() == 1
+        assert len(bad.heard) == 1
+
+
+BAD_URLS = [
+    "http://example.org/hook", "ftp://example.org", "https://", "example.org", "https://user:pw@example.org/",
+    "https://127.0.0.1/", "https://10.1.2.3/", "https://192.168.0.1/", "https://169.254.169.254/latest/meta-data",
+    "https://[::1]/", "https://[fe80::1]/", "https://[fd00::1]/", "https://[::ffff:127.0.0.1]/", "https://0.0.0.0/",
+    "https://[64:ff9b::7f00:1]/", "https://[2002:7f00:1::]/", "https://224.0.0.1/", "https://localhost/",
+    "https://db.internal/", "https://a b/", "https://exämple.org/", "https://x:99999/", "https://x:0/",
+    "https://x/#part", "https://x/\r\nHost: y",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", BAD_URLS)
+def test_addresses_that_lead_inside_or_are_none_are_refused(study: Study, url: str) -> None:
+    with pytest.raises(DesignError, match="address cannot be used"):
+        add_webhook(study=study, url=url.strip(), events=[SUBMITTED])
+    assert Webhook.objects.count() == 0
+
+
+@pytest.mark.parametrize("inside", ["127.0.0.1", "10.0.0.7", "::1", "169.254.169.254", "::ffff:10.0.0.7"])
+def test_a_name_that_stands_for_a_private_address_is_never_connected_to(
+    monkeypatch: pytest.MonkeyPatch, inside: str
+) -> None:
+    def resolves(*_: Any, **__: Any) -> list[Any]:
+        return [(2, 1, 6, "", ("93.184.215.14", 443)), (2, 1, 6, "", (inside, 443))]
+
+    def connects(*_: Any, **__: Any) -> None:
+        raise AssertionError("a connection was made")
+
+    monkeypatch.setattr("socket.getaddrinfo", resolves)
+    monkeypatch.setattr("socket.create_connection", connects)
+    answer = webhook_posts.post("https://rebinding.example/", body=b"", headers={})
+    assert answer.problem == "Not sent: it leads into a private network."
+
+
+def test_numbers_that_resolvers_take_for_addresses_lead_nowhere_inside() -> None:
+    for url in ("https://2130706433/", "https://0x7f.1/", "https://127.1/"):
+        answer = webhook_posts.post(url, body=b"", headers={}, seconds=2)
+        assert answer.status is None
+        assert "answer was" not in answer.problem
+
+
+def test_what_cannot_be_added_changes_nothing(study: Study, listener: Listener) -> None:
+    with pytest.raises(DesignError, match="There is no event 'lunch'"):
+        hook(study, listener, SUBMITTED, "lunch")
+    with pytest.raises(DesignError, match="needs an event"):
+        add_webhook(study=study, url=listener.url, events=[])
+    hook(study, listener)
+    with pytest.raises(DataConflict, match="this address already"):
+        hook(study, listener)
+    for number in range(9):
+        add_webhook(study=study, url=f"{listener.url}{number}", events=[SUBMITTED])
+    with pytest.raises(DataConflict, match="10 webhooks"):
+        add_webhook(study=study, url=f"{listener.url}x", events=[SUBMITTED])
+    assert Webhook.objects.count() == 10
+
+
+def test_the_database_keeps_nothing_twice_and_no_secret(study: Study, listener: Listener) -> None:
+    webhook, secret = add_webhook(study=study, url=listener.url, events=[SUBMITTED])
+    assert secret.removeprefix("whsec_") not in str(Webhook.objects.values().get())
+    assert secret == secret_of(webhook)
+    same = {"webhook": webhook, "event": SUBMITTED, "key": "same", "payload": {}}
+    WebhookDelivery.objects.create(**same)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        WebhookDelivery.objects.create(**same)
+    ping_webhook(webhook=webhook)
+    other = rotate_secret(webhook=webhook)
+    assert other != secret
+    send_webhooks()
+    heard: Heard = listener.heard[0]
+    assert documented_verify()(other, heard.headers, heard.body)
+    assert not documented_verify()(secret, heard.headers, heard.body)
+    remove_webhook(webhook=webhook)
+    remove_webhook(webhook=webhook)
+    noted = StudyEvent.objects.filter(study=study, what__startswith="webhook-").values_list("what", flat=True)
+    assert sorted(noted) == ["webhook-added", "webhook-removed", "webhook-rotated"]
+
+
+def test_old_messages_are_forgotten_and_what_waits_is_not(study: Study, listener: Listener) -> None:
+    webhook = hook(study, listener)
+    ping_webhook(webhook=webhook)
+    send_webhooks()
+    waits = ping_webhook(webhook=webhook)
+    WebhookDelivery.objects.update(made_at=timezone.now() - timedelta(days=31))
+    assert forget_old() == 1
+    assert only(webhook).pk == waits.pk
+
+
+def test_a_sender_that_is_killed_before_it_noted_the_answer_sends_again_under_the_same_id(
+    installation_on: Callable[[str], Installation], database: str
+) -> None:
+    with listening() as there:
+        installation = installation_on(database)
+        installation.env["WEBHOOK_PRIVATE"] = "true"
+        installation.python(
+            "from tests.studies import make_study\n"
+            "from annotation.services.webhooks import add_webhook, ping_webhook\n"
+            f"webhook, _ = add_webhook(study=make_study('pairwise'), url={there.url!r}, events=['study.completed'])\n"
+            "ping_webhook(webhook=webhook)"
+        )
+        started: list[int] = []
+        there.before = lambda: os.killpg(started[0], signal.SIGKILL)
+        process = installation.start("manage", "send_webhooks", log="sending.log")
+        started.append(process.pid)
+        process.wait()
+        there.before = None
+        log = Path(installation.folder / "sending.log").read_text()
+        assert process.returncode == -signal.SIGKILL, log
+        rows = "SELECT state, attempts FROM annotation_webhookdelivery"
+        assert installation.query(rows) == [("sending", 1)]
+        # its sender may still be at work
+        assert "0 messages" in installation.manage("send_webhooks")
+        installation.python(
+            "from annotation.models import WebhookDelivery\n"
+            "from datetime import timedelta\n"
+            "from django.utils import timezone\n"
+            "WebhookDelivery.objects.update(started_at=timezone.now() - timedelta(minutes=2))"
+        )
+        assert "1 message" in installation.manage("send_webhooks")
+        assert installation.query(rows) == [("delivered", 2)]
+        assert len({one.headers["webhook-id"] for one in there.heard}) == 1
+        assert len(there.heard) == 2

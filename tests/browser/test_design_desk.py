@@ -1,0 +1,197 @@
+"""A study designed at one desk in a real browser: by mouse and by keyboard, wide and on a phone, with scripts and
+without."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.axe import SERIOUS, problems
+from tests.installations import Installation, Installations
+
+CAST = """
+from django.contrib.auth.models import User
+from judgments.design import make_design
+from judgments.services.studies import create_study
+from tests.annotation.casting import make_dataset
+
+make_dataset(images=12)
+User.objects.create_superuser("designer", password="a-long-phrase-1")
+"""
+
+
+@pytest.fixture(scope="module")
+def office(installations: Installations) -> Iterator[Installation]:
+    """An installation with a dataset, a designer and no study."""
+    with installations.fresh("sqlite") as installation:
+        installation.python(CAST)
+        installation.start_server()
+        yield installation
+
+
+def begin(page: Page, office: Installation, *, preset: str = "vedantam-2015-triplet") -> None:
+    """Signed in, at the desk of a new study."""
+    sign_in(page, office)
+    page.goto(f"{office.url}/admin/judgments/study/add/")
+    page.locator(f'a[href*="preset={preset}"]').click()
+    expect(page.get_by_role("heading", name="Preview")).to_be_visible()
+
+
+def sign_in(page: Page, office: Installation) -> None:
+    """By the admin's own form."""
+    page.goto(f"{office.url}/admin/")
+    page.get_by_label("Username").fill("designer")
+    page.get_by_label("Password").fill("a-long-phrase-1")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("link", name="New study")).to_be_visible()
+
+
+def small(page: Page) -> None:
+    """As many pairs as the dataset has."""
+    for kind in ("HC", "HI", "MM"):
+        page.get_by_label(f"{kind} pairs").fill("2")
+    page.get_by_label("HM pairs").fill("0")
+    page.get_by_label("References for each pair").fill("2")
+
+
+def designs(office: Installation) -> dict[str, dict[str, object]]:
+    rows = "dict(Study.objects.values_list('slug', 'design'))"
+    code = f"import json; from judgments.models import Study; print(json.dumps({rows}))"
+    found: dict[str, dict[str, object]] = json.loads(office.python(code))
+    return found
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_numbers_preview_and_file_follow_the_form_and_nothing_is_saved_before_it_is_asked_for(
+    page: Page, office: Installation, width: int
+) -> None:
+    page.set_viewport_size({"width": width, "height": 844})
+    begin(page, office)
+    small(page)
+    numbers, shown = page.locator("[data-numbers]"), page.frame_locator("[data-preview]")
+    expect(numbers.get_by_text("Units", exact=True).locator("..")).to_contain_text("12")
+    page.locator("#id_question").fill("Which is *nearer* to A?")
+    expect(shown.locator("legend em").first).to_have_text("nearer")
+    expect(page.get_by_label("The same design as TOML")).to_have_value(
+        re.compile(r"Which is \*nearer\* to A")
+    )
+    page.get_by_label("Judgments for each unit").fill("5")
+    expect(numbers.get_by_text("Judgments", exact=True).locator("..")).to_contain_text("60")
+    page.get_by_text("Wide", exact=True).click()
+    frame = page.locator(".q-frame").bounding_box()
+    window = page.locator("[data-preview]").bounding_box()
+    assert frame is not None
+    assert window is not None
+    assert window["width"] == pytest.approx(frame["width"], abs=3)
+    assert page.evaluate("document.querySelector('[data-preview]').offsetWidth") == 1100
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert problems(page, within=".q-page", impacts=SERIOUS) == []
+    assert f"followed-{width}" not in designs(office)
+    page.get_by_label("Name", exact=True).fill(f"Followed {width}")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("The design of “")).to_be_visible()
+    assert designs(office)[f"followed-{width}"]["judgments_per_unit"] == 5
+
+
+def test_what_is_wrong_is_said_beside_its_field_while_it_is_typed_and_in_the_list_above(
+    page: Page, office: Installation
+) -> None:
+    begin(page, office)
+    small(page)
+    page.get_by_label("Control items in each HIT").fill("50")
+    field = page.locator('[data-field="controls-per_hit"]')
+    expect(field.locator(".q-error")).to_contain_text("leaves no place in a HIT of 20")
+    expect(page.locator('[data-field="name"] .q-error')).to_have_count(0)  # not reached yet
+    expect(page.locator('[data-index="s-control-items"]')).to_have_class("q-wrong")
+    page.get_by_role("button", name="Look again").click()
+    expect(page.locator('[data-field="name"] .q-error')).to_be_visible()
+    page.locator("#problems").get_by_role("link", name="Control items in each HIT").click()
+    page.keyboard.type("1")
+    page.get_by_label("Control items in each HIT").fill("1")
+    expect(field.locator(".q-error")).to_have_count(0)
+    # what the money forbids comes with the numbers
+    page.get_by_label("Workers come from").select_option("mturk")
+    page.get_by_label("Pay for a HIT, in cents").fill("10")
+    expect(page.locator('[data-field="crowd-budget_cents"] .q-error')).to_contain_text("short")
+
+
+def test_a_study_file_fills_the_form_and_a_refused_one_says_where(page: Page, office: Installation) -> None:
+    begin(page, office)
+    file = page.get_by_label("The same design as TOML")
+    file.fill('name = "From the file"\ndataset = "shapes"\nprotocol = "graded"\nunits_per_hti = 3\n')
+    page.get_by_role("button", name="Apply to the form").click()
+    expect(page.locator("#toml-problem")).to_contain_text("Line 4: units_per_hti is not a key")
+    file.fill('name = "From the file"\ndataset = "shapes"\nprotocol = "graded"\nunits_per_hit = 3\n')
+    page.get_by_role("button", name="Apply to the form").click()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("From the file")
+    expect(page.get_by_label("Units in a HIT")).to_have_value("3")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("The design of “")).to_be_visible()
+    assert designs(office)["from-the-file"]["protocol"] == "graded"
+
+
+def test_by_keyboard_alone(page: Page, office: Installation) -> None:
+    begin(page, office, preset="hodosh-2013-graded")
+    page.get_by_label("Name", exact=True).focus()
+    page.keyboard.type("By keyboard")
+    page.locator("#id_question").focus()
+    page.keyboard.press("Control+A")
+    page.keyboard.type("How **well**?")
+    expect(page.frame_locator("[data-preview]").locator("legend strong").first).to_have_text("well")
+    page.get_by_role("radio", name="Phone").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("radio", name="Wide")).to_be_checked()
+    page.get_by_role("button", name="Save and count").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("What this design comes to")).to_be_visible()
+    assert "by-keyboard" in designs(office)
+
+
+def test_without_scripts_look_again_shows_the_same(browser: Browser, office: Installation) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    begin(page, office)
+    small(page)
+    page.get_by_label("Control items in each HIT").fill("50")
+    page.get_by_role("button", name="Look again").click()
+    expect(page.locator('[data-field="controls-per_hit"]')).to_contain_text("leaves no place in a HIT of 20")
+    expect(page.locator("#problems")).to_contain_text("Control items in each HIT")
+    page.get_by_label("Control items in each HIT").fill("1")
+    page.get_by_label("Name", exact=True).fill("Without scripts")
+    page.get_by_role("button", name="Look again").click()
+    expect(page.locator("[data-numbers]").get_by_text("Units", exact=True).locator("..")).to_contain_text(
+        "12"
+    )
+    expect(page.frame_locator("[data-preview]").get_by_text("nothing here is stored")).to_be_visible()
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("The design of “")).to_be_visible()
+    context.close()
+    assert "without-scripts" in designs(office)
+
+
+def test_a_design_is_kept_as_a_preset_copied_and_compared(page: Page, office: Installation) -> None:
+    begin(page, office, preset="hodosh-2013-graded")
+    page.get_by_label("Name", exact=True).fill("To be kept")
+    page.get_by_label("Units in a HIT").fill("7")
+    page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("link", name="Use again").click()
+    page.get_by_label("Title").fill("Seven at a time")
+    page.get_by_role("button", name="Save as a preset").click()
+    expect(page.get_by_text("is offered for new studies")).to_be_visible()
+    page.get_by_role("button", name="Compare").click()
+    row = page.locator("tr", has_text="units_per_hit")
+    expect(row.locator("del")).to_have_text("7")
+    expect(row.locator("ins")).to_have_text("50")
+    assert problems(page, within=".q-page", impacts=SERIOUS) == []
+    page.go_back()
+    page.get_by_label("Name", exact=True).fill("A copy")
+    page.get_by_label("Short name").first.fill("a-copy")
+    page.get_by_role("button", name="Duplicate").click()
+    expect(page.get_by_text("is a draft with the same design")).to_be_visible()
+    page.goto(f"{office.url}/admin/judgments/study/add/")
+    expect(page.get_by_role("link", name="Seven at a time")).to_be_visible()
+    assert designs(office)["a-copy"]["units_per_hit"] == 7

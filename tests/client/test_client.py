@@ -1,0 +1,164 @@
+"""The Python client against a live installation, and how it bears a server that is busy or away."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from quorum_client import JobFailed, Problem, Quorum
+from tests.installations import Installation
+
+KEY = """
+from django.contrib.auth.models import User
+from judgments.services.tokens import create_token
+from judgments.scopes import SCOPES
+user = User.objects.create_superuser("grace")
+print(create_token(user=user, name="client", scopes=list(SCOPES))[1])
+"""
+DATASET = """
+from tests.studies import make_dataset
+make_dataset()
+"""
+STUDY = """
+name = "From a program"
+dataset = "animals"
+protocol = "triplet"
+seed = 3
+units_per_hit = 5
+
+[sampling]
+pairs = {HC = 2, HI = 2, MM = 2}
+references = 2
+"""
+
+
+@pytest.fixture
+def installation(live_server_on: Callable[[str], Installation]) -> Installation:
+    made = live_server_on("sqlite")
+    made.start_worker()
+    made.python(DATASET)
+    return made
+
+
+@pytest.fixture
+def quorum(installation: Installation) -> Iterator[Quorum]:
+    with Quorum(installation.url, installation.python(KEY)) as client:
+        yield client
+
+
+def test_a_study_goes_from_a_file_to_a_table(
+    quorum: Quorum, installation: Installation, tmp_path: Path
+) -> None:
+    study = quorum.create_study(STUDY)
+    assert study.generate()["result"]["HITs"] > 0
+    assert study.open()["state"] == "open"
+    installation.manage("rehearse", study.slug, "--workers", "6", "--seed", "1")
+    judgments = study.judgments()
+    units = study.units()
+    assert set(judgments["unit"]) <= set(units["unit"])
+    assert str(judgments["submitted_at"].dtype).startswith("datetime64")
+    agreement = study.agreement()
+    assert agreement["data_hash"]
+    consensus = study.consensus(of="units")
+    assert len(consensus) == len(units[~units["control"] & ~units["filtered"]])
+    assert set(judgments["worker"]) <= set(study.workers()["name"])
+    assert "accuracy" in json.dumps(study.evaluate(metrics=["bleu-1"]))
+    file = study.export("jsonl", tmp_path / "judgments.jsonl")
+    assert len(file.read_text().splitlines()) == len(judgments)
+    assert study.close()["state"] == "closed"
+    assert list(quorum.studies(state="closed")["slug"]) == [study.slug]
+    assert [path.name for path in tmp_path.iterdir()] == ["judgments.jsonl"]
+
+
+def test_what_the_server_refuses_is_said_in_its_words(quorum: Quorum) -> None:
+    with pytest.raises(Problem, match="no study 'none'") as refused:
+        quorum.study("none").close()
+    assert refused.value.status == 404
+    with pytest.raises(Problem, match="page_size"):
+        quorum.studies(page_size=0)
+    with pytest.raises(Problem) as refused:
+        quorum.create_study("name = 7")
+    assert refused.value.status == 400
+    study = quorum.create_study(STUDY)
+    with pytest.raises(JobFailed):
+        study.evaluate(metrics=["no-such-metric"])
+    assert study.judgments().empty
+
+
+def test_pages_follow_each_other_only_once_they_are_wanted(quorum: Quorum) -> None:
+    keys = [row["key"] for row in quorum.rows("captions", page_size=7)]
+    assert len(keys) == len(set(keys)) == 12 * 4 + 12 * 2
+    rows = quorum.rows("captions", page_size=7)
+    assert next(rows)["key"] == keys[0]
+
+
+# --- a server that is busy or away ----------------------------------------------------------------
+
+
+def client(answers: list[httpx.Response | Exception]) -> tuple[Quorum, list[float]]:
+    """A client of a server that gives these answers in turn, and how long it waited before each."""
+    waited: list[float] = []
+
+    def give(request: httpx.Request) -> httpx.Response:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    made = Quorum("http://quorum.example", "x", sleep=waited.append, transport=httpx.MockTransport(give))
+    return made, waited
+
+
+def page(*rows: dict[str, str]) -> httpx.Response:
+    return httpx.Response(200, json={"next": None, "previous": None, "results": list(rows)})
+
+
+def test_a_busy_server_is_asked_again_when_it_says_so() -> None:
+    busy = httpx.Response(503, headers={"Retry-After": "7"})
+    quorum, waited = client([busy, httpx.Response(429), httpx.ConnectError("away"), page({"slug": "a"})])
+    assert list(quorum.studies()["slug"]) == ["a"]
+    assert waited == [7.0, 1.0, 2.0]
+
+
+def test_a_server_that_stays_away_is_an_error_after_five_tries() -> None:
+    quorum, waited = client([httpx.ConnectError("away")] * 5)
+    with pytest.raises(Problem, match="could not be reached") as problem:
+        quorum.studies()
+    assert (problem.value.status, waited) == (0, [0.5, 1.0, 2.0, 4.0])
+
+
+def test_what_changes_something_is_never_sent_twice() -> None:
+    quorum, waited = client([httpx.ReadTimeout("no answer")])
+    with pytest.raises(Problem):
+        quorum.study("a").open()
+    assert waited == []
+
+
+def test_a_page_of_a_proxy_is_an_error_too() -> None:
+    quorum, _ = client([httpx.Response(403, text="<html>")])
+    with pytest.raises(Problem, match="answered Forbidden"):
+        quorum.studies()
+
+
+def test_a_download_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        raise httpx.ReadError("cut")
+
+    quorum, _ = client([httpx.Response(200, content=broken())])
+    with pytest.raises(httpx.ReadError):
+        quorum.save("exports/1/download/", str(tmp_path / "file"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_client_needs_nothing_of_quorum() -> None:
+    for path in Path("quorum_client").glob("*.py"):
+        words = path.read_text()
+        assert "django" not in words
+        assert not any(
+            f"from {room}" in words for room in ("judgments", "annotation", "evaluation", "config")
+        )

@@ -1,0 +1,263 @@
+"""The live board: what it shows, what it costs, and who sees it."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoAssertNumQueries
+
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
+from annotation.services.running import pause_study
+from evaluation.models import BoardSnapshot
+from evaluation.replayed import (
+    Votes,
+    accuracy_so_far,
+    agreement_grows,
+    checkpoints,
+    told_apart,
+    verdict_sentence,
+    winners_so_far,
+)
+from evaluation.services import aggregate_study, evaluate_study
+from evaluation.services.board import compute_board, store_board
+from evaluation.services.board_now import is_stale, pulse_of
+from evaluation.services.in_need import Need, units_in_need
+from judgments.jobs import run_job
+from judgments.models import Job, Study, StudyRole
+from tests.annotation import casting
+from tests.annotation.voting import always_first, joined, work
+
+pytestmark = pytest.mark.django_db
+
+
+def address(study: Study, page: str = "board") -> str:
+    return reverse(f"admin:judgments_study_{page}", args=[study.pk])
+
+
+def words(response: Any) -> str:
+    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(text))
+
+
+def judged(protocol: str = "pairwise", people: int = 3, **values: Any) -> Study:
+    study = casting.make_study(
+        casting.make_dataset(pictures=False), protocol, judgments_per_unit=people + 1, **values
+    )
+    for number in range(people):
+        work(study, joined(study, f"w-{number}"), always_first)
+    return study
+
+
+def made(study: Study) -> BoardSnapshot:
+    return store_board(compute_board(study=study))
+
+
+def test_looks_are_taken_at_twenty_moments_and_at_the_end() -> None:
+    assert checkpoints(0) == []
+    assert checkpoints(3) == [1, 2, 3]
+    assert checkpoints(8412)[-1] == 8412
+    assert len(checkpoints(8412)) == 20
+
+
+def test_winners_are_those_of_the_votes_so_far() -> None:
+    # two units of one pair: 1, then 2 twice on the first unit, then 2 on the second
+    votes = Votes(unit=np.array([0, 0, 0, 1]), value=np.array([1.0, 2.0, 2.0, 2.0]), units=2)
+    found = [(upto, winners.tolist()) for upto, winners in winners_so_far(votes, np.array([0, 0]), 1)]
+    assert found == [(1, [1]), (2, [0]), (3, [2]), (4, [2])]
+    last = list(winners_so_far(votes, np.array([0, 0]), 1, {0: 1}))[-1]
+    assert last[1].tolist() == [0]  # an adjudicator gave the first unit to the other one
+
+
+def test_a_metric_is_what_it_would_have_been_had_collection_stopped() -> None:
+    votes = Votes(unit=np.array([0, 1, 1, 1]), value=np.array([1.0, 1.0, 2.0, 2.0]), units=2)
+    winners = list(winners_so_far(votes, np.array([0, 1]), 2))
+    scores = {"right": np.array([[1.0, 0.0], [0.0, 1.0]]), "wrong": np.array([[0.0, 1.0], [1.0, 0.0]])}
+    found = accuracy_so_far(winners, scores, {"all": np.array([True, True])})["all"]
+    assert [row["value"] for row in found["earlier"]["right"]] == [1.0, 0.5, 1.0, 1.0]
+    assert [row["n"] for row in found["earlier"]["right"]] == [1, 2, 1, 2]
+    assert found["metrics"]["wrong"]["value"] == 0.0
+
+
+def test_metrics_are_told_apart_by_mcnemar_and_holm() -> None:
+    # 10 pairs on which only the best is right: exact p = 2 / 2^10; adjusted for two tests at most twice that
+    best, same = np.ones(20, dtype=bool), np.ones(20, dtype=bool)
+    same[0] = False
+    poor = np.ones(20, dtype=bool)
+    poor[:10] = False
+    found = told_apart({"poor": poor, "best": best, "same": same})
+    assert found["leaders"] == ["best", "same"]
+    assert found["rest"] == ["poor"]
+    assert found["p"] == pytest.approx(2 * 2 / 2**10)
+    settled, said = verdict_sentence(found)
+    assert not settled
+    assert said == "best and same cannot be told apart yet; both are ahead of poor (p < .01, Holm)."
+    assert verdict_sentence(told_apart({"best": best, "poor": poor})) == (
+        True,
+        "best is ahead of poor (p < .01, Holm).",
+    )
+
+
+def test_agreement_grows_to_what_the_analysis_says() -> None:
+    study = judged()
+    aggregated = aggregate_study(study=study)["agreement"]["alpha"]
+    grown = made(study).result["growth"]
+    assert grown[-1]["n"] == aggregated["n"]
+    assert grown[-1]["value"] == aggregated["value"]  # None where all say the same
+    rows = agreement_grows(
+        Votes(unit=np.array([0, 1, 0, 1]), value=np.array([1.0, 2.0, 1.0, 1.0]), units=2), "nominal", seed=1
+    )
+    # after all four: o = 2 of 4 values disagree within a unit; 1 - 3 * (0 + 2) / (16 - 9 - 1) = 0
+    assert rows[-1]["value"] == pytest.approx(0.0)
+
+
+def test_the_board_says_of_metrics_what_the_analysis_says() -> None:
+    study = judged()
+    analysed = evaluate_study(study=study)
+    board = made(study).result["evaluation"]
+    for name, figures in analysed["metrics"].items():
+        told = board["kinds"]["all"]["metrics"][name]
+        known = figures["accuracy"]["all"]
+        assert (told["value"], told["n"]) == (known["value"], known["n"])
+        assert told["low"] == pytest.approx(known["low"])
+    assert board["people"] == analysed["people"]
+
+
+@pytest.mark.parametrize("protocol", ["triplet", "relevance", "graded", "slider", "caption"])
+def test_every_kind_of_choices_has_a_board(protocol: str, designer: Client) -> None:
+    study = casting.make_study(
+        casting.make_dataset(pictures=False),
+        protocol,
+        judgments_per_unit=2,
+        opened=False,
+        controls={"per_hit": 0},
+    )
+    rehearse(study=study, crowd=Crowd(workers=4, seed=1))
+    made(study)
+    shown = designer.get(address(study))
+    assert shown.status_code == 200
+    assert "Judgments" in words(shown)
+    assert "Agreement as it grows" in words(shown)
+
+
+def test_before_anything_is_known_the_board_says_so_and_asks_for_its_figures_once(designer: Client) -> None:
+    study = casting.make_study(casting.make_dataset(pictures=False), "pairwise")
+    assert "being computed" in words(designer.get(address(study)))
+    designer.get(address(study, "board-live"))
+    jobs = list(Job.objects.filter(kind="board"))
+    assert len(jobs) == 1
+    assert run_job(jobs[0].pk)
+    assert "Nobody handed anything in yet" in words(designer.get(address(study)))
+    assert "Figures of the board" not in words(designer.get(address(study)))
+
+
+def test_what_came_in_since_the_figures_is_counted_at_once(designer: Client) -> None:
+    study = judged()
+    made(study)
+    before = pulse_of(study)
+    assert (before.new, is_stale(study, before)) == (0, False)
+    work(study, joined(study, "late"), always_first, most=1)
+    after = pulse_of(study)
+    assert after.new > 0
+    assert before.tag(study) != after.tag(study)
+    assert before.snapshot is not None
+    assert f"Judgments {before.snapshot.judgments + after.new} of" in words(designer.get(address(study)))
+
+
+def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost() -> None:
+    study = judged(people=1)
+    snapshot = made(study)
+    work(study, joined(study, "late"), always_first, most=1)
+    pulse = pulse_of(study)
+    assert not is_stale(study, pulse, snapshot.made_at + timedelta(seconds=14))
+    assert is_stale(study, pulse, snapshot.made_at + timedelta(seconds=16))
+    BoardSnapshot.objects.filter(study=study).update(seconds=30.0)
+    assert not is_stale(study, pulse_of(study), snapshot.made_at + timedelta(seconds=299))
+
+
+def test_an_unchanged_board_costs_a_304(designer: Client) -> None:
+    study = judged()
+    made(study)
+    live = address(study, "board-live")
+    first = designer.get(live)
+    assert first.status_code == 200
+    again = designer.get(live, headers={"If-None-Match": first["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+    pause_study(study=study, why="a caption is broken")
+    third = designer.get(live, headers={"If-None-Match": first["ETag"]})
+    assert third.status_code == 200
+    assert "nothing new is handed out" in words(third)
+
+
+def test_the_cost_of_a_board_does_not_grow_with_its_rows(
+    designer: Client, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    study = judged(people=1)
+    made(study)
+    live = address(study, "board-live")
+    tag = designer.get(live)["ETag"]
+    with django_assert_max_num_queries(7):
+        designer.get(live, headers={"If-None-Match": tag})
+    for number in range(3):
+        work(study, joined(study, f"more-{number}"), always_first, most=1)
+    made(study)
+    with django_assert_max_num_queries(14):
+        designer.get(live)
+
+
+def test_a_stranger_sees_no_board_and_a_viewer_no_steps(client: Client) -> None:
+    study = judged(people=1)
+    made(study)
+    pages = [address(study), address(study, "board-live")]
+    assert all(client.get(page).status_code == 302 for page in pages)  # to the sign-in
+    stranger = User.objects.create_user("stranger", is_staff=True)
+    client.force_login(stranger)
+    assert all(client.get(page).status_code in (403, 404) for page in pages)
+    viewer = User.objects.create_user("viewer", is_staff=True)
+    viewer.user_permissions.add(*_permissions("view_study"))
+    StudyRole.objects.create(study=study, user=viewer, role=StudyRole.Role.VIEWER)
+    client.force_login(viewer)
+    shown = client.get(pages[0])
+    assert shown.status_code == 200
+    assert "Run the study" not in words(shown)
+
+
+def _permissions(*names: str) -> list[Any]:
+    from django.contrib.auth.models import Permission
+
+    return list(Permission.objects.filter(codename__in=names))
+
+
+def test_a_designer_pauses_extends_and_resumes_from_the_board(designer: Client) -> None:
+    study = judged(people=1)
+
+    def do(step: str, **sent: Any) -> str:
+        where = reverse("admin:judgments_study_do", args=[study.pk, step])
+        return words(designer.post(where, {"page": "board", **sent}, follow=True))
+
+    assert "a reason is missing" in do("pause", why=" ")
+    assert "The study is paused." in do("pause", why="a caption is broken")
+    assert "Paused since" in words(designer.get(address(study)))
+    assert "Work is handed out again." in do("resume", why="mended")
+    assert "are offered to 1 more" in do("add-workers", workers="1", why="pilot")
+    assert "expected a whole number" in do("add-workers", workers="many", why="pilot")
+    assert {event.why for event in study.events.exclude(why="")} == {"a caption is broken", "mended", "pilot"}
+
+
+def test_units_that_are_tied_or_short_are_found() -> None:
+    study = casting.make_study(
+        casting.make_dataset(pictures=False), "pairwise", judgments_per_unit=3, controls={"per_hit": 0}
+    )
+    work(study, joined(study, "one"), lambda unit, worker: 1)
+    work(study, joined(study, "two"), lambda unit, worker: 1 + unit.position % 2)
+    odd = [unit.key for unit in study.units.order_by("position") if unit.position % 2]
+    assert units_in_need(study, Need.TIED) == odd
+    assert len(units_in_need(study, Need.SHORT)) == study.units.count()

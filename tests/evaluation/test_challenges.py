@@ -1,0 +1,422 @@
+"""The evaluation server: captions are checked, counted, scored and ranked; references stay hidden."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from evaluation.errors import ChallengeError, LimitReached, SubmissionRefused
+from evaluation.metrics import score
+from evaluation.models import Challenge, ChallengeEvent, Standing, Submission
+from evaluation.services.challenges import close_challenge, make_challenge, remove_submission
+from evaluation.services.leaderboards import leaderboard
+from evaluation.services.submission_scoring import prepared_references
+from evaluation.services.submissions import About, submit_captions
+from evaluation.submitted_captions import read_captions
+from judgments.errors import WrongState
+from judgments.models import Caption, Job
+from judgments.services.tokens import create_token
+from tests.evaluation.challenging import (
+    SECRET,
+    a_challenge,
+    captions,
+    file_of,
+    participant,
+    references,
+    signed_in,
+    submit,
+    work_off,
+)
+
+pytestmark = pytest.mark.django_db
+ABOUT = About(system="Captioner", team="Team")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_prepared() -> None:
+    """Keys of rows are given again from test to test."""
+    prepared_references.cache_clear()
+
+
+# --- scoring --------------------------------------------------------------------------------------
+
+
+def test_a_submission_is_scored_as_the_score_command_would() -> None:
+    challenge = a_challenge()
+    made = submit(challenge, participant(), good=10)
+    work_off()
+    made.refresh_from_db()
+    expected = score(
+        [entry["caption"] for entry in captions(10)], list(references().values()), challenge.metrics
+    )
+    assert made.state == "scored"
+    for name in challenge.metrics:
+        assert made.scores[name]["corpus"] == pytest.approx(expected.scores[name].corpus, rel=1e-12)
+        assert made.signatures[name] == expected.scores[name].signature
+    assert made.scores["cider-d"]["low"] < made.scores["cider-d"]["corpus"] < made.scores["cider-d"]["high"]
+    assert "low" not in made.scores["bleu-4"]  # its figure is no mean over images
+
+
+def test_the_leaderboard_tells_apart_what_the_data_tell_apart(django_assert_max_num_queries: Any) -> None:
+    challenge, ada = a_challenge(), participant()
+    for good, system in ((4, "worst"), (20, "best"), (19, "near")):
+        submit(challenge, ada, good, system)
+    hidden = submit(challenge, ada, 23, "hidden", public=False)
+    work_off()
+    with django_assert_max_num_queries(3):
+        rows = leaderboard(challenge=challenge, user_id=None, now=timezone.now())
+    assert [(row.submission.system, row.low, row.high) for row in rows] == [
+        ("best", 1, 2),
+        ("near", 1, 2),
+        ("worst", 3, 3),
+    ]
+    assert f"{hidden.pk}" not in str(Standing.objects.get().of)
+
+
+def test_ranks_of_another_set_of_submissions_are_not_shown() -> None:
+    challenge, ada = a_challenge(), participant()
+    first = submit(challenge, ada, 20, "one")
+    submit(challenge, ada, 4, "two")
+    work_off()
+    Submission.objects.filter(pk=first.pk).update(public=False)
+    rows = leaderboard(challenge=challenge, user_id=ada.pk, now=timezone.now())
+    assert [(row.low, row.own) for row in rows] == [(None, True)]
+
+
+def test_other_references_than_those_of_the_start_are_refused_and_another_try_is_free() -> None:
+    challenge, ada = a_challenge(per_day=1), participant()
+    added = Caption.objects.create(
+        dataset=challenge.dataset,
+        item=challenge.dataset.items.first(),
+        key="new",
+        text="new",
+        role="reference",
+    )
+    made = submit(challenge, ada, 10)
+    work_off()
+    made.refresh_from_db()
+    assert (made.state, "changed after it was made" in made.reason) == ("failed", True)
+    added.delete()
+    assert submit(challenge, ada, 10).pk == made.pk
+    work_off()
+    made.refresh_from_db()
+    assert (made.state, made.reason) == ("scored", "")
+
+
+# --- what is taken, and how often -----------------------------------------------------------------
+
+POSITIONS = {"1": 0, "2": 1, "3": 2, "4": 3, "5": 4}
+GOOD = [{"image_id": number, "caption": f"text {number}"} for number in (5, 3, 1, 2, 4)]
+
+
+def read(content: Any, size: int = 7) -> list[str]:
+    raw = content if isinstance(content, bytes) else json.dumps(content).encode()
+    return read_captions((raw[at : at + size] for at in range(0, len(raw), size)), POSITIONS)
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 10_000])
+def test_a_file_is_read_in_pieces_of_any_size(size: int) -> None:
+    assert read(GOOD, size) == [f"text {number}" for number in (1, 2, 3, 4, 5)]
+    spaced = b"\xef\xbb\xbf \n" + json.dumps(GOOD, indent=3, ensure_ascii=False).encode() + b"\n\n"
+    assert read(spaced.replace(b"text 1", "tëxt 1".encode()), size)[0] == "tëxt 1"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not COCO results JSON"),
+        (b"{}", "not COCO results JSON"),
+        (b"[", "not COCO results JSON"),
+        (b"[1 2]", "Entry 1 is no object"),
+        (b"[NaN]", "Entry 1 is no object"),
+        (b"[" * 200_000, "nested too deeply"),
+        (b'[{"image_id": NaN, "caption": "a"}]', "Entry 1 has no image_id"),
+        (b'[{"image_id": true, "caption": "a"}]', "Entry 1 has no image_id"),
+        (b'[{"image_id": 1' + b"0" * 5000 + b', "caption": "a"}]', "not COCO results JSON"),
+        (b'[{"image_id": 1, "caption": 2}]', "Entry 1 has no caption"),
+        (b'[{"image_id": 1, "caption": " "}]', "Entry 1 has no caption"),
+        (b'[{"image_id": 1, "caption": "\\ud800"}]', "holds a character that is none"),
+        (b'[{"image_id": 1, "caption": "' + b"a" * 1001 + b'"}]', "1001 characters"),
+        (b'[{"image_id": 1, "caption": "' + b"a" * 200_000 + b'"}]', "not COCO results JSON"),
+        (b'[{"image_id": 1, "caption": "\xff"}]', "not UTF-8"),
+        (json.dumps(GOOD).encode() + b"[]", "goes on behind the end"),
+        (GOOD[:3], "3 of 5 captions; the first images without one: '2', '4'."),
+        ([*GOOD, {"image_id": 3, "caption": "again"}], "more than one caption of the images '3'"),
+        ([*GOOD, {"image_id": "x", "caption": "?"}], "does not have: 'x'"),
+        ([{"image_id": n, "caption": "?"} for n in range(10, 90)], "'10', '11', '12', …"),
+    ],
+)
+def test_a_file_that_cannot_be_scored_is_refused_in_a_sentence(content: Any, said: str) -> None:
+    with pytest.raises(SubmissionRefused) as refused:
+        read(content, 60_000)
+    assert said in str(refused.value)
+
+
+def test_limits_count_stored_captions_alone_and_days_are_those_of_utc() -> None:
+    challenge, ada = a_challenge(per_day=2, per_total=3), participant()
+    with pytest.raises(SubmissionRefused):
+        submit_captions(challenge=challenge, user=ada, about=ABOUT, chunks=[b"[]"])
+    first = submit(challenge, ada, 1)
+    assert submit(challenge, ada, 1).pk == first.pk  # the same captions
+    submit(challenge, ada, 2)
+    with pytest.raises(LimitReached, match="2 submissions today"):
+        submit(challenge, ada, 3)
+    Submission.objects.update(day=timezone.now().date() - timedelta(days=1))
+    submit(challenge, ada, 3)
+    with pytest.raises(LimitReached, match="3 submissions"):
+        submit(challenge, ada, 4)
+    submit(challenge, participant("grace"), 4)
+
+
+def test_nothing_is_taken_before_the_start_or_after_the_end() -> None:
+    now, ada = timezone.now(), participant()
+    early = a_challenge("early", opens_at=now + timedelta(days=1))
+    late = a_challenge("late", opens_at=now - timedelta(days=2), closes_at=now - timedelta(days=1))
+    for challenge in (early, late):
+        with pytest.raises(WrongState):
+            submit(challenge, ada, 1)
+    assert Job.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"metrics": []}, "one metric or more"),
+        ({"metrics": ["cidr"]}, "cider"),
+        ({"metrics": ["bleu-4", "cider-d"]}, "cannot be ordered by bleu-4"),
+        ({"metrics": ["cider-d", "cider-d"]}, "named twice"),
+        ({"tokenizer": "none"}, "tokenizer"),
+        ({"split": "nowhere"}, "no references"),
+        ({"closes_at": timezone.now() - timedelta(days=3)}, "closes before it opens"),
+    ],
+)
+def test_a_challenge_that_cannot_be_is_refused(values: dict[str, Any], said: str) -> None:
+    with pytest.raises(ChallengeError, match=said):
+        a_challenge(**values)
+    assert Challenge.objects.count() == 0
+
+
+# --- who sees what --------------------------------------------------------------------------------
+
+
+def test_no_page_and_no_resource_shows_a_reference_or_the_score_of_an_image() -> None:
+    challenge, ada = a_challenge(), participant()
+    one = submit(challenge, ada, 7, "one")
+    failed = submit(challenge, ada, 8, "two")
+    work_off()
+    Submission.objects.filter(pk=failed.pk).update(state="failed", reason="Something was wrong.")
+    browser = signed_in(ada)
+    seen = 0
+    for path in (
+        *("/challenges/", "/challenges/lawns/", "/challenges/lawns/own/", "/challenges/lawns/submit/"),
+        *("/api/challenges/", "/api/challenges/lawns/", "/api/challenges/lawns/leaderboard/"),
+        *("/api/submissions/", f"/api/submissions/{one.pk}/"),
+    ):
+        for client in (browser, Client()):
+            response = client.get(path)
+            seen += response.status_code == 200
+            assert SECRET not in response.text
+            assert 'images": [' not in response.text
+    assert seen == 9 + 2
+    wrong = browser.post("/challenges/lawns/submit/", {"system": "s", "team": "t", "file": file_of([])})
+    assert wrong.status_code == 400
+    assert SECRET not in wrong.text
+    for path in ("/api/captions/", "/api/items/", "/api/datasets/", "/admin/judgments/caption/"):
+        assert browser.get(path).status_code in (302, 403)
+
+
+def test_scores_that_are_shown_at_the_end_are_shown_at_the_end() -> None:
+    challenge, ada = a_challenge(shown_before_end=False), participant()
+    made = submit(challenge, ada, 7)
+    work_off()
+    made.refresh_from_db()
+    figure, browser = f"{made.scores['cider-d']['corpus']:.4f}", signed_in(ada)
+    pages = ("/challenges/lawns/", "/challenges/lawns/own/")
+    assert not any(figure in browser.get(path).text for path in pages)
+    assert browser.get(f"/api/submissions/{made.pk}/").json()["scores"] == {}
+    assert browser.get("/api/challenges/lawns/leaderboard/").json()["rows"] == []
+    close_challenge(challenge=challenge, why="The time is over.")
+    assert all(figure in browser.get(path).text for path in pages)
+    assert browser.get(f"/api/submissions/{made.pk}/").json()["scores"] == made.scores
+
+
+def test_a_stranger_reads_and_submits_nothing() -> None:
+    made = submit(a_challenge(), participant(), 7, public=False)
+    work_off()
+    stranger, nobody = signed_in(participant("stranger")), Client()
+    assert made.system not in stranger.get("/challenges/lawns/").text
+    assert made.system not in stranger.get("/challenges/lawns/own/").text
+    assert stranger.post(f"/challenges/lawns/own/{made.pk}/show/", {"public": "yes"}).status_code == 404
+    assert nobody.post(f"/challenges/lawns/own/{made.pk}/show/", {"public": "yes"}).status_code == 404
+    assert stranger.get(f"/api/submissions/{made.pk}/").status_code == 404
+    assert stranger.get("/api/submissions/").json()["results"] == []
+    assert stranger.patch(
+        f"/api/submissions/{made.pk}/", '{"public": true}', content_type="application/json"
+    ).status_code in (403, 404)
+    for path in ("/api/submissions/", "/api/challenges/"):
+        assert nobody.get(path).status_code == 401
+    for path in ("/challenges/lawns/own/", "/challenges/lawns/submit/"):
+        assert nobody.get(path)["Location"].startswith("/challenges/account/sign-in/?next=")
+    assert nobody.post("/challenges/lawns/submit/", {"file": file_of([])}).status_code == 302
+    for path in ("challenge", "submission"):
+        assert stranger.get(f"/admin/evaluation/{path}/").status_code == 302
+    newcomer = signed_in(User.objects.create_user("newcomer", is_staff=True))
+    for path in ("challenge/", "submission/", "challenge/add/", f"submission/{made.pk}/remove/"):
+        assert newcomer.get(f"/admin/evaluation/{path}").status_code in (403, 404)
+    assert not Submission.objects.get().public
+
+
+def test_a_participant_signs_in_submits_and_sees_the_place() -> None:
+    challenge, _ada = a_challenge(), participant()
+    browser = Client(enforce_csrf_checks=False)
+    reply = browser.post(
+        "/challenges/account/sign-in/",
+        {"username": "ada", "password": "correct horse battery", "next": "/challenges/lawns/submit/"},
+    )
+    assert reply["Location"] == "/challenges/lawns/submit/"
+    fields = {"system": "<b>Bold</b>", "team": "<script>x</script>", "link": "https://example.org/paper"}
+    reply = browser.post("/challenges/lawns/submit/", fields | {"public": "on", "file": file_of(captions(9))})
+    assert (reply.status_code, reply["Location"]) == (303, "/challenges/lawns/own/")
+    work_off()
+    page = browser.get("/challenges/lawns/").text
+    assert "&lt;b&gt;Bold&lt;/b&gt;" in page
+    assert "<script>x" not in page
+    assert f"{Submission.objects.get(challenge=challenge).scores['cider-d']['corpus']:.4f}" in page
+    reply = browser.post(
+        "/challenges/lawns/submit/",
+        {"system": "s", "team": "t", "link": "javascript:alert(1)", "file": file_of(captions(8))},
+    )
+    assert reply.status_code == 400
+    assert Submission.objects.count() == 1
+
+
+def test_a_form_from_another_site_and_a_file_that_is_too_large_are_refused() -> None:
+    a_challenge()
+    careful = Client(enforce_csrf_checks=True)
+    careful.force_login(participant())
+    values = {"system": "s", "team": "t", "file": file_of(captions(3))}
+    assert careful.post("/challenges/lawns/submit/", values).status_code == 403
+    values["file"] = file_of(b" " * (1 << 21))
+    reply = careful.post("/challenges/lawns/submit/", values)
+    assert (reply.status_code, "larger than" in reply.text) == (413, True)
+    browser = signed_in(User.objects.get())
+    values = {"challenge": "lawns", "system": "s", "team": "t", "file": file_of(b" " * (1 << 21))}
+    assert browser.post("/api/submissions/", values).status_code == 413
+    assert Submission.objects.count() == 0
+
+
+def test_a_program_submits_with_a_token_of_its_scope() -> None:
+    a_challenge()
+    ada = participant()
+    _, key = create_token(user=ada, name="sends", scopes=["submissions:write"])
+    _, reader = create_token(user=ada, name="reads", scopes=["submissions:read"])
+
+    def send(key: str, **values: Any) -> Any:
+        body = {"challenge": "lawns", "system": "s", "team": "t", "file": file_of(captions(9)), **values}
+        return Client().post("/api/submissions/", body, headers={"Authorization": f"Token {key}"})
+
+    assert send(reader).status_code == 403
+    assert send(key, challenge="nowhere").status_code == 404
+    assert send(key, file=file_of([])).json()["title"] == "The submission cannot be used"
+    made = send(key)
+    assert (made.status_code, made.json()["state"]) == (201, "queued")
+    assert send(key).status_code == 200
+    work_off()
+    headers = {"Authorization": f"Token {reader}"}
+    followed = Client().get(made["Location"], headers=headers).json()
+    assert (followed["state"], set(followed["scores"])) == ("scored", {"cider-d", "bleu-4", "rouge-l"})
+    rows = Client().get("/api/challenges/lawns/leaderboard/", headers=headers).json()["rows"]
+    assert [(row["system"], row["rank_low"], row["rank_high"], row["own"]) for row in rows] == [
+        ("s", 1, 1, True)
+    ]
+    off = Client().patch(
+        f"/api/submissions/{followed['id']}/",
+        '{"public": false}',
+        content_type="application/json",
+        headers={"Authorization": f"Token {key}"},
+    )
+    assert (off.status_code, off.json()["public"]) == (200, False)
+
+
+# --- the organisers -------------------------------------------------------------------------------
+
+
+def test_a_challenge_is_made_changed_closed_and_cleaned_in_the_admin(designer: Client) -> None:
+    dataset = a_challenge("elsewhere").dataset
+    opens = timezone.now() - timedelta(hours=1)
+    values = {
+        "title": "Gardens",
+        "slug": "gardens",
+        "dataset": dataset.pk,
+        "split": "test",
+        "tokenizer": "ptb",
+        "opens_at_0": f"{opens:%Y-%m-%d}",
+        "opens_at_1": f"{opens:%H:%M:%S}",
+        "per_day": 2,
+        "per_total": 9,
+        "closes_at_0": "",
+        "closes_at_1": "",
+        "shown_before_end": "on",
+        "description": "Some *words*.",
+    }
+
+    def filled_in(**more: str) -> dict[str, Any]:
+        return {f"challenge-{name}": value for name, value in (values | more).items()} | {"_save": "Save"}
+
+    wrong = designer.post("/admin/evaluation/challenge/add/", filled_in(metrics="bleu-4"))
+    assert "cannot be ordered by bleu-4" in wrong.text
+    designer.post("/admin/evaluation/challenge/add/", filled_in(metrics="cider-d, bleu-4"))
+    made = Challenge.objects.get(slug="gardens")
+    assert (made.metrics, made.images) == (["cider-d", "bleu-4"], 24)
+    page = designer.get(f"/admin/evaluation/challenge/{made.pk}/change/")
+    assert page.status_code == 200
+    reply = designer.post(f"/admin/evaluation/challenge/{made.pk}/change/", filled_in(title="Yards"))
+    assert reply.status_code == 302
+    made.refresh_from_db()
+    assert (made.title, made.metrics) == ("Yards", ["cider-d", "bleu-4"])
+    submission = submit(made, participant(), 5)
+    work_off()
+    remove = f"/admin/evaluation/submission/{submission.pk}/remove/"
+    assert designer.post(remove, {"why": " "}).status_code == 400
+    assert designer.post(remove, {"why": "Trained on the test images."}).status_code == 302
+    work_off()
+    assert leaderboard(challenge=made, user_id=None, now=timezone.now()) == []
+    assert "Trained on the test images." in signed_in(submission.user).get("/challenges/gardens/own/").text
+    assert "designer · Changed: title" in designer.get(f"/admin/evaluation/challenge/{made.pk}/change/").text
+    assert "&lt;li&gt;" not in designer.get(f"/admin/evaluation/challenge/{made.pk}/change/").text
+    close = f"/admin/evaluation/challenge/{made.pk}/close/"
+    assert designer.get(close).status_code == 200
+    assert designer.post(close, {"why": "Done."}).status_code == 302
+    assert designer.post(close, {"why": "Again."}).status_code == 400
+    log = ChallengeEvent.objects.filter(challenge=made).order_by("pk")
+    assert list(log.values_list("what", flat=True)) == ["made", "changed", "submission-removed", "closed"]
+    assert {event.by.get_username() for event in log if event.by} == {"designer"}
+    for path in ("challenge", "submission"):
+        assert designer.get(f"/admin/evaluation/{path}/").status_code == 200
+
+
+def test_a_removed_submission_is_removed_once_and_its_captions_do_not_come_back() -> None:
+    challenge, ada = a_challenge(), participant()
+    made = submit(challenge, ada, 5)
+    work_off()
+    remove_submission(submission=made, why="Copied.")
+    with pytest.raises(WrongState):
+        remove_submission(submission=made, why="Copied.")
+    assert submit(challenge, ada, 5).pk == made.pk
+    assert Submission.objects.get().removed_why == "Copied."
+
+
+def test_a_challenge_keeps_the_hash_of_its_references() -> None:
+    first = a_challenge("one")
+    again = Challenge(
+        slug="two", title="Two", dataset=first.dataset, split="test", metrics=["rouge-l"], tokenizer="ptb"
+    )
+    assert make_challenge(challenge=again).references_sha256 == first.references_sha256
+    other = a_challenge("three", images=23)
+    assert other.references_sha256 != first.references_sha256

@@ -1,0 +1,279 @@
+"""Look closer: where metrics and people disagree, one pair from all sides, and the next batch from such pairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.disagreement import certainty, quantiles, rank_captions, rank_pairs
+from evaluation.models import MetricScore
+from evaluation.services import aggregate_study, evaluate_study
+from evaluation.services.closer import explain_metric, look_at, newest_evaluation
+from evaluation.services.next_batch import make_next_batch
+from judgments.errors import NotThere, WrongState
+from judgments.models import Study, StudyEvent, StudyRole
+from judgments.services.generation import generate_hits
+from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.test_study_page import IMAGES, pairwise, words
+from tests.studies import make_dataset as made_up_dataset
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+METRICS = ["bleu-1", "rouge-l", "cider-d"]
+
+
+def address(study: Study, page: str = "closer") -> str:
+    return reverse(f"admin:judgments_study_{page}", args=[study.pk])
+
+
+def evaluated() -> StudyOf:
+    """Pair p2 is won by the caption that no metric names; of p1 all say the same."""
+    made = pairwise()
+    aggregate_study(study=made.study)
+    evaluate_study(study=made.study, metrics=METRICS)
+    return made
+
+
+def graded() -> StudyOf:
+    """What people like best, A zebra, metrics like least."""
+    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+    texts = ["A zebra", "A brown dog .", "The dog is on the grass .", "A dog runs on grass"]
+    hit = made.hit("h1", [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)])
+    for name, values in (("w-1", [4, 3, 1, 2]), ("w-2", [4, 3, 1, 2])):
+        made.answer(hit, name, values)
+    aggregate_study(study=made.study)
+    evaluate_study(study=made.study, metrics=METRICS)
+    return made
+
+
+class TestTheRanking:
+    def test_votes_say_how_sure_people_are(self) -> None:
+        # p = 1 - 1/2 ** (n + 1) where n of n say the same, from a uniform prior
+        found = certainty(np.array([0.0, 1, 3, 2, 5]), np.array([0.0, 0, 0, 2, 0]))
+        assert found == pytest.approx([0, 0.5, 0.875, 0, 1 - 2 / 64])
+
+    def test_quantiles_count_what_lies_below(self) -> None:
+        assert quantiles(np.array([3.0, 1, 1, 9])) == pytest.approx([0.625, 0.25, 0.25, 0.875])
+        assert quantiles(np.array([])).size == 0
+
+    def test_only_pairs_that_are_decided_and_opposed_are_listed_the_surest_first(self) -> None:
+        first, second = np.array([0.9, 0.5, 0.2, 0.4, 0.1]), np.array([0.1, 0.4, 0.9, 0.4, 0.9])
+        winner = np.array([2, 2, 2, 1, 0])
+        found = rank_pairs(first, second, winner, np.array([0.0, 0, 0, 3, 1]), np.array([3.0, 3, 3, 0, 1]))
+        assert found.rows.tolist() == [0, 1]  # 2 agrees, 3 is a tie of the metric, 4 has no winner
+        assert found.compared == 4
+        assert found.size == pytest.approx(found.metric * found.people)
+        assert found.metric[0] > found.metric[1]
+
+    def test_a_winner_without_votes_is_as_sure_as_one_vote(self) -> None:
+        found = rank_pairs(np.array([1.0]), np.array([0.0]), np.array([2]), np.zeros(1), np.zeros(1))
+        assert found.people.tolist() == [0.5]
+
+    def test_captions_are_listed_by_how_far_their_ranks_are_apart(self) -> None:
+        found = rank_captions(np.array([0.1, 0.2, 0.3, 5.0]), np.array([4.0, 2, 3, np.nan]))
+        assert found.rows.tolist() == [0, 1, 2]
+        assert found.size == pytest.approx([2 / 3, 1 / 3, 1 / 3])
+        assert found.compared == 3
+
+
+def test_the_list_holds_what_is_opposed_with_votes_and_scores(designer: Client) -> None:
+    made = evaluated()
+    response = designer.get(address(made.study) + "?metric=bleu-1")
+    [row] = response.context["rows"]
+    assert (row.key, row.people) == ("p2", "2, by 1 of 1 unit")
+    assert row.sure == "75 %"  # two of two votes
+    assert [name for name, _, _ in row.scores] == ["bleu-1", *[name for name in METRICS if name != "bleu-1"]]
+    assert "1 of 2" in words(response)
+    assert designer.get(address(made.study) + "?metric=nonsense&kind=XX&page=99").status_code == 200
+
+
+def test_captions_whose_ranks_differ_are_listed_for_graded_studies(designer: Client) -> None:
+    rows = designer.get(address(graded().study) + "?metric=bleu-1").context["rows"]
+    assert rows[0].texts == [("1", "A zebra", False)]
+    assert rows[0].people.endswith("of 2")
+
+
+def test_before_anything_is_computed_the_page_says_what_to_do(designer: Client) -> None:
+    made = pairwise()
+    assert "Nothing to look at yet" in words(designer.get(address(made.study)))
+    assert "p1" in words(designer.get(address(made.study, "closer-look") + "?id=p1"))
+
+
+def test_a_pair_is_seen_with_votes_and_an_explanation_of_the_stored_scores(designer: Client) -> None:
+    made = evaluated()
+    for metric in METRICS:
+        response = designer.get(address(made.study, "closer-look") + f"?id=p2&metric={metric}")
+        shown = words(response)
+        assert "caption 2 w-1" in shown
+        assert "caption 1 w-3 (set aside)" in shown
+        stored = MetricScore.objects.get(pair__key="p2", metric=metric)
+        columns = response.context["explained"]["columns"]
+        assert [column["score"] for column in columns] == [f"{stored.first:.4f}", f"{stored.second:.4f}"]
+        assert f"Why does {metric} say so?" in shown
+
+
+def test_explanations_are_of_the_stored_scores_whatever_the_kind() -> None:
+    for made, keys in ((evaluated(), ["p1", "p2"]),):
+        check_stored(made.study, keys)
+
+
+def test_explanations_of_captions_leave_out_their_own_reference_as_scores_do() -> None:
+    made = graded()
+    check_stored(made.study, ["u0", "u1", "u2", "u3"])
+
+
+def check_stored(study: Study, keys: list[str]) -> None:
+    analysis = newest_evaluation(study)
+    assert analysis is not None
+    for key in keys:
+        closer = look_at(study, key)
+        for metric in METRICS:
+            found = explain_metric(study, analysis, closer, metric)
+            which = {"pair__key": key} if len(closer.captions) == 2 else {"unit__key": key}
+            stored = MetricScore.objects.get(metric=metric, analysis=analysis, **which)
+            scores = [one.score for one in found.explanations]
+            assert scores == pytest.approx([stored.first, stored.second][: len(scores)], abs=1e-9)
+
+
+def test_captions_are_escaped(designer: Client) -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), "pairwise")
+    pair = made.pair("p1", "a.jpg", "<script>alert(1)</script> dog", "A brown dog is running .")
+    hit = made.hit("h1", [made.unit("u1", pair=pair)])
+    made.answer(hit, "w-1", [1])
+    aggregate_study(study=made.study)
+    evaluate_study(study=made.study, metrics=METRICS)
+    for page in (address(made.study), address(made.study, "closer-look") + "?id=p1"):
+        assert "<script>alert(1)" not in designer.get(page).content.decode()
+
+
+def test_strangers_see_nothing(client: Client) -> None:
+    made = evaluated()
+    pages = [address(made.study), address(made.study, "closer-look") + "?id=p1"]
+    step = reverse("admin:judgments_study_do", args=[made.study.pk, "next-batch"])
+    for page in pages:
+        assert client.get(page).status_code == 302
+    client.force_login(User.objects.create_user("stranger", is_staff=True))
+    for page in pages:
+        assert client.get(page).status_code == 404
+    assert client.post(step, {"chosen": ["p1"]}).status_code == 404
+    StudyRole.objects.create(study=made.study, user=User.objects.get(username="stranger"), role="reviewer")
+    assert client.get(pages[0]).status_code == 200
+    assert "Make the next batch" not in client.get(pages[0]).content.decode()
+    assert client.post(step, {"chosen": ["p1"]}).status_code == 403
+    assert Study.objects.count() == 1
+
+
+def test_an_unknown_id_is_not_found(designer: Client) -> None:
+    made = evaluated()
+    assert designer.get(address(made.study, "closer-look") + "?id=nonsense").status_code == 404
+    assert designer.get(address(made.study, "closer-look")).status_code == 404
+
+
+def test_the_pages_cost_as_many_queries_however_much_they_show(
+    designer: Client, django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), "pairwise")
+    for number in range(40):
+        pair = made.pair(f"p{number}", "a.jpg", f"Grey rain {number}", "A brown dog is running .")
+        made.answer(made.hit(f"h{number}", [made.unit(f"u{number}", pair=pair)]), f"w-{number}", [1])
+    aggregate_study(study=made.study)
+    evaluate_study(study=made.study, metrics=METRICS)
+    with django_assert_max_num_queries(16):
+        assert len(designer.get(address(made.study)).context["rows"]) == 25
+    with django_assert_max_num_queries(20):
+        designer.get(address(made.study, "closer-look") + "?id=p1&metric=cider-d")
+
+
+class TestTheNextBatch:
+    def test_one_click_makes_a_draft_of_the_chosen_pairs_and_both_logs_say_so(self, designer: Client) -> None:
+        dataset = made_up_dataset()
+        study = make_study("pairwise", opened=True)
+        keys = sorted(study.pairs.values_list("key", flat=True))[:2]
+        response = designer.post(
+            reverse("admin:judgments_study_do", args=[study.pk, "next-batch"]),
+            {"chosen": keys, "why": "metrics say the opposite", "page": "closer"},
+        )
+        batch = Study.objects.exclude(pk=study.pk).get()
+        assert response["Location"] == reverse("admin:judgments_study_change", args=[batch.pk])
+        assert (batch.state, batch.dataset_id) == ("draft", study.dataset_id)
+        assert {**batch.design["sampling"], "only": []} == study.design["sampling"]
+        generate_hits(study=batch)
+        assert sorted(batch.pairs.values_list("key", flat=True)) == keys
+        assert set(batch.units.filter(control=False).values_list("key", flat=True)) == set(
+            study.units.filter(pair__key__in=keys).values_list("key", flat=True)
+        )
+        for event, other in ((study.slug, batch.slug), (batch.slug, study.slug)):
+            noted = StudyEvent.objects.get(slug=event, what="next-batch")
+            assert other in noted.words
+            assert noted.why == "metrics say the opposite"
+            assert noted.by is not None
+        assert dataset.pk == batch.dataset_id
+
+    def test_what_cannot_be_made_is_refused_in_a_sentence_and_changes_nothing(self) -> None:
+        made = evaluated()
+        with pytest.raises(WrongState, match="choose at least one"):
+            make_next_batch(study=made.study, keys=[])
+        with pytest.raises(NotThere, match="has no 'p9'"):
+            make_next_batch(study=made.study, keys=["p1", "p9"])
+        imported = StudyOf(made.dataset, "relevance", imported=True)
+        imported.unit("u1", "a.jpg", first="A dog")
+        with pytest.raises(WrongState, match="imported judgments"):
+            make_next_batch(study=imported.study, keys=["u1"])
+        written = StudyOf(made.dataset, "caption")
+        with pytest.raises(WrongState, match="no units that could be chosen"):
+            make_next_batch(study=written.study, keys=["u1"])
+        assert Study.objects.count() == 3
+
+
+class TestTheCommand:
+    def test_a_caption_beside_references_is_explained_as_a_table(self, capsys: Any) -> None:
+        call_command("explain_score", candidate="a a dog", reference=["A dog runs"], metrics="bleu-1,cider")
+        shown = capsys.readouterr().out
+        assert "bleu-1 0.666667  a a dog" in shown
+        assert "clipped" in shown
+        assert "Note: the document corpus holds one document" in shown
+
+    def test_a_pair_of_a_study_is_explained_as_json(self, tmp_path: Path) -> None:
+        made = evaluated()
+        target = tmp_path / "why.json"
+        call_command("explain_score", made.study.slug, id="p1", metrics="cider-d", output=target)
+        rows = json.loads(target.read_text())["explanations"]
+        stored = MetricScore.objects.get(pair__key="p1", metric="cider-d")
+        assert [row["score"] for row in rows] == pytest.approx([stored.first, stored.second])
+        for row in rows:
+            assert sum(part["contribution"] for part in row["parts"]) == pytest.approx(row["score"])
+
+    def test_documents_of_a_file_weigh_the_words(self, tmp_path: Path, capsys: Any) -> None:
+        file = tmp_path / "references.json"
+        file.write_text(json.dumps({"a": ["A dog runs"], "b": ["A cat"]}))
+        call_command(
+            "explain_score",
+            candidate="a dog runs",
+            reference=["A dog runs"],
+            metrics="cider-d",
+            documents=file,
+        )
+        assert "0.693" in capsys.readouterr().out  # log 2: one image of two
+
+    def test_bad_input_ends_it_with_a_sentence(self) -> None:
+        made = pairwise()
+        for given, said in (
+            ({}, "Either STUDY"),
+            ({"candidate": "a"}, "at least one --reference"),
+            ({"candidate": "a", "reference": ["a"], "metrics": "rouge-w"}, "cannot be explained"),
+            ({"study": made.study.slug}, "needs --id"),
+            ({"study": made.study.slug, "id": "p1"}, "run evaluate"),
+            ({"study": "nowhere", "id": "p1"}, "no study 'nowhere'"),
+        ):
+            args = [given.pop("study")] if "study" in given else []
+            with pytest.raises(CommandError, match=said):
+                call_command("explain_score", *args, **given)

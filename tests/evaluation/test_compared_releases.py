@@ -1,0 +1,51 @@
+"""Two releases of a study side by side, and releases that were interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+from annotation.models import Judgment
+from evaluation.releases.comparison import compare_releases
+from evaluation.services.releases import Terms, release_study
+from tests.evaluation.studies import StudyOf, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+def test_what_changed_is_told_although_people_have_other_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = StudyOf(
+        make_dataset("toy", {"a.jpg": ["a dog"], "b.jpg": ["a cat"]}), "pairwise", controls={"per_hit": 0}
+    )
+    pairs = [study.pair("p1", "a.jpg", "a", "b"), study.pair("p2", "b.jpg", "c", "d")]
+    hit = study.hit("h", [study.unit(f"u-{pair.key}", pair=pair) for pair in pairs], required=5)
+    study.answer(hit, "w-1", [1, 1], minutes=3)
+    study.answer(hit, "w-2", [1, 2], minutes=4)
+    paths = [tmp_path / "1.0.zip", tmp_path / "1.1.zip"]
+    release_study(study=study.study, terms=Terms("1.0", "CC0-1.0"), output=paths[0])
+    study.answer(hit, "w-3", [2, 2], minutes=5)
+    Judgment._base_manager.filter(assignment__worker__name="w-1", unit__key="u-p1").update(set_aside=True)
+    release_study(study=study.study, terms=Terms("1.1", "CC0-1.0"), output=paths[1])
+    found = compare_releases(*paths)
+    assert found["versions"] == ["1.0", "1.1"]
+    assert found["judgments"] == {"before": 4, "after": 6, "added": 2, "removed": 0, "no_longer_used": 1}
+    assert {(row["unit"] or row["pair"]): (row["before"], row["after"]) for row in found["consensus"]} == {
+        "u-p1": (1, None), "u-p2": (None, 2), "p1": (1, None), "p2": (None, 2),
+    }  # fmt: skip
+    call_command("compare_releases", *map(str, paths), "--output", str(tmp_path / "c.json"))
+    assert "2 added, 0 removed, 1 no longer used" in capsys.readouterr().out
+    assert (tmp_path / "c.json").is_file()
+
+
+def test_a_release_compared_with_itself_has_no_change(tmp_path: Path) -> None:
+    study = StudyOf(make_dataset("toy", {"a.jpg": ["a dog"]}), "pairwise", controls={"per_hit": 0})
+    hit = study.hit("h", [study.unit("u", pair=study.pair("p", "a.jpg", "a", "b"))])
+    study.answer(hit, "w-1", [1])
+    release_study(study=study.study, terms=Terms("1.0", "CC0-1.0"), output=tmp_path / "a.zip")
+    found = compare_releases(tmp_path / "a.zip", tmp_path / "a.zip")
+    assert found["judgments"] == {"before": 1, "after": 1, "added": 0, "removed": 0, "no_longer_used": 0}
+    assert found["consensus"] == found["swapped"] == []

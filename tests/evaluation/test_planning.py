@@ -1,0 +1,221 @@
+"""The planner's page, job and command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.admin.planning_form import shown
+from evaluation.errors import EvaluationError
+from evaluation.loaders import hash_of_judgments
+from evaluation.models import Analysis, Consensus, MetricScore
+from evaluation.services.aggregation import aggregate_study
+from evaluation.services.pilots import pilot_metrics, pilot_people, pilot_systems, told_by_pilot
+from evaluation.services.planning import assumptions_for, read_assumptions, use_plan
+from judgments.design import make_design
+from judgments.errors import WrongState
+from judgments.jobs import run_job
+from judgments.models import CandidatePair, Job, Study, System
+from judgments.services.studies import create_study
+from tests.evaluation.studies import StudyOf, make_dataset
+
+pytestmark = pytest.mark.django_db
+IMAGES = {"a.jpg": ["A dog runs .", "A dog ."], "b.jpg": ["A cat sleeps .", "A cat ."]}
+
+
+@pytest.fixture
+def draft() -> Study:
+    make_dataset("pets", IMAGES)
+    values = {
+        "name": "Draft",
+        "dataset": "pets",
+        "protocol": "triplet",
+        "units_per_hit": 12,
+        "controls": {"per_hit": 2},
+        "crowd": {"reward_cents": 7},
+        "sampling": {"pairs": {"HM": 30, "MM": 10}},
+    }
+    return create_study(design=make_design(values))
+
+
+def asked(study: Study, **changes: Any) -> dict[str, Any]:
+    few = {
+        "pairs": [11, 203],
+        "references": [1, 2],
+        "votes": [1, 3],
+        "win_rate": 0.9,
+        "simulations": 50,
+        "right": 1.0,
+    }
+    return shown(assumptions_for(study) | few | changes)
+
+
+def do(study: Study, step: str) -> str:
+    return reverse("admin:judgments_study_do", args=[study.pk, step])
+
+
+def page(study: Study) -> str:
+    return reverse("admin:judgments_study_planning", args=[study.pk])
+
+
+def test_a_plan_is_simulated_shown_and_used(designer: Client, draft: Study) -> None:
+    assert "Nothing is simulated yet" in designer.get(page(draft)).content.decode()
+    designer.post(do(draft, "plan-power"), asked(draft, pairs=[203], win_rate=0.75, right=0.9, careless=0.0))
+    assert run_job(Job.objects.get(kind="plan_power").pk)
+    plan = Analysis.objects.get(study=draft, what="plan")
+    best = plan.result["best"]
+    assert (best["pairs"], best["references"], best["votes"]) == (203, 1, 1)
+    assert best["cost_cents"] == 21 * 7  # 203 units, 10 a HIT besides its 2 control items
+    answer = designer.get(page(draft)).content.decode()
+    assert "203 pairs with 1 vote each" in answer
+    assert "1.47 with fees" in answer
+    designer.post(do(draft, "use-plan"))
+    draft.refresh_from_db()
+    assert draft.design["sampling"]["pairs"] == {"HM": 153, "MM": 50}
+    assert (draft.design["judgments_per_unit"], draft.design["sampling"]["references"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"win_rate": 0.5}, "nothing to tell apart"),
+        ({"pairs": "many"}, "whole numbers with commas"),
+        ({"votes": "0"}, "expected greater than or equal to 1"),
+        ({"controls_per_hit": 12}, "leaves no place in a HIT"),
+    ],
+)
+def test_what_cannot_be_is_said_on_the_page(
+    designer: Client, draft: Study, changes: dict[str, Any], words: str
+) -> None:
+    answer = designer.post(
+        do(draft, "plan-power"), asked(draft, **changes) | {"page": "planning"}, follow=True
+    )
+    assert words in answer.content.decode()
+    assert not Job.objects.exists()
+
+
+def test_a_stranger_sees_no_plan_and_makes_none(client: Client, draft: Study) -> None:
+    assert client.get(page(draft)).status_code == 302  # to sign in
+    client.force_login(User.objects.create_user("stranger", is_staff=True))
+    assert client.get(page(draft)).status_code in (403, 404)
+    for step in ("plan-power", "use-plan"):
+        assert client.post(do(draft, step), asked(draft)).status_code in (403, 404)
+    assert not Job.objects.exists()
+
+
+def test_without_a_plan_there_is_nothing_to_use(draft: Study) -> None:
+    with pytest.raises(WrongState, match="has no plan"):
+        use_plan(study=draft)
+
+
+def test_unknown_assumptions_are_named() -> None:
+    with pytest.raises(EvaluationError, match="winrate is not known"):
+        read_assumptions({"winrate": 0.6})
+
+
+def test_a_pilot_tells_how_far_people_agree() -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), "pairwise", controls={"per_hit": 0})
+    units = [
+        made.unit(f"u{n}", pair=made.pair(f"p{n}", "a.jpg", f"A dog {n}", f"Cars {n}")) for n in range(5)
+    ]
+    hit = made.hit("h1", units)
+    for name, values in (("w-1", [1, 2, 1, 2, 1]), ("w-2", [1, 2, 1, 2, 2])):
+        made.answer(hit, name, values)
+    found = pilot_people(made.study)
+    assert (found.units, found.votes, found.agreement) == (5, 10, 0.8)
+    with pytest.raises(EvaluationError, match="was not evaluated with 'cider'"):
+        pilot_metrics(made.study, "cider", "bleu-4")
+
+
+def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
+    given, output = tmp_path / "a.toml", tmp_path / "plan.json"
+    given.write_text('question = "metrics"\npairs = [40]\nvotes = [3]\nsimulations = 20\nreward_cents = 10\n')
+    call_command("plan_power", str(given), output=output)
+    told = json.loads(output.read_text())
+    assert told["assumptions"]["question"] == "metrics"
+    assert [(row["pairs"], row["cost_cents"]) for row in told["tried"]] == [(40, 60)]
+    given.write_text("pairs = [")
+    with pytest.raises(CommandError, match="is not TOML"):
+        call_command("plan_power", str(given))
+
+
+def lopsided() -> StudyOf:
+    """A is better on 8 of 10 pairs by consensus, and stands second in half of them."""
+    made = StudyOf(make_dataset("pets", IMAGES), "pairwise", controls={"per_hit": 0})
+    first, second = (System.objects.create(dataset=made.dataset, name=name) for name in ("A", "B"))
+    units = []
+    for n in range(10):
+        names = (first, second) if n % 2 else (second, first)
+        pair = made.pair(f"p{n}", "a.jpg", f"A dog {n}", f"Cars {n}")
+        CandidatePair.objects.filter(pk=pair.pk).update(first_system=names[0], second_system=names[1])
+        units.append(made.unit(f"u{n}", pair=pair))
+    hit = made.hit("h1", units)
+    of_a = [1 if n % 2 else 2 for n in range(10)]
+    values = [value if n < 8 else 3 - value for n, value in enumerate(of_a)]
+    for name in ("w-1", "w-2", "w-3"):
+        made.answer(hit, name, values)
+    return made
+
+
+def test_a_pilot_tells_how_far_two_systems_lie_apart() -> None:
+    study = lopsided().study
+    with pytest.raises(EvaluationError, match="aggregate it first"):
+        pilot_systems(study, "A", "B")
+    aggregate_study(study=study)
+    assert pilot_systems(study, "A", "B") == {"win_rate": 0.8, "ties": 0.0}
+    assert pilot_systems(study, "B", "A")["win_rate"] == pytest.approx(0.2)
+    # seen is s r + (1 - s)(1 - r): .875 * .9 + .125 * .1 = .8
+    assert pilot_systems(study, "A", "B", right=0.9)["win_rate"] == pytest.approx(0.875)
+    with pytest.raises(EvaluationError, match="systems that meet in it: A, B"):
+        pilot_systems(study, "A", "C")
+    told = told_by_pilot(study=study, question="systems", first="A", second="B")
+    assert (told.assumptions["win_rate"], told.assumptions["right"]) == (0.8, 1.0)  # votes never split
+    assert told.source == {
+        "pilot": study.slug,
+        "pilot_first": "A",
+        "pilot_second": "B",
+        "data_hash": hash_of_judgments(study),
+    }
+
+
+def test_a_pilot_tells_how_far_two_metrics_lie_apart() -> None:
+    study = lopsided().study
+    aggregate_study(study=study)
+    analysis = Analysis.objects.create(study=study, what="meta-evaluation", data_hash="", result={})
+    said = dict(Consensus.objects.filter(study=study, pair__isnull=False).values_list("pair", "value"))
+    for metric, wrong in (("one", {0}), ("two", {0, 1, 2, 3})):  # right on .9 and .6, alike on .7
+        for n, (pair, given) in enumerate(sorted(said.items())):
+            value = int(given or 0)
+            named = 3 - value if n in wrong else value
+            scores = {"first": float(named == 1), "second": float(named == 2)}
+            MetricScore.objects.create(analysis=analysis, metric=metric, pair_id=pair, **scores)
+    found = pilot_metrics(study, "one", "two")
+    assert found == pytest.approx({"first": 0.9, "second": 0.6, "agreement": 0.7})
+    freed = pilot_metrics(study, "one", "two", right=0.9)
+    assert freed == pytest.approx({"first": 1.0, "second": 0.625, "agreement": 0.625})
+
+
+def test_a_plan_for_a_pilot_keeps_what_it_was_made_from(designer: Client) -> None:
+    pilot = lopsided().study
+    aggregate_study(study=pilot)
+    values = {"name": "Next", "dataset": "pets", "protocol": "pairwise", "units_per_hit": 12}
+    study = create_study(design=make_design(values))
+    names = {"pilot": pilot.slug, "pilot_first": "A", "pilot_second": "B"}
+    form = asked(study, units_per_hit=12, controls_per_hit=2) | names
+    half = designer.post(
+        do(study, "plan-power"), form | {"pilot_second": "", "page": "planning"}, follow=True
+    )
+    assert "name both, or neither" in half.content.decode()
+    designer.post(do(study, "plan-power"), form)
+    assert run_job(Job.objects.get(kind="plan_power").pk)
+    plan = Analysis.objects.get(study=study, what="plan")
+    assert plan.settings["win_rate"] == 0.8
+    assert plan.data_hash == hash_of_judgments(pilot)
+    assert f"people, A and B as in <code>{pilot.slug}</code>" in designer.get(page(study)).content.decode()

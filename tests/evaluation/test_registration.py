@@ -1,0 +1,158 @@
+"""Registered studies: the plan is fixed with a hash before opening, and what was done otherwise is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.utils import timezone
+
+from annotation.models import Exclusion
+from evaluation.errors import RegistrationError
+from evaluation.models import Registration
+from evaluation.plans import Plan, plan_hash, read_plan
+from evaluation.registration import deviations, outcomes, registration_section
+from evaluation.reports.building import build_report
+from evaluation.reports.writing import report_markdown
+from evaluation.services import aggregate_study, evaluate_study
+from evaluation.services.registration import register_study
+from judgments.models import Study
+from judgments.services.events import note_event
+from tests.evaluation.studies import StudyOf, make_dataset
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+
+PLAN = """
+[registration]
+exclude_by = ["too-fast"]
+metrics = ["bleu-1", "rouge-l"]
+[[registration.hypotheses]]
+text = "BLEU follows people."
+claim = "bleu-1 > rouge-l on all"
+[[registration.hypotheses]]
+text = "People enjoy it."
+"""
+
+
+def plan(text: str = PLAN) -> Plan:
+    return read_plan(text, source="plan.toml")
+
+
+def test_a_plan_is_fixed_with_its_hash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study = make_study("pairwise", opened=False)
+    (tmp_path / "plan.toml").write_text(PLAN)
+    call_command("register", study.slug, str(tmp_path / "plan.toml"), "--output", str(tmp_path / "out.json"))
+    made = Registration.objects.get()
+    assert made.sha256 in capsys.readouterr().out
+    written = json.loads((tmp_path / "out.json").read_text())
+    assert written.pop("sha256") == made.sha256 == plan_hash(written)
+    assert study.events.get(what="registered").details == {"sha256": made.sha256}
+    with pytest.raises(CommandError, match="never changed"):
+        call_command("register", study.slug, str(tmp_path / "plan.toml"))
+    call_command("register", study.slug)
+    assert "no deviation" in capsys.readouterr().out
+
+
+def test_no_plan_is_registered_after_opening() -> None:
+    with pytest.raises(RegistrationError, match="before it opens"):
+        register_study(study=make_study("pairwise"), plan=plan())
+    assert not Registration.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x", "is not TOML"),
+        ("[registration]\nhypothesis = 1", "registration.hypotheses"),
+        ('[registration]\nhypotheses = [{text = "a", claim = "better"}]', "cannot be checked"),
+    ],
+)
+def test_what_is_no_plan_is_refused(text: str, said: str) -> None:
+    with pytest.raises(RegistrationError, match=said):
+        plan(text)
+
+
+def registered(count: int) -> StudyOf:
+    """A registered study of ``count`` pairs in which people follow BLEU's order and not ROUGE's: it was never opened,
+    as its answers are written down by hand."""
+    study = StudyOf(
+        make_dataset("toy", {f"{n}.jpg": ["a b c d e f"] for n in range(count)}),
+        "pairwise",
+        controls={"per_hit": 0},
+    )
+    Study.objects.filter(pk=study.study.pk).update(state=Study.State.DRAFT)
+    register_study(study=study.study, plan=plan())
+    # more words of the reference against more words in their order
+    pairs = [study.pair(f"p{n}", f"{n}.jpg", "f e d c b a", "a b c x y z") for n in range(count)]
+    hit = study.hit("h", [study.unit(f"u{n}", pair=pair) for n, pair in enumerate(pairs)], required=3)
+    for name in ("w-1", "w-2", "w-3"):
+        study.answer(hit, name, [1] * count)
+    return study
+
+
+def test_a_claim_is_tested_on_the_pairs() -> None:
+    study = registered(8)
+    assert [one.verdict for one in outcomes(study.study)] == ["undecided", "for people to judge"]
+    aggregate_study(study=study.study)
+    evaluate_study(study=study.study, metrics=["bleu-1", "rouge-l"])
+    found, other = outcomes(study.study)
+    assert (found.verdict, found.first_only, found.second_only) == ("supported", 8, 0)
+    assert (
+        found.p == found.adjusted == pytest.approx(2 / 2**8)
+    )  # the binomial test by hand: 8 of 8, two-sided
+    assert other.verdict == "for people to judge"
+
+
+def test_the_report_tells_what_became_of_the_plan() -> None:
+    study = registered(8).study
+    aggregate_study(study=study)
+    evaluate_study(study=study, metrics=["bleu-1", "rouge-l", "bleu-4"])
+    report = build_report(study)
+    section = next(one for one in report.sections if one.name == "registration")
+    assert section.title == "Registered and done otherwise"
+    assert "1 deviation" in section.sentences[0]
+    hypotheses, others = section.tables
+    assert hypotheses.rows[0][:3] == ("BLEU follows people.", "bleu-1 > rouge-l on all", "supported")
+    assert others.rows == (("analysis", "Not registered: bleu-4."),)
+    assert "Not registered: bleu-4." in report_markdown(report)
+
+
+def test_too_few_pairs_decide_nothing() -> None:
+    study = registered(4)  # 2 / 2**4 = .125
+    aggregate_study(study=study.study)
+    evaluate_study(study=study.study, metrics=["bleu-1", "rouge-l"])
+    assert outcomes(study.study)[0].verdict == "undecided"
+
+
+def test_what_was_done_otherwise_is_told() -> None:
+    study = registered(4)
+    assert deviations(study.study) == []
+    worker = study.worker("w-1")
+    Exclusion.objects.create(study=study.study, worker=worker, rule="too-fast", why="fast")
+    assert deviations(study.study) == []
+    Exclusion.objects.create(study=study.study, worker=study.worker("w-2"), rule="", why="a feeling")
+    aggregate_study(study=study.study)
+    evaluate_study(study=study.study, metrics=["bleu-1", "bleu-2"])
+    study.study.design["controls"]["threshold"] = 0.1
+    study.study.state, study.study.closed_at = Study.State.CLOSED, timezone.now()
+    study.study.save()
+    study.study.hits.update(required=5, open_slots=2)
+    note_event(study=study.study, what="paused", words="Paused.")
+    found = {one.what: one.words for one in deviations(study.study)}
+    assert set(found) == {"design", "extended", "short", "exclusion", "analysis", "paused"}
+    assert "by a person" in found["exclusion"]
+    assert "bleu-2" in found["analysis"]
+    section = registration_section(study.study)
+    assert section is not None
+    assert "6 deviations" in section.sentences[1]
+    assert {len(row) for row in section.hypotheses} == {7}
+    assert len(section.deviations) == 7
+
+
+def test_a_study_without_a_plan_has_no_section() -> None:
+    study = make_study("pairwise", opened=False)
+    assert registration_section(study) is None
+    assert deviations(study) == outcomes(study) == []

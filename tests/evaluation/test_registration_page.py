@@ -1,0 +1,136 @@
+"""The page Register: a form before the study opens, afterwards what became of the plan."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.models import Registration
+from evaluation.plans import plan_hash
+from evaluation.services import aggregate_study, evaluate_study
+from judgments.models import Study, StudyEvent
+from judgments.services.roles import give_role
+from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.test_registration import registered
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+PLAN = {
+    "text-0": "BLEU follows people.",
+    "claim-0": "bleu-1 > rouge-l on all",
+    "text-4": "<b>People</b> enjoy it.",
+    "exclusions": "People below 70 %.",
+    "rule-too-fast": "on",
+    "analyses": "Accuracy by kind\n\nAlpha",
+    "metrics": "bleu-1, rouge-l",
+    "level": "0.01",
+    "sure": "on",
+}
+
+
+def page(study: Study, name: str = "register") -> str:
+    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
+
+
+def register(client: Client, study: Study, **changes: str) -> Any:
+    sent = {name: value for name, value in (PLAN | changes).items() if value} | {"page": "register"}
+    return client.post(reverse("admin:judgments_study_do", args=[study.pk, "register"]), sent, follow=True)
+
+
+def words(answer: Any) -> str:
+    return html.unescape(answer.content.decode())
+
+
+def test_a_plan_is_registered_and_shown(designer: Client) -> None:
+    study = make_study("pairwise", opened=False)
+    assert "Fix the plan before the study opens" in words(designer.get(page(study)))
+    answer = register(designer, study)
+    made = Registration.objects.get()
+    assert made.content["plan"] == {
+        "hypotheses": [
+            {"text": "BLEU follows people.", "claim": "bleu-1 > rouge-l on all"},
+            {"text": "<b>People</b> enjoy it.", "claim": ""},
+        ],
+        "exclusions": "People below 70 %.",
+        "exclude_by": ["too-fast"],
+        "stopping": "",
+        "analyses": ["Accuracy by kind", "Alpha"],
+        "metrics": ["bleu-1", "rouge-l"],
+        "level": 0.01,
+    }
+    assert made.registered_by is not None
+    assert made.registered_by.username == "designer"
+    assert StudyEvent.objects.get(what="registered").by == made.registered_by
+    assert made.sha256 in words(answer)
+    assert b"<b>People</b>" not in answer.content
+    assert "no deviation" in words(answer)
+    file = json.loads(designer.get(page(study, "registration-file")).content)
+    assert file.pop("sha256") == made.sha256 == plan_hash(file)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"claim-0": "better"}, "The claim 'better' cannot be checked"),
+        ({"text-0": "", "text-4": "", "claim-0": ""}, "registration.hypotheses"),
+        ({"text-0": ""}, "registration.hypotheses.0.text"),
+        ({"level": "2"}, "registration.level"),
+        ({"sure": ""}, "tick this first"),
+    ],
+)
+def test_what_cannot_be_registered_is_said_and_kept_in_the_form(
+    designer: Client, changes: dict[str, str], said: str
+) -> None:
+    study = make_study("pairwise", opened=False)
+    answer = register(designer, study, **changes)
+    assert said in words(answer)
+    assert 'value="bleu-1, rouge-l"' in words(answer)
+    assert not Registration.objects.exists()
+
+
+def test_an_open_study_has_no_form(designer: Client) -> None:
+    study = make_study("pairwise")
+    assert "opened without" in words(designer.get(page(study)))
+    assert "before it opens" in words(register(designer, study))
+    assert not Registration.objects.exists()
+
+
+def test_outcomes_have_words_and_an_interval(designer: Client) -> None:
+    study = registered(8).study
+    answer = words(designer.get(page(study)))
+    assert "Not tested: bleu-1 and rouge-l were not both held against people" in answer
+    aggregate_study(study=study)
+    evaluate_study(study=study, metrics=["bleu-1", "rouge-l", "bleu-4"])
+    answer = words(designer.get(page(study)))
+    # Wilson's interval of 8 of 8: its lower end is 8 / (8 + z^2)
+    assert "bleu-1 is right on 8: 100.0 % (95 % interval 67.6 to 100.0); p = 0.0078" in answer
+    assert ">supported<" in answer
+    assert "Not registered: bleu-4." in answer
+
+
+def test_a_stranger_sees_nothing_and_a_viewer_changes_nothing(client: Client) -> None:
+    study = make_study("pairwise", opened=False)
+    for name in ("register", "registration-file"):
+        assert client.get(page(study, name)).status_code == 302  # to sign in
+    person = User.objects.create_user("person", is_staff=True)
+    client.force_login(person)
+    for name in ("register", "registration-file"):
+        assert client.get(page(study, name)).status_code == 404
+    assert register(client, study).status_code == 404
+    give_role(study=study, user=person, role="viewer", by=None)
+    assert "Whoever may change this study" in words(client.get(page(study)))
+    assert client.get(page(study, "registration-file")).status_code == 404  # nothing is registered
+    assert register(client, study).status_code == 403
+    assert not Registration.objects.exists()
+
+
+def test_imported_judgments_have_no_tab(designer: Client) -> None:
+    study = StudyOf(make_dataset("toy", {"a.jpg": ["a dog"]}), "pairwise").study
+    Study.objects.filter(pk=study.pk).update(source=Study.Source.IMPORTED)
+    assert page(study) not in words(designer.get(page(study, "results")))

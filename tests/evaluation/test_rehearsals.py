@@ -1,0 +1,150 @@
+"""Rehearsal from the page: a copy is answered, held against the truth, and can be deleted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from annotation.models import Assignment, Worker
+from annotation.services.rehearsal_copies import copy_for_rehearsal, delete_rehearsal, rehearsals_of
+from evaluation.models import Analysis
+from judgments.errors import WrongState
+from judgments.jobs import run_job
+from judgments.models import Job, Study, StudyEvent, StudyRole
+from tests.annotation.casting import make_dataset, make_study
+from tests.judgments.desk import do, page, words
+
+pytestmark = pytest.mark.django_db
+CROWD = {"workers": 6, "spammers": 0.0, "accuracy": 1.0, "drop_outs": 0.0, "speed": 1, "seed": 4}
+
+
+def a_draft(protocol: str = "triplet") -> Study:
+    return make_study(make_dataset(images=8), protocol, opened=False)
+
+
+def rehearsed(client: Client, study: Study, **crowd: Any) -> Study:
+    client.post(do(study, "rehearse"), CROWD | crowd)
+    assert run_job(Job.objects.filter(kind="rehearse").latest("pk").pk)
+    return rehearsals_of(study).latest("pk")
+
+
+def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(designer: Client) -> None:
+    study = make_study(
+        make_dataset(images=8), "pairwise", opened=False, crowd={"reward_cents": 12}, units_per_hit=12
+    )
+    copy = rehearsed(designer, study)
+    told = Analysis.objects.get(study=copy, what="rehearsal").result
+    assert 0.85 < told["recovered"]["value"] <= 1.0  # people are right with .9 to 1
+    assert told["recovered"]["n"] == told["report"]["units"] == copy.pairs.count()
+    places = sum(hit.required for hit in copy.hits.all())
+    assert told["cost"] == {
+        "places": places,
+        "reward_cents": 12 * places,
+        "fee_cents": 0,
+        "cents": 12 * places,
+    }
+    assert told["wage_cents"] == pytest.approx(12 * places / told["report"]["hours"], abs=1)
+    assert told["longest_hours"] < told["report"]["hours"]
+    assert [row["truth"]["n"] for row in told["metrics"]] == [copy.pairs.count()] * len(told["metrics"])
+    best = [row["truth"]["value"] for row in told["metrics"]]
+    assert best == sorted(best, reverse=True)
+    of_metrics = [row for row in told["power"] if row["what"] == "metrics"]
+    assert all(row["power"] + row["wrong"] <= 1 for row in of_metrics)
+    shown = words(designer.get(page(copy, "rehearsal")))
+    assert f"simulated workers answer this copy of {study.name}" in shown
+    assert "Metrics: expected and found" in shown
+    assert "Nobody: no rule watches" in shown
+    assert f"The newest: {copy.name}" in words(designer.get(page(study, "rehearsal")))
+    study.refresh_from_db()
+    assert not study.simulated
+    assert not Assignment.objects.filter(study=study).exists()
+    assert StudyEvent.objects.filter(study=study, what="rehearsed").exists()
+
+
+def test_with_rules_it_is_told_who_was_stopped_rightly_and_who_wrongly(designer: Client) -> None:
+    study = make_study(make_dataset(images=12), "pairwise", opened=False, judgments_per_unit=5)
+    copy = rehearsed(designer, study, workers=10, spammers=0.5, sorts=["fast"], rules="on", accuracy=0.9)
+    by_sort = {
+        row["sort"]: row
+        for row in Analysis.objects.get(study=copy, what="rehearsal").result["report"]["by_sort"]
+    }
+    assert set(by_sort) == {"careful", "fast"}
+    shown = words(designer.get(page(copy, "rehearsal")))
+    assert "Careful people who are stopped are stopped wrongly" in shown
+    assert ("rightly" in shown.split("Kept")[1]) == bool(by_sort["fast"]["stopped"])
+
+
+def test_kinds_without_pairs_are_rehearsed_too(designer: Client) -> None:
+    copy = rehearsed(designer, a_draft("graded"))
+    told = Analysis.objects.get(study=copy, what="rehearsal").result
+    assert told["metrics"] == told["systems"] == told["power"] == []
+    assert "Truth found again" in words(designer.get(page(copy, "rehearsal")))
+
+
+def test_a_copy_is_deleted_with_its_simulated_answers_and_nothing_else_is(designer: Client) -> None:
+    study = a_draft()
+    copy = rehearsed(designer, study, rules="on", spammers=0.5)
+    designer.post(do(copy, "delete-rehearsal"))
+    assert list(Study.objects.all()) == [study]
+    assert not Worker.objects.filter(source=Worker.Source.REHEARSAL).exists()
+    assert set(
+        StudyEvent.objects.filter(what__in=["deleted", "rehearsal-deleted"]).values_list("slug", "what")
+    ) == {(copy.slug, "deleted"), (study.slug, "rehearsal-deleted")}
+    with pytest.raises(WrongState, match="is no rehearsed copy"):
+        delete_rehearsal(copy=study)
+
+
+def test_a_copy_is_neither_copied_again_nor_deleted_while_it_is_rehearsed(designer: Client) -> None:
+    study = a_draft()
+    designer.post(do(study, "rehearse"), CROWD)
+    copy = rehearsals_of(study).get()
+    assert (copy.slug, copy.simulated, copy.state) == (f"{study.slug}-rehearsal-1", True, "draft")
+    with pytest.raises(WrongState, match="is a rehearsal"):
+        copy_for_rehearsal(study=copy)
+    refused = designer.post(do(copy, "delete-rehearsal"), {"page": "rehearsal"}, follow=True)
+    assert "is being rehearsed" in words(refused)
+    assert Study.objects.count() == 2
+
+
+def test_a_crowd_that_cannot_be_is_refused_and_nothing_is_copied(designer: Client) -> None:
+    study = a_draft()
+    answer = designer.post(do(study, "rehearse"), CROWD | {"accuracy": 1.5, "page": "rehearsal"}, follow=True)
+    assert "Nothing was rehearsed. Chance of the others to be right" in words(answer)
+    assert list(Study.objects.all()) == [study]
+
+
+def test_strangers_get_nothing_and_viewers_change_nothing(client: Client) -> None:
+    study = a_draft()
+    copy = copy_for_rehearsal(study=study)
+    assert client.get(page(study, "rehearsal")).status_code == 302
+    person = User.objects.create_user("person", is_staff=True)
+    client.force_login(person)
+    for step in ("rehearse", "delete-rehearsal"):
+        assert client.post(do(study, step), CROWD).status_code == 404
+    assert client.get(page(study, "rehearsal")).status_code == 404
+    StudyRole.objects.create(study=study, user=person, role="viewer")
+    shown = client.get(page(study, "rehearsal"))
+    assert shown.status_code == 200
+    assert copy.name not in words(shown)  # a role on the study is none on its copies
+    assert 'id="rehearse"' not in shown.content.decode()
+    assert client.post(do(study, "rehearse"), CROWD).status_code == 403
+    assert not Job.objects.exists()
+
+
+def test_the_list_of_copies_asks_no_more_with_more_of_them(
+    designer: Client, django_assert_max_num_queries: Any
+) -> None:
+    study = a_draft()
+    rehearsed(designer, study)
+    designer.get(page(study, "rehearsal"))
+    with CaptureQueriesContext(connection) as one:
+        designer.get(page(study, "rehearsal"))
+    for _ in range(4):
+        copy_for_rehearsal(study=study)
+    with django_assert_max_num_queries(len(one)):
+        designer.get(page(study, "rehearsal"))

@@ -1,0 +1,219 @@
+"""The page Releases: bundles made by a job, taken home, verified and compared."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from pytest_django import Settings
+
+from annotation.models import Worker
+from annotation.services.exclusions import exclude_worker
+from evaluation.models import Release
+from evaluation.plans import make_plan, plan_hash
+from evaluation.releases.verification import verify_bundle
+from evaluation.services.registration import register_study
+from evaluation.services.releases import Terms, place_for_release, release_study
+from judgments.jobs import run_job
+from judgments.models import Job, Study, StudyEvent
+from judgments.services.roles import give_role
+from tests.evaluation.studies import StudyOf, make_dataset
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+TERMS = {"version": "1.0", "licence": "CC-BY-4.0", "texts": "with", "comments": "without", "page": "releases"}
+
+
+@pytest.fixture
+def study(settings: Settings, tmp_path: Path) -> Study:
+    """Three pairs judged by two people, closed; exports lie in a folder of the test's own."""
+    settings.EXPORT_ROOT = tmp_path / "exports"
+    made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "pairwise", controls={"per_hit": 0})
+    units = [
+        made.unit(f"u{n}", pair=made.pair(f"p{n}", "a.jpg", f"<i>dog</i> {n}", f"cat {n}")) for n in range(3)
+    ]
+    hit = made.hit("h", units)
+    made.answer(hit, "ada", [1, 2, 1])
+    made.answer(hit, "ben", [1, 2, 2])
+    return made.study
+
+
+def page(study: Study, name: str = "releases") -> str:
+    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
+
+
+def do(client: Client, study: Study, step: str, **sent: str) -> Any:
+    address = reverse("admin:judgments_study_do", args=[study.pk, step])
+    return client.post(address, {"page": "releases"} | sent, follow=True)
+
+
+def work(kind: str) -> Job:
+    """Do the job of this kind that waits."""
+    job = Job.objects.get(kind=kind, state=Job.State.QUEUED)
+    run_job(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+def words(answer: Any) -> str:
+    return html.unescape(answer.content.decode())
+
+
+def test_a_release_is_made_taken_home_and_verified(designer: Client, study: Study) -> None:
+    assert "Nothing was released yet" in words(designer.get(page(study)))
+    do(designer, study, "release", **TERMS, title="Dogs & cats", citation="Us (2026)")
+    assert work("release").state == Job.State.DONE
+    release = Release.objects.get()
+    assert (release.version, release.title, release.licence) == ("1.0", "Dogs & cats", "CC-BY-4.0")
+    assert release.made_by is not None
+    assert release.made_by.username == "designer"
+    assert StudyEvent.objects.get(what="released").by == release.made_by
+    answer = designer.get(page(study))
+    assert release.sha256 in words(answer)
+    assert 'value="1.1"' in words(answer)  # offered next
+    file = designer.get(page(study, "release-file") + "?version=1.0")
+    assert 'filename="toy-pairwise-release-1.0.zip"' in file["Content-Disposition"].replace(
+        study.slug, "toy-pairwise"
+    )
+    assert hashlib.sha256(file.getvalue()).hexdigest() == release.sha256
+    assert designer.get(page(study, "release-file") + "?version=2.0").status_code == 404
+    do(designer, study, "verify-release", version="1.0")
+    work("verify_release")
+    assert "values follow from its rows" in words(designer.get(page(study)))
+
+
+def test_a_changed_file_does_not_hold_and_a_lost_one_is_said(
+    designer: Client, study: Study, settings: Settings
+) -> None:
+    do(designer, study, "release", **TERMS)
+    work("release")
+    path = Path(settings.EXPORT_ROOT) / Release.objects.get().file
+    data = bytearray(path.read_bytes())
+    at = data.index(b"judgments.jsonl") + 60
+    data[at] ^= 1
+    path.write_bytes(data)
+    do(designer, study, "verify-release", version="1.0")
+    work("verify_release")
+    answer = words(designer.get(page(study)))
+    assert "Does not hold" in answer
+    assert "judgments.jsonl" in answer
+    path.unlink()
+    assert "Its file is not kept here" in words(designer.get(page(study)))
+    assert designer.get(page(study, "release-file") + "?version=1.0").status_code == 404
+    assert "is not kept here" in words(do(designer, study, "verify-release", version="1.0"))
+
+
+def test_two_releases_are_compared(designer: Client, study: Study) -> None:
+    do(designer, study, "release", **TERMS)
+    work("release")
+    worker = Worker.objects.get(name="ben")
+    exclude_worker(study=study, worker=worker, why="never looked")
+    do(designer, study, "release", **TERMS | {"version": "1.1"})
+    work("release")
+    assert "choose two" in words(do(designer, study, "compare-releases", before="1.0", after="1.0"))
+    do(designer, study, "compare-releases", before="1.0", after="1.1")
+    work("compare_releases")
+    answer = words(designer.get(page(study)))
+    assert "6 to 6: 0 added, 0 removed, 3 no longer used" in answer
+    assert "From 1.0 to 1.1" in answer
+
+
+def test_what_cannot_be_released_is_said_on_the_page(designer: Client, study: Study) -> None:
+    assert "is no version" in words(do(designer, study, "release", **TERMS | {"version": "one"}))
+    assert "Licence" in words(do(designer, study, "release", **TERMS | {"licence": "mine"}))
+    Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
+    assert "expected a closed one" in words(do(designer, study, "release", **TERMS))
+    assert "once it is closed" in words(designer.get(page(study)))
+    assert not Job.objects.exists()
+
+
+def test_a_version_that_was_taken_meanwhile_leaves_no_file(
+    designer: Client, study: Study, settings: Settings, tmp_path: Path
+) -> None:
+    do(designer, study, "release", **TERMS)
+    release_study(study=study, terms=Terms("1.0", "CC0-1.0"), output=tmp_path / "first.zip")
+    job = work("release")
+    assert job.state == Job.State.FAILED
+    assert "was released as 1.0 before" in job.error
+    assert list(Path(settings.EXPORT_ROOT).iterdir()) == []
+    assert Release.objects.count() == 1
+
+
+def test_what_killed_attempts_left_is_removed(study: Study, settings: Settings) -> None:
+    first = place_for_release(study=study, version="1.0", job_id=7, attempt=1)
+    part = first.with_name(f".{first.name}.0123abcd.part")
+    for left in (first, part):
+        left.write_bytes(b"half")
+    assert place_for_release(study=study, version="1.0", job_id=7, attempt=2) != first
+    assert list(Path(settings.EXPORT_ROOT).iterdir()) == []
+
+
+def test_a_stranger_sees_nothing_and_a_designer_of_the_study_releases_nothing(
+    client: Client, study: Study
+) -> None:
+    steps = {"release": TERMS, "verify-release": {"version": "1.0"}, "compare-releases": {}}
+    for name in ("releases", "release-file"):
+        assert client.get(page(study, name)).status_code == 302  # to sign in
+    person = User.objects.create_user("person", is_staff=True)
+    client.force_login(person)
+    for name in ("releases", "release-file"):
+        assert client.get(page(study, name)).status_code == 404
+    for step, sent in steps.items():
+        assert do(client, study, step, **sent).status_code == 404
+    give_role(study=study, user=person, role="designer", by=None)
+    assert "Make a release" not in words(client.get(page(study)))
+    assert do(client, study, "release", **TERMS).status_code == 403
+    assert not Job.objects.exists()
+
+
+def test_queries_do_not_grow_with_releases(designer: Client, study: Study, tmp_path: Path) -> None:
+    counts = []
+    for version in ("1.0", "1.1", "1.2"):
+        path = tmp_path / f"{version}.zip"
+        release_study(study=study, terms=Terms(version, "CC0-1.0"), output=path)
+        assert verify_bundle(path).count == 0
+        with CaptureQueriesContext(
+            connection,
+        ) as queries:
+            designer.get(page(study))
+        counts.append(len(queries))
+    assert counts[1] == counts[2]
+
+
+def test_a_release_is_made_listed_and_fetched_by_the_interface(designer: Client, study: Study) -> None:
+    asked = {"study": study.slug, "licence": "cc-by-4.0", "texts": False}
+    answer = designer.post("/api/releases/", asked, content_type="application/json")
+    assert answer.status_code == 202, answer.content
+    again = designer.post("/api/releases/", asked, content_type="application/json")
+    assert again.status_code == 409
+    assert work("release").state == Job.State.DONE
+    (row,) = designer.get("/api/releases/", {"study": study.slug}).json()["results"]
+    assert (row["version"], row["licence"], row["texts"], row["kept"]) == ("1.0", "CC-BY-4.0", False, True)
+    file = designer.get(f"/api/releases/{row['id']}/download/")
+    assert hashlib.sha256(file.getvalue()).hexdigest() == row["sha256"]
+    asked |= {"version": "1.0"}
+    assert designer.post("/api/releases/", asked, content_type="application/json").status_code == 409
+
+
+def test_roles_open_releases_and_plans_of_their_study_alone(client: Client, study: Study) -> None:
+    other = make_study("graded", opened=False)
+    register_study(study=other, plan=make_plan({"hypotheses": [{"text": "People agree."}]}))
+    person = User.objects.create_user("person", is_staff=True)
+    client.force_login(person)
+    assert client.get("/api/releases/").status_code == client.get("/api/registrations/").status_code == 403
+    give_role(study=study, user=person, role="designer", by=None)
+    assert client.get("/api/registrations/").json()["results"] == []
+    asked = {"study": study.slug, "licence": "CC0-1.0"}
+    assert client.post("/api/releases/", asked, content_type="application/json").status_code == 403
+    give_role(study=other, user=person, role="viewer", by=None)
+    (row,) = client.get("/api/registrations/").json()["results"]
+    assert row["sha256"] == plan_hash(row["content"])
+    assert not Job.objects.exists()

@@ -1,0 +1,354 @@
+"""Releases: the same study gives the same bytes, nothing of people's names, and any change is found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Assignment, Judgment
+from evaluation.errors import ReleaseError, VerificationError
+from evaluation.models import Release
+from evaluation.releases.archive import MANIFEST, SUMS
+from evaluation.releases.verification import verify_bundle
+from evaluation.services import aggregate_study, evaluate_study
+from evaluation.services.releases import Terms, next_version, release_study
+from judgments.models import Study, StudyEvent
+from judgments.models.append_only import LogIsAppendOnly
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+SALT = b"not a secret in a test"
+DAY = date(2026, 11, 20)
+HOSTILE = [
+    '<script>alert("1")</script>',
+    "=cmd|' /C calc'!A0",
+    "| pipe \u2028 \x0b line",
+    "Zoë's 犬 \ud7ff %0A",
+]
+NAMES = ("ada@mail.example", "w-0002", "w-0003")
+
+
+@pytest.fixture
+def pairwise() -> StudyOf:
+    """Four pairs with hostile captions, judged by three people of whom one fails the control item."""
+    images = {f"{number}.jpg": ["a dog runs", "one dog"] for number in range(4)}
+    study = StudyOf(
+        make_dataset("toy", images), "pairwise", controls={"per_hit": 1, "threshold": 0.7}, seed=11
+    )
+    pairs = [
+        study.pair(
+            f"p{number}", f"{number}.jpg", text, f"a dog number {number}", kind="HM" if number % 2 else "HC"
+        )
+        for number, text in enumerate(HOSTILE)
+    ]
+    control = study.unit(
+        "c", "0.jpg", first="own", second=candidate(study.dataset, "other"), control=True, expected=1
+    )
+    hit = study.hit("h", [*(study.unit(f"u-{pair.key}", pair=pair) for pair in pairs), control])
+    left, right = "first-left", "second-left"
+    study.answer(
+        hit, NAMES[0], [1, 2, 1, 2, 1], presented=[left, right, left, right, left], seconds=[2.0] * 5
+    )
+    study.answer(hit, NAMES[1], [1, 2, 2, 2, 1], presented=[right, left, left, right, left])
+    study.answer(hit, NAMES[2], [2, 2, 2, 2, 2], presented=[right, left, left, right, left])
+    return study
+
+
+def released(study: Study, path: Path, **terms: Any) -> Release:
+    """A release with a known salt and day."""
+    stated = Terms(**{"version": "1.0", "licence": "CC-BY-4.0", **terms})
+    return release_study(study=study, terms=stated, output=path, salt=SALT, on=DAY)[0]
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """File -> its bytes."""
+    with ZipFile(path) as bundle:
+        return {name: bundle.read(name) for name in bundle.namelist()}
+
+
+def lines(data: bytes) -> list[dict[str, Any]]:
+    """Rows of a file of JSON lines."""
+    return [json.loads(line) for line in data.splitlines()]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any]) -> None:
+    """The bundle with changed files."""
+    files = contents(path)
+    change(files)
+    with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
+        for name, data in files.items():
+            bundle.writestr(name, data)
+
+
+def test_the_same_study_gives_the_same_bytes(pairwise: StudyOf, tmp_path: Path) -> None:
+    made = released(pairwise.study, tmp_path / "a.zip")
+    # another version is another bundle; the row alone says that this one was made
+    Release.objects.all()._raw_delete(Release.objects.db)
+    again = released(pairwise.study, tmp_path / "b.zip")
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    assert made.sha256 == again.sha256
+    assert made.size == (tmp_path / "a.zip").stat().st_size
+
+
+def test_another_salt_gives_other_people_and_the_same_figures(pairwise: StudyOf, tmp_path: Path) -> None:
+    released(pairwise.study, tmp_path / "a.zip")
+    call_command(
+        "release",
+        pairwise.study.slug,
+        "--version",
+        "1.1",
+        "--licence",
+        "cc-by-4.0",
+        "--output",
+        str(tmp_path / "b.zip"),
+    )
+    one, two = contents(tmp_path / "a.zip"), contents(tmp_path / "b.zip")
+    first, second = ({row["worker"] for row in lines(files["judgments.jsonl"])} for files in (one, two))
+    assert first.isdisjoint(second)
+    assert one["consensus.jsonl"] == two["consensus.jsonl"]
+
+
+def test_a_bundle_holds_what_it_promises_and_verifies(pairwise: StudyOf, tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    evaluate_study(study=pairwise.study, metrics=["bleu-1", "rouge-l"])
+    made = released(pairwise.study, path, title="Toy pairs", citation="Ada (2026)")
+    files = contents(path)
+    assert set(files) == {
+        "units.jsonl", "pairs.jsonl", "scores.jsonl", "captions.jsonl", "judgments.jsonl", "consensus.jsonl",
+        "workers.jsonl", "analyses.json", "figures/agreement.json", "figures/agreement.svg", "figures/workers.json",
+        "figures/workers.svg", "figures/metrics.json", "figures/metrics.svg", "design.toml", "datasheet.md",
+        "croissant.json", "CITATION.cff", "LICENSE", "README.md", MANIFEST, SUMS,
+    }  # fmt: skip
+    manifest = json.loads(files[MANIFEST])
+    assert manifest["signature"] == made.signature
+    assert manifest["files"]["judgments.jsonl"]["rows"] == 15
+    assert set(manifest["versions"]) == {"quorum", "python", "numpy", "scipy"}
+    found = verify_bundle(path)
+    assert found.differences == ()
+    assert found.checked > 100
+    texts = {row["text"] for row in lines(files["captions.jsonl"])}
+    assert set(HOSTILE) <= texts
+
+
+def test_its_figures_are_those_of_the_study(pairwise: StudyOf, tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    metrics = evaluate_study(study=pairwise.study, metrics=["bleu-1"])["metrics"]
+    result = aggregate_study(study=pairwise.study)
+    released(pairwise.study, path)
+    files = contents(path)
+    analyses = json.loads(files["analyses.json"])
+    assert analyses["metrics"]["bleu-1"]["accuracy"] == metrics["bleu-1"]["accuracy"]
+    for figure in ("value", "n", "judgments", "workers", "units"):
+        assert analyses["agreement"]["alpha"][figure] == result["agreement"]["alpha"][figure]
+    consensus = lines(files["consensus.jsonl"])
+    assert [(row["unit"], row["value"], row["n"]) for row in consensus if row["unit"]] == [
+        (row["unit"], row["value"], row["n"]) for row in result["units"]
+    ]
+    assert [row["value"] for row in consensus if not row["unit"]] == [row["value"] for row in result["pairs"]]
+    own = sorted(
+        (row["judgments"], row["controls_right"], row["left_share"]) for row in lines(files["workers.jsonl"])
+    )
+    assert own == sorted(
+        (row["judgments"], row["controls_right"], row["left_share"]) for row in result["workers"]
+    )
+
+
+def test_nothing_of_people_stands_in_a_bundle(pairwise: StudyOf, tmp_path: Path) -> None:
+    work = Assignment.objects.get(worker__name=NAMES[0])
+    comment = f"Write to {NAMES[0]} or call +49 30 1234567, see https://me.example"
+    Judgment._base_manager.filter(assignment=work).update(comment=comment)
+    released(pairwise.study, tmp_path / "a.zip")
+    for name, data in contents(tmp_path / "a.zip").items():
+        text = data.decode()
+        for secret in (*NAMES, SALT.decode(), "Write to", str(work.pk)):
+            assert secret not in text, f"{secret} in {name}"
+
+
+def test_comments_are_given_away_only_where_asked_for_and_scrubbed(pairwise: StudyOf, tmp_path: Path) -> None:
+    work = Assignment.objects.get(worker__name=NAMES[1])
+    comment = f"I am {NAMES[1]}, write to me@mail.example or +49 30 1234567, see https://me.example/x or not"
+    Judgment._base_manager.filter(assignment=work).update(comment=comment)
+    released(pairwise.study, tmp_path / "a.zip", comments=True)
+    found = {row["comment"] for row in lines(contents(tmp_path / "a.zip")["judgments.jsonl"])}
+    assert found == {None, "I am […], write to […] or […], see […] or not"}
+
+
+@pytest.mark.parametrize(
+    "name", ["judgments.jsonl", "consensus.jsonl", "figures/agreement.svg", "LICENSE", MANIFEST, SUMS]
+)
+def test_a_changed_byte_of_a_file_is_found(pairwise: StudyOf, tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.zip"
+    released(pairwise.study, path)
+    size = len(contents(path)[name])
+    for place in (0, size // 2, size - 1):
+        rewrite(path, partial(_flip, name=name, place=place))
+        assert verify_bundle(path).count > 0
+        rewrite(path, partial(_flip, name=name, place=place))
+    assert verify_bundle(path).count == 0
+
+
+def _flip(files: dict[str, bytes], *, name: str, place: int) -> None:
+    data = files[name]
+    files[name] = data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+def test_a_changed_judgment_is_found_by_its_figures_even_where_the_hashes_were_made_again(
+    pairwise: StudyOf, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.zip"
+    released(pairwise.study, path)
+
+    def change(files: dict[str, bytes]) -> None:
+        rows = lines(files["judgments.jsonl"])
+        row = next(one for one in rows if one["used"] and not one["control"])
+        row["value"] = 3 - row["value"]
+        files["judgments.jsonl"] = "".join(
+            f"{json.dumps(one, ensure_ascii=False)}\n" for one in rows
+        ).encode()
+        names = sorted(name for name in files if name != SUMS)
+        files[SUMS] = "".join(
+            f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in names
+        ).encode()
+
+    rewrite(path, change)
+    found = verify_bundle(path)
+    assert any(one.startswith("signature: ") for one in found.differences)
+    assert any(one.startswith("consensus.jsonl") for one in found.differences)
+    assert not any("was changed" in one for one in found.differences)
+
+
+def test_a_file_more_or_less_is_found(pairwise: StudyOf, tmp_path: Path) -> None:
+    path = tmp_path / "a.zip"
+    released(pairwise.study, path)
+    rewrite(path, lambda files: files.update({"more.txt": b"more"}))
+    assert any("more.txt stands in the bundle" in one for one in verify_bundle(path).differences)
+    rewrite(path, lambda files: (files.pop("more.txt"), files.pop("LICENSE")))
+    assert "LICENSE is missing." in verify_bundle(path).differences
+
+
+def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(VerificationError, match="There is no file"):
+        verify_bundle(tmp_path / "none.zip")
+    (tmp_path / "text.zip").write_text("no zip")
+    with pytest.raises(VerificationError, match="cannot be read as a zip file"):
+        verify_bundle(tmp_path / "text.zip")
+    with ZipFile(tmp_path / "other.zip", "w") as other:
+        other.writestr("a.txt", "a")
+    with pytest.raises(CommandError, match="does not hold"):
+        call_command("verify", str(tmp_path / "other.zip"))
+
+
+def test_texts_can_be_left_out(pairwise: StudyOf, tmp_path: Path) -> None:
+    released(pairwise.study, tmp_path / "a.zip", texts=False)
+    files = contents(tmp_path / "a.zip")
+    assert "captions.jsonl" not in files
+    for name in ("judgments.jsonl", "units.jsonl"):
+        assert all(row["first_text"] is None for row in lines(files[name]))
+    assert "Texts of captions are left out" in files["datasheet.md"].decode()
+    assert verify_bundle(tmp_path / "a.zip").differences == ()
+
+
+def test_codes_that_let_people_in_are_left_out(pairwise: StudyOf, tmp_path: Path) -> None:
+    design = pairwise.study.design
+    design["access"] |= {"join": "code", "code": "open-sesame"}
+    pairwise.study.save()
+    released(pairwise.study, tmp_path / "a.zip")
+    assert all(b"open-sesame" not in data for data in contents(tmp_path / "a.zip").values())
+
+
+@pytest.mark.parametrize(
+    ("terms", "said"),
+    [
+        ({"licence": "CC-BY-40"}, "did you mean CC-BY-4.0"),
+        ({"version": "one"}, "is no version"),
+        ({"version": "1.0\n"}, "is no version"),
+    ],
+)
+def test_wrong_terms_are_refused(pairwise: StudyOf, tmp_path: Path, terms: dict[str, str], said: str) -> None:
+    with pytest.raises(ReleaseError, match=said):
+        released(pairwise.study, tmp_path / "a.zip", **terms)
+    assert list(tmp_path.iterdir()) == []
+    assert not Release.objects.exists()
+
+
+def test_an_open_study_tells_no_right_answers(pairwise: StudyOf, tmp_path: Path) -> None:
+    pairwise.study.state = Study.State.OPEN
+    with pytest.raises(ReleaseError, match="expected a closed one"):
+        released(pairwise.study, tmp_path / "a.zip")
+
+
+def test_a_version_is_released_once_and_never_written_over(pairwise: StudyOf, tmp_path: Path) -> None:
+    assert next_version(pairwise.study) == "1.0"
+    release = released(pairwise.study, tmp_path / "a.zip")
+    assert next_version(pairwise.study) == "1.1"
+    with pytest.raises(ReleaseError, match=r"such as 1\.1"):
+        released(pairwise.study, tmp_path / "b.zip")
+    with pytest.raises(ReleaseError, match="exists already"):
+        released(pairwise.study, tmp_path / "a.zip", version="1.1")
+    with pytest.raises(LogIsAppendOnly):
+        release.save()
+    with pytest.raises(LogIsAppendOnly):
+        release.delete()
+    event = StudyEvent.objects.get(what="released")
+    assert event.details == {"version": "1.0", "sha256": release.sha256}
+
+
+def test_writing_that_fails_leaves_nothing(
+    pairwise: StudyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*args: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("evaluation.releases.archive.HashedFile.write_text", full)
+    with pytest.raises(Exception, match="No space left"):
+        released(pairwise.study, tmp_path / "a.zip")
+    assert list(tmp_path.iterdir()) == []
+    assert not Release.objects.exists()
+
+
+def test_one_caption_at_a_time_and_open_answers_verify_too(tmp_path: Path) -> None:
+    images = {f"{number}.jpg": [f"a dog number {number}", "one dog runs"] for number in range(5)}
+    study = StudyOf(make_dataset("toy", images), "graded", controls={"per_hit": 0}, seed=3)
+    units = [study.unit(f"u{number}", f"{number}.jpg", first=f"a dog {number} runs") for number in range(5)]
+    hit = study.hit("h", units)
+    study.answer(hit, "w-1", [1, 2, 3, 4, 4])
+    study.answer(hit, "w-2", [1, 3, 3, 4, 2])
+    metrics = evaluate_study(study=study.study, metrics=["bleu-1"])["metrics"]
+    released(study.study, tmp_path / "a.zip")
+    analyses = json.loads(contents(tmp_path / "a.zip")["analyses.json"])
+    assert analyses["metrics"]["bleu-1"]["kendall_tau_b"] == metrics["bleu-1"]["kendall_tau_b"]
+    assert verify_bundle(tmp_path / "a.zip").differences == ()
+
+
+def test_croissant_is_valid(pairwise: StudyOf, tmp_path: Path) -> None:
+    released(pairwise.study, tmp_path / "a.zip")
+    with ZipFile(tmp_path / "a.zip") as bundle:
+        bundle.extractall(tmp_path / "out")
+    # a process of its own: the validator brings a logger that would change everybody's
+    program = (
+        "import sys, mlcroissant as mlc\n"
+        "found = mlc.Dataset(jsonld=sys.argv[1])\n"
+        "print(sorted(one.name for one in found.metadata.record_sets))\n"
+        "print(sum(1 for _ in found.records(record_set='judgments')))\n"
+        "print(*found.metadata.ctx.issues.errors, *found.metadata.ctx.issues.warnings)\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "out" / "croissant.json")],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    names, count, issues = ran.stdout.split("\n", 2)
+    assert names == "['consensus', 'judgments', 'units', 'workers']"
+    assert count == "15"
+    assert issues.strip() == ""

@@ -1,0 +1,348 @@
+"""Reports: the figures and files of a study, the same bytes for the same judgments, and its page."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.models import Analysis
+from evaluation.records import UnitRow
+from evaluation.reports import citations, pairs
+from evaluation.reports.building import build_report
+from evaluation.reports.ceiling import halves_of_votes, one_against_mean
+from evaluation.reports.content import Figure, plain_table
+from evaluation.reports.gathering import gather
+from evaluation.reports.letters import letters
+from evaluation.reports.writing import table_csv, table_html, table_markdown, table_tex
+from evaluation.services import evaluate_study
+from judgments.jobs import run_job
+from judgments.models import Job, Study
+from tests.evaluation.studies import StudyOf, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+IMAGES = {
+    "a.jpg": ["A dog runs on grass .", "A brown dog is running .", "The dog runs ."],
+    "b.jpg": ["A cat sleeps on a chair .", "A sleeping cat .", "The cat is on a chair ."],
+}
+
+PETS = {"a.jpg": "dog", "b.jpg": "cat"}
+
+
+def pairwise() -> StudyOf:
+    """Two pairs judged by three people each: metrics are right on the first and wrong on the second."""
+    made = StudyOf(make_dataset("pets", IMAGES), "pairwise", controls={"per_hit": 1, "threshold": 0.7})
+    one = made.pair("p1", "a.jpg", "A brown dog is running .", "Blue cars ahead", kind="HM")
+    two = made.pair("p2", "b.jpg", "A sleeping cat .", "Green hills far away", kind="HM")
+    units = [made.unit("u1", pair=one), made.unit("u2", pair=two)]
+    control = made.unit("c1", "a.jpg", first="A dog runs", control=True, expected=1)
+    hit = made.hit("h1", [*units, control])
+    for name, values in (("w-1", [1, 2, 1]), ("w-2", [1, 2, 1]), ("w-3", [1, 2, 1])):
+        made.answer(hit, name, values, presented=["first-left"] * 3, seconds=[2.0, 4.0, 9.0])
+    return made
+
+
+def graded() -> StudyOf:
+    """Four captions with three grades each."""
+    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+    units = [
+        made.unit("u1", "a.jpg", first="A dog runs on the grass"),
+        made.unit("u2", "a.jpg", first="Blue cars ahead"),
+        made.unit("u3", "b.jpg", first="A cat sleeps on the chair"),
+        made.unit("u4", "b.jpg", first="A chair"),
+    ]
+    hit = made.hit("h1", units)
+    for name, values in (("w-1", [4, 1, 4, 2]), ("w-2", [4, 1, 3, 2]), ("w-3", [3, 1, 4, 3])):
+        made.answer(hit, name, values)
+    return made
+
+
+def written(study: Study, folder: Path, **options: Any) -> dict[str, bytes]:
+    """Name -> bytes of what the command writes."""
+    call_command("report", study.slug, "--output", str(folder), **options)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def words(response: Any) -> str:
+    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(text))
+
+
+def address(study: Study, name: str = "report") -> str:
+    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
+
+
+def make_report(client: Client, study: Study) -> None:
+    """As the page does it."""
+    client.post(reverse("admin:judgments_study_do", args=[study.pk, "make-report"]))
+    job = Job.objects.get(kind="report")
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    assert job.state == Job.State.DONE, job.error
+
+
+def test_the_same_judgments_give_the_same_bytes_and_a_manifest_that_names_them(tmp_path: Path) -> None:
+    study = pairwise().study
+    first, second = written(study, tmp_path / "one"), written(study, tmp_path / "two")
+    assert first == second
+    manifest = json.loads(first.pop("manifest.json"))
+    assert manifest["files"].keys() == first.keys()
+    for name, content in first.items():
+        assert manifest["files"][name] == {
+            "bytes": len(content),
+            "sha256": hashlib.sha256(content).hexdigest(),
+        }
+    wanted = {
+        "index.html",
+        "report.md",
+        "report.tex",
+        "methods.md",
+        "methods.tex",
+        "references.bib",
+        "report.json",
+    }
+    assert wanted < first.keys()
+    for form in ("svg", "pdf", "png", "csv"):
+        assert f"figures/accuracy.{form}" in first
+    for form in ("html", "csv", "tex", "md"):
+        assert f"tables/accuracy.{form}" in first
+    assert b"<script" not in first["index.html"]
+    assert first["figures/accuracy.pdf"].startswith(b"%PDF")
+    assert b"CreationDate" not in first["figures/accuracy.pdf"]
+
+
+def test_a_report_says_what_evaluate_says(tmp_path: Path) -> None:
+    study = pairwise().study
+    found = evaluate_study(study=study, metrics=["bleu-1", "rouge-l"], tokenizer="space")
+    files = written(study, tmp_path / "report")
+    rows = list(csv.DictReader(files["tables/accuracy.csv"].decode().splitlines()))
+    for row in rows[:2]:
+        cell = found["metrics"][row["metric"]]["accuracy"]["HM"]
+        assert float(row["HM, %"]) == cell["value"] == 0.5
+        assert [float(row["HM, % low"]), float(row["HM, % high"])] == pytest.approx(
+            [cell["low"], cell["high"]]
+        )
+    assert [row["metric"] for row in rows] == ["bleu-1", "rouge-l", "half of the people"]
+    assert float(rows[2]["HM, %"]) == 1.0
+    numbers = json.loads(files["report.json"])
+    assert numbers["settings"]["meta-evaluation"]["tok"] == "space"
+    assert not Analysis.objects.filter(what=Analysis.What.REPORT).exists()
+
+
+def test_pascal_50s_gives_the_published_accuracies(shared: Path) -> None:
+    """V15 table 2 at 48 references: 71.8, 99.7, 92.1 (91.9 when recomputed on the released data) and 72.2."""
+    folder = str(shared / "data" / "pascal-50s")
+    call_command("import_dataset", "pascal-50s", folder, "--name", "pascal-50s")
+    call_command(
+        "import_judgments", "pascal-50s", folder, "--dataset", "pascal-50s", "--study", "winners",
+        "--protocol", "triplet",
+    )  # fmt: skip
+    gathered = gather(Study.objects.get(slug="winners"), metrics=["cider"], tokenizer="v15")
+    table = pairs.metrics(gathered, pairs.ceilings(gathered)).tables[0]
+    shown = [
+        100 * cell.value for cell in table.rows[0] if isinstance(cell, Figure) and cell.value is not None
+    ]
+    assert shown == pytest.approx([71.8, 99.7, 91.9, 72.2, 83.9], abs=0.05)
+
+
+def test_the_curve_of_references_ends_in_the_accuracy_with_all_of_them() -> None:
+    images = {name: [f"a {thing} number {place}" for place in range(6)] for name, thing in PETS.items()}
+    made = StudyOf(make_dataset("pets", images), "pairwise")
+    one = made.pair("p1", "a.jpg", "a dog number 3", "blue cars", kind="HM")
+    two = made.pair("p2", "b.jpg", "green hills", "a cat number 2", kind="HM")
+    made.answer(made.hit("h1", [made.unit("u1", pair=one), made.unit("u2", pair=two)]), "w-1", [1, 1])
+    report = build_report(made.study, metrics=["rouge-l"])
+    tables = {table.name: table for table in report.tables}
+    curve = {row[2]: row[3] for row in tables["references"].rows}
+    assert list(curve) == [1, 2, 3, 5, 6]
+    assert curve[6] == tables["accuracy"].rows[0][1]
+    assert isinstance(curve[6], Figure)
+    assert curve[6].value == 0.5
+
+
+def test_graded_studies_get_correlations_and_threshold_grids() -> None:
+    report = build_report(graded().study, metrics=["bleu-1", "rouge-l"])
+    plots = {plot.name for plot in report.plots}
+    assert {"agreement", "worker-pairs", "correlation", "kappa", "metric-correlation"} <= plots
+    (kappa,) = [table for table in report.tables if table.name == "kappa"]
+    assert {row[0] for row in kappa.rows} == {"bleu-1", "rouge-l"}
+    assert {"kendall1945", "cohen1960", "papineni2002", "lin2004"} <= set(report.citations)
+
+
+def test_a_study_without_judgments_says_so_and_draws_nothing(tmp_path: Path) -> None:
+    study = StudyOf(make_dataset("pets", IMAGES), "graded").study
+    report = build_report(study)
+    assert report.plots == []
+    assert [section.empty for section in report.sections if section.name == "metrics"] == [
+        f"Study {study.slug!r} has no judged caption with references to hold a metric against."
+    ]
+    assert "Nobody has judged anything yet" in written(study, tmp_path / "report")["index.html"].decode()
+
+
+def test_words_mean_themselves_in_every_form() -> None:
+    name = '<b>$x_1$ & 50% | `a` \\input{x} {"~^#'
+    table = plain_table(
+        "t", name, [("system", "text"), ("won", "share")], [(name, Figure(0.5)), ("=1+1", None)]
+    )
+    assert "<b>" not in table_html(table)
+    assert r"\$x\_1\$ \& 50\% \textbar{} `a` \textbackslash{}input\{x\}" in table_tex(table)
+    row = table_markdown(table).splitlines()[2]
+    assert len(re.findall(r"(?<!\\)\|", row)) == 3
+    assert next(csv.reader([table_csv(table).splitlines()[2]]))[0] == "'=1+1"
+
+
+def test_latex_is_balanced_and_holds_no_letter_that_its_fonts_lack(tmp_path: Path) -> None:
+    study = pairwise().study
+    Study.objects.filter(pk=study.pk).update(name="狗 & 50 % {of} the_dogs")
+    text = written(study, tmp_path / "report")["report.tex"].decode()
+    assert re.findall(r"\\begin\{(\w+)\}", text).count("table") == re.findall(r"\\end\{(\w+)\}", text).count(
+        "table"
+    )
+    bare = text.replace(r"\\", "").replace(r"\{", "").replace(r"\}", "")
+    assert bare.count("{") == bare.count("}")
+    assert re.findall(r"[^\x00-\u017f]", text) == []
+    assert re.findall(r"(?<!\\)%(?!$)", bare, flags=re.M) == []
+
+
+def test_every_work_that_can_be_cited_has_an_entry() -> None:
+    named = {key for keys in (*citations.METRICS.values(), *citations.SOURCES.values()) for key in keys}
+    assert named | set(citations.PRESETS.values()) <= citations.ENTRIES.keys()
+    assert citations.of_metric("bleu-h13|x:1") == ("hodosh2013", "papineni2002")
+    assert citations.in_text("mcnemar1947") == "McNemar, 1947"
+    assert citations.in_text("vedantam2015") == "Vedantam et al., 2015"
+    assert citations.bibtex(["holm1979", "cohen1960"]).index("cohen1960") == len("@article{")
+
+
+def test_letters_are_shared_by_what_cannot_be_told_apart() -> None:
+    """a differs from c alone: Piepho's smallest example gives a, ab, b."""
+    differs = np.zeros((3, 3), dtype=bool)
+    differs[0, 2] = differs[2, 0] = True
+    assert letters(differs) == ["a", "ab", "b"]
+    assert letters(np.zeros((2, 2), dtype=bool)) == ["a", "a"]
+    assert letters(~np.eye(3, dtype=bool)) == ["a", "b", "c"]
+    # Piepho's (2004) third example: eight treatments, five differences
+    differs = np.zeros((8, 8), dtype=bool)
+    for one, two in ((1, 7), (1, 8), (2, 4), (2, 5), (3, 5)):
+        differs[one - 1, two - 1] = differs[two - 1, one - 1] = True
+    found = letters(differs)
+    for one in range(8):
+        for two in range(8):
+            if one != two:
+                assert bool(set(found[one]) & set(found[two])) != differs[one, two]
+
+
+def test_people_reach_one_where_all_agree_and_chance_where_halves_are_opposite() -> None:
+    units = [UnitRow(pk, str(pk), "HC", pk) for pk in range(10)]
+    unit = np.repeat(np.arange(10), 2)
+    agreed = halves_of_votes(unit, np.ones(20), units, seed=1)
+    assert (agreed["all"].value, agreed["HC"].n) == (1.0, 10)
+    opposed = halves_of_votes(unit, np.tile([1.0, 2.0], 10), units, seed=1)
+    assert opposed["all"].value == 0.0
+    alone = halves_of_votes(np.arange(10), np.ones(10), units, seed=1)
+    assert alone["all"].value is None
+    same = one_against_mean(
+        np.repeat(np.arange(4), 2), np.repeat([1.0, 2.0, 3.0, 4.0], 2), seed=1, resamples=100
+    )
+    assert same.value == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("held", ["file", "folder of something else", "no folder to stand in"])
+def test_a_place_that_is_no_report_is_left_alone(tmp_path: Path, held: str) -> None:
+    place = tmp_path / "place"
+    if held == "file":
+        place.write_text("mine")
+    elif held == "folder of something else":
+        place.mkdir()
+        (place / "thesis.tex").write_text("mine")
+    else:
+        place = place / "below"
+    with pytest.raises(CommandError, match=str(place.parent if "no folder" in held else place)):
+        call_command("report", pairwise().study.slug, "--output", str(place))
+    assert [path.read_text() for path in tmp_path.rglob("*") if path.is_file()] == ["mine"] * (
+        "no folder" not in held
+    )
+
+
+def test_a_report_is_replaced_whole(tmp_path: Path) -> None:
+    study = pairwise().study
+    written(study, tmp_path / "report")
+    (tmp_path / "report" / "left-over.txt").write_text("of an earlier version")
+    assert "left-over.txt" not in written(study, tmp_path / "report")
+    assert [path.name for path in tmp_path.iterdir()] == ["report"]
+
+
+def test_the_page_shows_the_report_and_gives_its_files(
+    designer: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    study = pairwise().study
+    assert "No report yet" in words(designer.get(address(study)))
+    make_report(designer, study)
+    shown = designer.get(address(study))
+    assert "Krippendorff's alpha" in words(shown)
+    assert "came in or changed" not in words(shown)
+    assert b'id="report-accuracy-title"' in shown.content
+    archive = designer.get(address(study, "report-file"))
+    assert archive["Content-Type"] == "application/zip"
+    picture = designer.get(address(study, "report-file"), {"name": "figures/accuracy.pdf"})
+    assert picture.content.startswith(b"%PDF")
+    assert picture["Content-Disposition"] == 'attachment; filename="accuracy.pdf"'
+    for name in ("../db.sqlite3", "/etc/passwd", "figures/none.svg"):
+        assert designer.get(address(study, "report-file"), {"name": name}).status_code == 404
+    Path(next(tmp_path.glob("*.zip"))).unlink()
+    assert "not there any more" in words(designer.get(address(study)))
+
+
+def test_the_page_says_when_judgments_came_in_since(designer: Client, settings: Any, tmp_path: Path) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    made = graded()
+    make_report(designer, made.study)
+    hit = made.hit("h2", [made.unit("u5", "a.jpg", first="A dog")])
+    made.answer(hit, "w-1", [3])
+    assert "came in or changed since" in words(designer.get(address(made.study)))
+
+
+def test_the_page_costs_the_same_for_any_number_of_judgments(
+    designer: Client, settings: Any, tmp_path: Path, django_assert_max_num_queries: Any
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    study = graded().study
+    make_report(designer, study)
+    with django_assert_max_num_queries(25):
+        designer.get(address(study))
+
+
+def test_strangers_see_neither_the_page_nor_a_file(designer: Client, settings: Any, tmp_path: Path) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    study = pairwise().study
+    make_report(designer, study)
+    stranger, anybody = Client(), Client()
+    stranger.force_login(User.objects.create_user("stranger", is_staff=True))
+    for name in ("report", "report-file"):
+        assert stranger.get(address(study, name)).status_code in (403, 404)
+        assert anybody.get(address(study, name)).status_code == 302
+    step = reverse("admin:judgments_study_do", args=[study.pk, "make-report"])
+    assert stranger.post(step).status_code in (403, 404)
+    assert Job.objects.filter(kind="report").count() == 1
+
+
+def test_the_api_gives_the_numbers_of_the_report(designer: Client, settings: Any, tmp_path: Path) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    study = pairwise().study
+    make_report(designer, study)
+    (head,) = designer.get("/api/reports/", {"study": study.slug, "what": "report"}).json()["results"]
+    found = designer.get(f"/api/reports/{head['id']}/").json()["result"]
+    (section,) = [one for one in found["sections"] if one["name"] == "metrics"]
+    assert section["tables"][0]["columns"][:5] == ["metric", "HM, %", "HM, % low", "HM, % high", "HM, % n"]

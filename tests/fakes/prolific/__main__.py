@@ -1,0 +1,14 @@
+"""By hand: ``python -m tests.fakes.prolific --port 8701`` answers until Ctrl-C."""
+
+import argparse
+import sys
+import threading
+
+from tests.fakes.prolific import ProlificEmulator
+
+parser = argparse.ArgumentParser(description="An emulator of Prolific's API.")
+parser.add_argument("--port", type=int, default=8701)
+with ProlificEmulator(port=parser.parse_args().port) as emulator:
+    sys.stdout.write(f"PROLIFIC_API_URL={emulator.url}\nPROLIFIC_TOKEN={emulator.token}\n")
+    sys.stdout.flush()
+    threading.Event().wait()

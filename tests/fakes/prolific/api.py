@@ -1,0 +1,421 @@
+"""The API's endpoints: what a request must hold, what it does to the rows, and what is answered."""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.fakes.prolific.world import BulkBonus, Group, Refusal, Study, Submission, World
+
+Query = Mapping[str, str]
+Body = Mapping[str, Any]
+Answer = tuple[int, Any]
+Endpoint = Callable[[World, tuple[str, ...], Query, Body], Answer]
+
+# R: "Create a draft study", its required fields and the ones that Quorum could have a use for.
+REQUIRED = {
+    "name": str,
+    "description": str,
+    "external_study_url": str,
+    "prolific_id_option": str,
+    "completion_codes": list,
+    "total_available_places": int,
+    "estimated_completion_time": int,
+    "reward": int,
+}
+OPTIONAL = {
+    "internal_name": str,
+    "maximum_allowed_time": int,
+    "device_compatibility": list,
+    "peripheral_requirements": list,
+    "filters": list,
+    "project": str,
+    "submissions_config": dict,
+    "metadata": str,
+}
+ACTIONS = {
+    "AUTOMATICALLY_APPROVE": set(),
+    "MANUALLY_REVIEW": set(),
+    "REQUEST_RETURN": {"return_reason"},
+    "ADD_TO_PARTICIPANT_GROUP": {"participant_group"},
+    "REMOVE_FROM_PARTICIPANT_GROUP": {"participant_group"},
+    "FIXED_SCREEN_OUT_PAYMENT": {"fixed_screen_out_reward", "slots"},
+}
+TRANSITIONS = {
+    ("UNPUBLISHED", "PUBLISH"): "ACTIVE",
+    ("ACTIVE", "PAUSE"): "PAUSED",
+    ("ACTIVE", "STOP"): "COMPLETED",
+    ("PAUSED", "START"): "ACTIVE",
+    ("PAUSED", "STOP"): "COMPLETED",
+}
+CATEGORIES = {
+    "TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT",
+    "MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER",
+}  # fmt: skip
+SHORTEST_REASON = 100
+LEAST_HOURLY = (
+    600  # £6.00 / $8.00 an hour (researcher-help.prolific.com, "Prolific's payment principles"), in pence
+)
+CHANGEABLE = {"internal_name", "total_available_places", "submissions_config"}  # R: of a published study
+MOST_BONUSES = 200
+
+
+def create_study(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /studies/"""
+    _check_fields(body, REQUIRED | OPTIONAL, required=set(REQUIRED))
+    _check_codes(body["completion_codes"])
+    if body["total_available_places"] < 1 or body["reward"] < 1:
+        raise Refusal({"reward": ["Places and reward must be positive."]})
+    hourly = body["reward"] * 60 / body["estimated_completion_time"]
+    if hourly < LEAST_HOURLY:
+        raise Refusal(
+            {"reward": [f"The reward per hour is {hourly:.0f}; it must be at least {LEAST_HOURLY}."]}
+        )
+    for entry in body.get("filters") or []:
+        filters: dict[str, set[str]] = {
+            "participant_group_blocklist": set(world.groups),
+            "previous_studies_blocklist": set(world.studies),
+        }
+        known = filters.get(entry.get("filter_id"), set())
+        if missing := [one for one in entry["selected_values"] if one not in known]:
+            raise Refusal({"filters": [f"Unknown to the filter {entry.get('filter_id')}: {missing}."]})
+    study = Study(world.new_id(), dict(body), world.now())
+    world.studies[study.id] = study
+    return 201, _study(world, study)
+
+
+def list_studies(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answer:
+    """GET /studies/: all of them at once; the reference names no paging."""
+    return 200, {"results": [_study(world, one) for one in world.studies.values()]}
+
+
+def list_project_studies(world: World, path: tuple[str, ...], query: Query, _: Body) -> Answer:
+    """GET /projects/{id}/studies/: pages by number, without links (R names `page` and `page_size` alone)."""
+    mine = [one for one in world.studies.values() if one.fields.get("project") == path[0]]
+    rows, _more = _page(mine, query, size=20)
+    return 200, {"results": [_study(world, one) for one in rows]}
+
+
+def get_study(world: World, path: tuple[str, ...], _: Query, __: Body) -> Answer:
+    """GET /studies/{id}/"""
+    return 200, _study(world, _find(world.studies, path[0], "study"))
+
+
+def update_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
+    """PATCH /studies/{id}/"""
+    study = _find(world.studies, path[0], "study")
+    _check_fields(body, REQUIRED | OPTIONAL, required=set())
+    if study.status != "UNPUBLISHED":
+        if frozen := sorted(set(body) - CHANGEABLE):
+            raise Refusal({name: ["Can't be changed once the study is published."] for name in frozen})
+        more = int(body.get("total_available_places", study.places)) - study.places
+        if more < 0:
+            raise Refusal(
+                {"total_available_places": ["You can only increase the places of a published study."]}
+            )
+        opens = bool(more) and study.status in {"COMPLETED", "AWAITING REVIEW"}
+        world.afford((more + (world.empty(study) if opens else 0)) * world.price(study.reward))
+        if opens:
+            study.status = "ACTIVE"
+    study.fields.update(body)
+    return 200, _study(world, study)
+
+
+def transition_study(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
+    """POST /studies/{id}/transition/"""
+    study = _find(world.studies, path[0], "study")
+    _check_fields(body, {"action": str}, required={"action"})
+    following = TRANSITIONS.get((study.status, body["action"]))
+    if following is None:
+        raise Refusal(f"You can't {body['action']} a study that is {study.status}.", code=140003)
+    if body["action"] == "PUBLISH":
+        world.afford(study.places * world.price(study.reward))
+    study.status = following
+    return 200, _study(world, study)
+
+
+def list_submissions(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answer:
+    """GET /submissions/?study=…: pages by number with links (R: 20 a page unless asked otherwise)."""
+    if "study" not in query:
+        raise Refusal({"study": ["This query parameter is required."]}, bare=True)
+    mine = sorted(world.of(query["study"]), key=lambda one: (one.started, one.id))
+    rows, more = _page(mine, query, size=20)
+    following = None
+    if more:
+        asked = {**query, "page": int(query.get("page", 1)) + 1}
+        following = f"https://elsewhere.example/api/v1/submissions/?{urlencode(asked)}"
+    answer = {
+        "results": [_listed(world, one) for one in rows],
+        "_links": {"next": {"href": following, "title": "Next"}},
+        "meta": {"count": len(mine)},
+    }
+    return 200, answer
+
+
+def get_submission(world: World, path: tuple[str, ...], _: Query, __: Body) -> Answer:
+    """GET /submissions/{id}/"""
+    return 200, _detailed(_find(world.submissions, path[0], "submission"))
+
+
+def transition_submission(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
+    """POST /submissions/{id}/transition/"""
+    one = _find(world.submissions, path[0], "submission")
+    fields = {"action": str, "message": str, "rejection_category": str}
+    _check_fields(body, fields, required={"action"})
+    if body["action"] == "APPROVE":
+        world.approve(one)
+    elif body["action"] == "REJECT":
+        message, category = body.get("message", ""), body.get("rejection_category", "")
+        if len(message) < SHORTEST_REASON:
+            raise Refusal({"message": [f"Ensure this has at least {SHORTEST_REASON} characters."]})
+        if category not in CATEGORIES:
+            raise Refusal({"rejection_category": [f"{category!r} is not a valid choice."]})
+        world.reject(one, category, message)
+    else:
+        raise Refusal(f"The emulator knows APPROVE and REJECT alone, not {body['action']}.")
+    return 200, _detailed(one)
+
+
+def bulk_approve(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /submissions/bulk-approve/"""
+    _check_fields(body, {"submission_ids": list}, required={"submission_ids"}, bare=True)
+    unknown = [one for one in body["submission_ids"] if one not in world.submissions]
+    if unknown:
+        raise Refusal(f"Unknown submissions: {', '.join(unknown)}", bare=True)
+    for one in body["submission_ids"]:
+        if world.submissions[one].status == "AWAITING REVIEW":  # the rest is left alone (?)
+            world.approve(world.submissions[one])
+    return 200, {"message": "The request to bulk approve has been made successfully."}
+
+
+def request_return(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
+    """POST /submissions/{id}/request-return/"""
+    one = _find(world.submissions, path[0], "submission")
+    _check_fields(body, {"request_return_reasons": list}, required={"request_return_reasons"})
+    one.return_requested = one.return_requested or world.now()
+    return 200, {"id": one.id, "status": one.status, "participant": one.participant}
+
+
+def set_up_bonuses(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /submissions/bonus-payments/: amounts in the main unit, to submissions or participants of the study."""
+    _check_fields(body, {"study_id": str, "csv_bonuses": str}, required={"study_id", "csv_bonuses"})
+    study = _find(world.studies, body["study_id"], "study")
+    people = {one.participant: one.id for one in world.of(study.id)}
+    rows, wrong = [], []
+    for line in body["csv_bonuses"].strip().split("\n"):
+        whom, _comma, amount = line.partition(",")
+        submission = people.get(whom, whom)
+        known = submission in world.submissions and world.submissions[submission].study == study.id
+        if not known or not re.fullmatch(r"\d+(\.\d{1,2})?", amount):
+            wrong.append(line)
+            continue
+        main, _dot, rest = amount.partition(".")
+        rows.append((submission, int(main) * 100 + int(f"{rest:0<2}")))
+    if wrong or not 0 < len(rows) <= MOST_BONUSES:
+        raise Refusal({"csv_bonuses": [f"These could not be read or took no part: {wrong}"]})
+    bonus = BulkBonus(world.new_id(), study.id, rows, sum(world.price(cents) for _whom, cents in rows))
+    world.bulk_bonuses[bonus.id] = bonus
+    amount = sum(cents for _whom, cents in rows)
+    answer = {"id": bonus.id, "study": study.id, "amount": float(amount), "total_amount": float(bonus.total)}
+    fees = [world.fees(cents) for _whom, cents in rows]
+    return 201, answer | {
+        "fees": float(sum(fee for fee, _ in fees)),
+        "vat": float(sum(vat for _, vat in fees)),
+    }
+
+
+def pay_bonuses(world: World, path: tuple[str, ...], _: Query, __: Body) -> Answer:
+    """POST /bulk-bonus-payments/{id}/pay/: *not* idempotent, and paid later (R)."""
+    bonus = _find(world.bulk_bonuses, path[0], "bulk bonus payment")
+    world.afford(bonus.total)
+    bonus.paid += 1
+    for submission, cents in bonus.rows:
+        world.pay_bonus(submission, cents)
+    return 202, "Bonuses are being paid."
+
+
+def list_groups(world: World, _: tuple[str, ...], query: Query, __: Body) -> Answer:
+    """GET /participant-groups/?workspace_id=…"""
+    if "workspace_id" not in query:
+        raise Refusal("Either workspace_id or project_id is required.")
+    mine = [one for one in world.groups.values() if one.workspace == query["workspace_id"]]
+    return 200, {"results": [_group(one) for one in mine]}
+
+
+def create_group(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /participant-groups/"""
+    fields = {"name": str, "workspace_id": str, "description": str, "participant_ids": list}
+    _check_fields(body, fields, required={"name", "workspace_id"})
+    group = Group(world.new_id(), body["name"], body["workspace_id"])
+    group.members = {one: world.now() for one in body.get("participant_ids", [])}
+    world.groups[group.id] = group
+    return 201, _group(group)
+
+
+def list_members(world: World, path: tuple[str, ...], _: Query, __: Body) -> Answer:
+    """GET /participant-groups/{id}/participants/"""
+    return 200, _members(_find(world.groups, path[0], "participant group"))
+
+
+def add_members(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
+    """POST /participant-groups/{id}/participants/: members already there are passed over (R)."""
+    group = _find(world.groups, path[0], "participant group")
+    _check_fields(body, {"participant_ids": list}, required={"participant_ids"})
+    for one in body["participant_ids"]:
+        group.members.setdefault(one, world.now())
+    return 200, _members(group)
+
+
+def remove_members(world: World, path: tuple[str, ...], _: Query, body: Body) -> Answer:
+    """DELETE /participant-groups/{id}/participants/: others are passed over (R)."""
+    group = _find(world.groups, path[0], "participant group")
+    _check_fields(body, {"participant_ids": list}, required={"participant_ids"})
+    for one in body["participant_ids"]:
+        group.members.pop(one, None)
+    return 200, _members(group)
+
+
+def send_message(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /messages/"""
+    fields = {"recipient_id": str, "study_id": str, "body": str}
+    _check_fields(body, fields, required=set(fields), bare=True)
+    world.messages.append({name: body[name] for name in fields})
+    return 204, None
+
+
+def calculate_cost(world: World, _: tuple[str, ...], __: Query, body: Body) -> Answer:
+    """POST /study-cost-calculator/"""
+    fields = {"reward": int, "total_available_places": int}
+    _check_fields(body, fields, required=set(fields), bare=True)
+    return 200, {"total_cost": float(world.price(body["reward"]) * body["total_available_places"])}
+
+
+def get_balance(world: World, _: tuple[str, ...], __: Query, ___: Body) -> Answer:
+    """GET /workspaces/{id}/balance/"""
+    total = world.deposit_cents - world.spent_cents
+    return 200, {"currency_code": "GBP", "total_balance": total, "available_balance": world.available_cents()}
+
+
+ROUTES: list[tuple[str, str, str, Endpoint]] = [
+    ("POST", r"studies/", "create study", create_study),
+    ("GET", r"studies/", "list studies", list_studies),
+    ("GET", r"projects/(\w+)/studies/", "list studies", list_project_studies),
+    ("GET", r"studies/(\w+)/", "get study", get_study),
+    ("PATCH", r"studies/(\w+)/", "update study", update_study),
+    ("POST", r"studies/(\w+)/transition/", "transition study", transition_study),
+    ("GET", r"submissions/", "list submissions", list_submissions),
+    ("GET", r"submissions/(\w+)/", "get submission", get_submission),
+    ("POST", r"submissions/(\w+)/transition/", "transition submission", transition_submission),
+    ("POST", r"submissions/bulk-approve/", "bulk approve", bulk_approve),
+    ("POST", r"submissions/(\w+)/request-return/", "request return", request_return),
+    ("POST", r"submissions/bonus-payments/", "set up bonuses", set_up_bonuses),
+    ("POST", r"bulk-bonus-payments/(\w+)/pay/", "pay bonuses", pay_bonuses),
+    ("GET", r"participant-groups/", "list groups", list_groups),
+    ("POST", r"participant-groups/", "create group", create_group),
+    ("GET", r"participant-groups/(\w+)/participants/", "list members", list_members),
+    ("POST", r"participant-groups/(\w+)/participants/", "add members", add_members),
+    ("DELETE", r"participant-groups/(\w+)/participants/", "remove members", remove_members),
+    ("POST", r"messages/", "send message", send_message),
+    ("POST", r"study-cost-calculator/", "calculate cost", calculate_cost),
+    ("GET", r"workspaces/(\w+)/balance/", "get balance", get_balance),
+]
+
+
+def _find(rows: Mapping[str, Any], key: str, what: str) -> Any:
+    if key not in rows:
+        raise Refusal(f"Could not find {what} with id {key}", status=404, code=140001)
+    return rows[key]
+
+
+def _check_fields(body: Body, known: Mapping[str, type], *, required: set[str], bare: bool = False) -> None:
+    """Stricter than the service, which passes over fields that it does not know (?): a misspelt one must be seen."""
+    wrong: dict[str, list[str]] = {name: ["This field is required."] for name in required - set(body)}
+    for name, value in body.items():
+        if name not in known:
+            wrong[name] = ["Unknown field."]
+        elif not isinstance(value, known[name]) or (known[name] is int and isinstance(value, bool)):
+            wrong[name] = [f"{value!r} is no {known[name].__name__}."]
+    if wrong:
+        raise Refusal(wrong, bare=bare)
+
+
+def _check_codes(codes: list[Any]) -> None:
+    texts = [entry.get("code") for entry in codes]
+    if not codes or len(set(texts)) != len(texts):
+        raise Refusal(
+            {"completion_codes": ["Specify at least one code; each must be unique within the study."]}
+        )
+    for entry in codes:
+        kinds = [action.get("action") for action in entry.get("actions", [])]
+        complete = all(
+            action.get("action") in ACTIONS and ACTIONS[action["action"]] <= set(action)
+            for action in entry.get("actions", [])
+        )
+        if (
+            not entry.get("code_type")
+            or not complete
+            or {"AUTOMATICALLY_APPROVE", "MANUALLY_REVIEW"} <= set(kinds)
+        ):
+            raise Refusal({"completion_codes": [f"The actions of {entry.get('code')} are not valid."]})
+
+
+def _page(rows: list[Any], query: Query, *, size: int) -> tuple[list[Any], bool]:
+    number, size = int(query.get("page", 1)), int(query.get("page_size", size))
+    if number > max(1, math.ceil(len(rows) / size)):
+        raise Refusal("Invalid page.", status=404)
+    return rows[(number - 1) * size : number * size], number * size < len(rows)
+
+
+def _study(world: World, study: Study) -> dict[str, Any]:
+    return study.fields | {
+        "id": study.id,
+        "status": study.status,
+        "places_taken": world.taken(study),
+        "date_created": study.created.isoformat(),
+    }
+
+
+def _listed(world: World, one: Submission) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "participant_id": one.participant,
+        "status": one.status,
+        "started_at": _time(one.started),
+        "completed_at": _time(one.completed),
+        "has_siblings": False,
+        "study_code": one.code,
+        "return_requested": _time(one.return_requested),
+    }
+
+
+def _detailed(one: Submission) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "participant": one.participant,
+        "status": one.status,
+        "started_at": _time(one.started),
+        "completed_at": _time(one.completed),
+        "entered_code": one.code,
+        "study_id": one.study,
+        "bonus_payments": [float(cents) for cents in one.bonuses],
+        "return_requested": _time(one.return_requested),
+    }
+
+
+def _group(group: Group) -> dict[str, Any]:
+    told = {"id": group.id, "name": group.name, "workspace_id": group.workspace}
+    return told | {"participant_count": len(group.members)}
+
+
+def _members(group: Group) -> dict[str, Any]:
+    return {
+        "results": [
+            {"participant_id": one, "datetime_created": _time(at)} for one, at in group.members.items()
+        ]
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return moment.isoformat().replace("+00:00", "Z") if moment else None

@@ -1,0 +1,296 @@
+"""Prolific's rows: studies, submissions, bonuses, groups, messages, and the researcher's money in whole cents."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+RUNNING = {"RESERVED", "ACTIVE"}
+# A place is free again when its submission ended in one of these (R: study object, submission object).
+FREED = {"RETURNED", "TIMED-OUT", "REJECTED", "SCREENED OUT"}
+
+
+class Refusal(Exception):
+    """A call that the service answers with an error; nothing was changed."""
+
+    def __init__(self, detail: object, *, status: int = 400, code: int = 140000, bare: bool = False) -> None:
+        super().__init__(str(detail))
+        self.status = status
+        # R: most endpoints put the error into "error", some answer it bare.
+        told = {"status": status, "error_code": code, "title": "Bad request", "detail": detail}
+        self.body: dict[str, Any] = told if bare else {"error": told}
+
+
+@dataclass
+class Study:
+    """A study; ``fields`` are as the researcher wrote them."""
+
+    id: str
+    fields: dict[str, Any]
+    created: datetime
+    status: str = "UNPUBLISHED"
+
+    @property
+    def reward(self) -> int:
+        """Cents for one submission."""
+        return int(self.fields["reward"])
+
+    @property
+    def places(self) -> int:
+        """How many in all."""
+        return int(self.fields["total_available_places"])
+
+    def minutes_allowed(self) -> float:
+        """R: at least two minutes plus two times the estimate plus two times its root; taken when none is given (?)."""
+        estimate = float(self.fields["estimated_completion_time"])
+        return float(
+            self.fields.get("maximum_allowed_time") or math.ceil(2 + 2 * estimate + 2 * estimate**0.5)
+        )
+
+
+@dataclass
+class Submission:
+    """One participant's piece of paid work."""
+
+    id: str
+    study: str
+    participant: str
+    started: datetime
+    status: str = "ACTIVE"
+    code: str | None = None
+    completed: datetime | None = None
+    return_requested: datetime | None = None
+    bonuses: list[int] = field(default_factory=list)
+    rejection: tuple[str, str] | None = None
+
+
+@dataclass
+class BulkBonus:
+    """A set-up: submission and cents, and how often it was paid."""
+
+    id: str
+    study: str
+    rows: list[tuple[str, int]]
+    total: int
+    paid: int = 0
+
+
+@dataclass
+class Group:
+    """A named list of participants."""
+
+    id: str
+    name: str
+    workspace: str
+    members: dict[str, datetime] = field(default_factory=dict)
+
+
+class World:
+    """All rows of one researcher's account, and what participants do. Nothing in here knows HTTP.
+
+    Args:
+        deposit_cents: what was paid in.
+        fee_permille: Prolific's share of rewards and bonuses; 333 for universities, 428 for companies in 2026
+            (prolific.com/pricing as transcribed by api-evangelist/prolific on 20 September 2026).
+        vat_permille: tax on the fee.
+        bonus_delay: seconds until a paid bonus shows ("in the following minutes", R).
+    """
+
+    def __init__(
+        self,
+        *,
+        deposit_cents: int = 100_000,
+        fee_permille: int = 333,
+        vat_permille: int = 0,
+        bonus_delay: int = 0,
+    ) -> None:
+        self.deposit_cents = deposit_cents
+        self.spent_cents = 0
+        self.fee_permille = fee_permille
+        self.vat_permille = vat_permille
+        self.bonus_delay = bonus_delay
+        self.studies: dict[str, Study] = {}
+        self.submissions: dict[str, Submission] = {}
+        self.bulk_bonuses: dict[str, BulkBonus] = {}
+        self.groups: dict[str, Group] = {}
+        self.messages: list[dict[str, str]] = []
+        self._ahead = timedelta()
+        self._coming: list[tuple[datetime, str, int]] = []
+        self._issued = 0
+
+    # --- time and ids -----------------------------------------------------------------------------
+    def now(self) -> datetime:
+        """The service's time."""
+        return datetime.now(UTC) + self._ahead
+
+    def advance(self, **spans: float) -> None:
+        """Lets time pass: `advance(minutes=10)`."""
+        self._ahead += timedelta(**spans)
+
+    def new_id(self) -> str:
+        """24 hexadecimal digits that grow with time, like the ids of the reference's examples."""
+        self._issued += 1
+        return f"{0x65000000 + self._issued:08x}{self._issued:016x}"
+
+    def settle(self) -> None:
+        """Does what time brings: bonuses arrive, people run out of time."""
+        now = self.now()
+        for due, submission, cents in [entry for entry in self._coming if entry[0] <= now]:
+            self.submissions[submission].bonuses.append(cents)
+            self._coming.remove((due, submission, cents))
+        for one in self.submissions.values():
+            allowed = timedelta(minutes=self.studies[one.study].minutes_allowed())
+            if one.status in RUNNING and one.started + allowed < now:
+                one.status = "TIMED-OUT"
+
+    # --- money ------------------------------------------------------------------------------------
+    def fees(self, cents: int) -> tuple[int, int]:
+        """Fee and tax on an amount, each rounded half up to the cent (?)."""
+        fee = (cents * self.fee_permille + 500) // 1000
+        return fee, (fee * self.vat_permille + 500) // 1000
+
+    def price(self, cents: int) -> int:
+        """What it takes to pay somebody this much."""
+        return cents + sum(self.fees(cents))
+
+    def held_cents(self) -> int:
+        """What is set aside for places that were published and not paid yet (R: "locking the amount required")."""
+        return sum(self.price(study.reward) * self._unpaid(study) for study in self.studies.values())
+
+    def available_cents(self) -> int:
+        """What is left for new things."""
+        return self.deposit_cents - self.spent_cents - self.held_cents()
+
+    def _unpaid(self, study: Study) -> int:
+        states = [one.status for one in self.of(study.id)]
+        if study.status == "UNPUBLISHED":
+            return 0
+        if study.status == "COMPLETED":
+            return sum(state in RUNNING or state == "AWAITING REVIEW" for state in states)
+        return study.places - states.count("APPROVED")
+
+    def afford(self, cents: int) -> None:
+        """Refuses what the account cannot pay."""
+        if cents > self.available_cents():
+            raise Refusal(f"Your balance is too low: {cents} needed, {self.available_cents()} available.")
+
+    def spend(self, cents: int) -> None:
+        """Pays somebody, with fee and tax."""
+        self.spent_cents += self.price(cents)
+
+    def pay_bonus(self, submission: str, cents: int) -> None:
+        """Pays at once and shows it later."""
+        self.spend(cents)
+        self._coming.append((self.now() + timedelta(seconds=self.bonus_delay), submission, cents))
+        self.settle()
+
+    # --- questions --------------------------------------------------------------------------------
+    def of(self, study: str) -> Iterator[Submission]:
+        """A study's submissions."""
+        return (one for one in self.submissions.values() if one.study == study)
+
+    def taken(self, study: Study) -> int:
+        """R: submissions started but for those timed out and returned; rejected ones free their place too."""
+        return sum(one.status not in FREED for one in self.of(study.id))
+
+    def empty(self, study: Study) -> int:
+        """Places that nobody has."""
+        return study.places - self.taken(study)
+
+    def review(self, study: Study) -> None:
+        """R: full and nobody at work: awaiting review; everything decided: completed."""
+        states = [one.status for one in self.of(study.id)]
+        if study.status in {"ACTIVE", "AWAITING REVIEW"} and self.taken(study) >= study.places:
+            running = any(state in RUNNING for state in states)
+            if not running:
+                study.status = "AWAITING REVIEW" if "AWAITING REVIEW" in states else "COMPLETED"
+
+    # --- participants -----------------------------------------------------------------------------
+    def enter(self, study_id: str, participant: str) -> tuple[str, str]:
+        """A participant takes a place and opens the study: the submission's id and the address they land on."""
+        self.settle()
+        study = self.studies[study_id]
+        if study.status != "ACTIVE" or self.taken(study) >= study.places:
+            raise Refusal(f"study {study_id} has no place")
+        if any(one.participant == participant for one in self.of(study_id)):
+            raise Refusal(f"{participant} took part in study {study_id} before")
+        if participant in self._kept_out(study):
+            raise Refusal(f"{participant} does not see study {study_id}")
+        one = Submission(self.new_id(), study_id, participant, self.now())
+        self.submissions[one.id] = one
+        address = str(study.fields["external_study_url"])
+        values = {"PROLIFIC_PID": participant, "STUDY_ID": study_id, "SESSION_ID": one.id}
+        for name, value in values.items():
+            address = address.replace(f"{{{{%{name}%}}}}", value)
+        return one.id, address
+
+    def _kept_out(self, study: Study) -> set[str]:
+        out: set[str] = set()
+        for filtered in study.fields.get("filters") or []:
+            for value in filtered["selected_values"]:
+                if filtered["filter_id"] == "participant_group_blocklist":
+                    out.update(self.groups[value].members)
+                else:
+                    out.update(one.participant for one in self.of(value))
+        return out
+
+    def come_back(self, submission_id: str, code: str | None) -> None:
+        """A participant returns to Prolific with a code (or none), and the code's actions happen."""
+        self.settle()
+        one = self.submissions[submission_id]
+        if one.status not in RUNNING:
+            raise Refusal(f"submission {submission_id} is {one.status}")
+        study = self.studies[one.study]
+        known = {entry["code"]: entry["actions"] for entry in study.fields["completion_codes"]}
+        one.code, one.completed, one.status = code or "NOCODE", self.now(), "AWAITING REVIEW"
+        for action in known.get(code, []):
+            self._act(one, study, action)
+        self.review(study)
+
+    def _act(self, one: Submission, study: Study, action: dict[str, Any]) -> None:
+        kind = action["action"]
+        if kind == "AUTOMATICALLY_APPROVE":
+            self.approve(one)
+        elif kind == "REQUEST_RETURN":
+            one.return_requested = self.now()
+        elif kind == "ADD_TO_PARTICIPANT_GROUP":
+            self.groups[action["participant_group"]].members.setdefault(one.participant, self.now())
+        elif kind == "REMOVE_FROM_PARTICIPANT_GROUP":
+            self.groups[action["participant_group"]].members.pop(one.participant, None)
+        elif kind == "FIXED_SCREEN_OUT_PAYMENT":
+            one.status = "SCREENED OUT"
+            self.spend(int(action["fixed_screen_out_reward"]))
+
+    def give_back(self, submission_id: str) -> None:
+        """A participant returns their submission: unpaid, and the place is free again (R)."""
+        one = self.submissions[submission_id]
+        if one.status not in RUNNING | {"AWAITING REVIEW"}:
+            raise Refusal(f"submission {submission_id} is {one.status}")
+        one.status = "RETURNED"
+        self._reopened(self.studies[one.study])
+
+    # --- decisions --------------------------------------------------------------------------------
+    def approve(self, one: Submission) -> None:
+        """Pays a submission once (R: the second request is ignored)."""
+        if one.status == "APPROVED":
+            return
+        if one.status != "AWAITING REVIEW":
+            raise Refusal(f"Submission {one.id} can't be approved, it is {one.status}.", code=140108)
+        one.status = "APPROVED"
+        self.spend(self.studies[one.study].reward)
+        self.review(self.studies[one.study])
+
+    def reject(self, one: Submission, category: str, message: str) -> None:
+        """Rejects a submission once (R: the second request is ignored)."""
+        if one.status == "REJECTED":
+            return
+        if one.status != "AWAITING REVIEW":
+            raise Refusal(f"Submission {one.id} can't be rejected, it is {one.status}.", code=140108)
+        one.status, one.rejection = "REJECTED", (category, message)
+        self._reopened(self.studies[one.study])
+
+    def _reopened(self, study: Study) -> None:
+        """A full study that loses a submission pauses by itself (researcher-help.prolific.com)."""
+        if study.status == "AWAITING REVIEW":
+            study.status = "PAUSED"

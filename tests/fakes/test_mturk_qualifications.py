@@ -1,0 +1,348 @@
+"""Who may see, preview and accept: system qualifications, own ones, tests with answer keys."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.fakes.mturk import MTurkEmulator, Refused
+from tests.fakes.turking import SCHEMAS, put_up, refused
+
+if TYPE_CHECKING:
+    from mypy_boto3_mturk import MTurkClient
+
+LOCALE = "00000000000000000071"
+NUMBER_APPROVED = "00000000000000000040"
+PERCENT_APPROVED = "000000000000000000L0"
+ADULT = "00000000000000000060"
+
+
+def question(name: str, options: str, several: int = 1) -> str:
+    """One question of a test."""
+    selections = "".join(
+        f"<Selection><SelectionIdentifier>{option}</SelectionIdentifier><Text>{option}</Text></Selection>"
+        for option in options
+    )
+    return (
+        f"<Question><QuestionIdentifier>{name}</QuestionIdentifier><IsRequired>true</IsRequired>"
+        f"<QuestionContent><Text>Question {name}?</Text></QuestionContent><AnswerSpecification>"
+        f"<SelectionAnswer><MaxSelectionCount>{several}</MaxSelectionCount>"
+        f"<Selections>{selections}</Selections></SelectionAnswer></AnswerSpecification></Question>"
+    )
+
+
+TEST = (
+    f'<QuestionForm xmlns="{SCHEMAS}2017-11-06/QuestionForm.xsd">'
+    f"{question('q1', 'ab')}{question('q2', 'abc', several=3)}</QuestionForm>"
+)
+
+
+def answer_key(mapping: str = "") -> str:
+    """q1: a is worth 10, b costs 2; q2: a and c together are worth 10, anything else 1."""
+
+    def option(score: int, *chosen: str) -> str:
+        inner = "".join(f"<SelectionIdentifier>{one}</SelectionIdentifier>" for one in chosen)
+        return f"<AnswerOption>{inner}<AnswerScore>{score}</AnswerScore></AnswerOption>"
+
+    mapped = f"<QualificationValueMapping>{mapping}</QualificationValueMapping>" if mapping else ""
+    return (
+        f'<AnswerKey xmlns="{SCHEMAS}2005-10-01/AnswerKey.xsd">'
+        f"<Question><QuestionIdentifier>q1</QuestionIdentifier>{option(10, 'a')}{option(-2, 'b')}</Question>"
+        f"<Question><QuestionIdentifier>q2</QuestionIdentifier>{option(10, 'a', 'c')}"
+        f"<DefaultScore>1</DefaultScore></Question>{mapped}</AnswerKey>"
+    )
+
+
+PERCENTAGE = "<PercentageMapping><MaximumSummedScore>20</MaximumSummedScore></PercentageMapping>"
+SCALE = "<ScaleMapping><SummedScoreMultiplier>3</SummedScoreMultiplier></ScaleMapping>"
+RANGES = (
+    "<RangeMapping><SummedScoreRange><InclusiveLowerBound>11</InclusiveLowerBound>"
+    "<InclusiveUpperBound>20</InclusiveUpperBound><QualificationValue>1</QualificationValue>"
+    "</SummedScoreRange><OutOfRangeQualificationValue>0</OutOfRangeQualificationValue></RangeMapping>"
+)
+
+
+def quiz(client: MTurkClient, name: str = "Captions", **changes: Any) -> str:
+    """A qualification type with a test."""
+    asked: dict[str, Any] = {
+        "Name": name,
+        "Description": "Two questions about captions",
+        "Keywords": "captions, quiz",
+        "QualificationTypeStatus": "Active",
+        "Test": TEST,
+        "AnswerKey": answer_key(),
+        "TestDurationInSeconds": 300,
+    }
+    given = {key: value for key, value in (asked | changes).items() if value is not None}
+    return client.create_qualification_type(**given)["QualificationType"]["QualificationTypeId"]
+
+
+def simple(client: MTurkClient, name: str = "Took part", **changes: Any) -> str:
+    """A qualification type without a test."""
+    return quiz(client, name, **{"Test": None, "AnswerKey": None, "TestDurationInSeconds": None} | changes)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "those_who_may"),
+    [
+        ({"QualificationTypeId": LOCALE, "Comparator": "EqualTo", "LocaleValues": [{"Country": "US"}]}, "NC"),
+        (
+            {"QualificationTypeId": LOCALE, "Comparator": "NotEqualTo", "LocaleValues": [{"Country": "US"}]},
+            "D",
+        ),
+        (
+            {
+                "QualificationTypeId": LOCALE,
+                "Comparator": "In",
+                "LocaleValues": [{"Country": "DE"}, {"Country": "US", "Subdivision": "CA"}],
+            },
+            "DC",
+        ),
+        (
+            {"QualificationTypeId": LOCALE, "Comparator": "NotIn", "LocaleValues": [{"Country": "DE"}]},
+            "NC",
+        ),
+        (
+            {
+                "QualificationTypeId": NUMBER_APPROVED,
+                "Comparator": "GreaterThanOrEqualTo",
+                "IntegerValues": [500],
+            },
+            "DC",
+        ),
+        ({"QualificationTypeId": NUMBER_APPROVED, "Comparator": "LessThan", "IntegerValues": [501]}, "ND"),
+        ({"QualificationTypeId": PERCENT_APPROVED, "Comparator": "GreaterThan", "IntegerValues": [95]}, "ND"),
+        ({"QualificationTypeId": ADULT, "Comparator": "EqualTo", "IntegerValues": [1]}, "C"),
+    ],
+)
+def test_system_qualifications(
+    emulator: MTurkEmulator, client: MTurkClient, requirement: dict[str, Any], those_who_may: str
+) -> None:
+    """A newcomer from the US; a German with 500 approved; a Californian with 900 approved of 1,000."""
+    people = {
+        "N": emulator.turker("ANEWCOMER", country="US"),
+        "D": emulator.turker("AGERMAN", country="DE", approved=500),
+        "C": emulator.turker(
+            "ACALIFORNIAN", country="US", subdivision="CA", approved=900, rejected=100, adult=True
+        ),
+    }
+    hit_id = put_up(client, MaxAssignments=3, QualificationRequirements=[requirement])["HITId"]
+    for letter, person in people.items():
+        if letter in those_who_may:
+            assert person.accept(hit_id).hit_id == hit_id
+        else:
+            with pytest.raises(Refused, match="qualifications"):
+                person.accept(hit_id)
+
+
+def test_judged_work_counts_for_the_next_hit(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    once = [{"QualificationTypeId": NUMBER_APPROVED, "Comparator": "GreaterThan", "IntegerValues": [0]}]
+    first = put_up(client)["HITId"]
+    second = put_up(client, QualificationRequirements=once)["HITId"]
+    ann = emulator.turker("AANN")
+    assignment_id = ann.work(first, {"a": "1"})
+    with pytest.raises(Refused, match="qualifications"):
+        ann.accept(second)
+    client.approve_assignment(AssignmentId=assignment_id)
+    ann.accept(second)
+
+
+@pytest.mark.parametrize(
+    ("guarded", "seen", "previewed"),
+    [
+        ({}, True, True),
+        ({"ActionsGuarded": "Accept"}, True, True),
+        ({"ActionsGuarded": "PreviewAndAccept"}, True, False),
+        ({"RequiredToPreview": True}, True, False),
+        ({"ActionsGuarded": "DiscoverPreviewAndAccept"}, False, False),
+    ],
+)
+def test_what_a_requirement_guards(
+    emulator: MTurkEmulator, client: MTurkClient, guarded: dict[str, Any], seen: bool, previewed: bool
+) -> None:
+    requirement = {"QualificationTypeId": simple(client), "Comparator": "Exists"} | guarded
+    hit_id = put_up(client, QualificationRequirements=[requirement])["HITId"]
+    ann = emulator.turker("AANN")
+    assert (ann.hits() == [hit_id]) is seen
+    if previewed:
+        assert ann.preview(hit_id).assignment_id == "ASSIGNMENT_ID_NOT_AVAILABLE"
+    else:
+        with pytest.raises(Refused, match="preview"):
+            ann.preview(hit_id)
+    with pytest.raises(Refused, match="accept"):
+        ann.accept(hit_id)
+
+
+def test_once_per_study_by_a_qualification_that_must_not_exist(
+    emulator: MTurkEmulator, client: MTurkClient
+) -> None:
+    took_part = simple(client)
+    none = [
+        {
+            "QualificationTypeId": took_part,
+            "Comparator": "DoesNotExist",
+            "ActionsGuarded": "DiscoverPreviewAndAccept",
+        }
+    ]
+    hits = [put_up(client, QualificationRequirements=none)["HITId"] for _ in range(2)]
+    ann = emulator.turker("AANN")
+    assert ann.hits() == hits
+    ann.work(hits[0], {"a": "1"})
+    client.associate_qualification_with_worker(QualificationTypeId=took_part, WorkerId="AANN")
+    assert ann.hits() == []
+    assert [hit["HITId"] for hit in client.list_hits_for_qualification_type(
+        QualificationTypeId=took_part
+    )["HITs"]] == hits  # fmt: skip
+    client.disassociate_qualification_from_worker(QualificationTypeId=took_part, WorkerId="AANN")
+    assert ann.hits() == hits[1:]
+
+
+def test_scores_are_given_read_and_taken_away(client: MTurkClient) -> None:
+    kind = simple(client)
+    asked: dict[str, Any] = {"QualificationTypeId": kind, "WorkerId": "AANN"}
+    with refused("RequestError", "QualificationDoesNotExist"):
+        client.get_qualification_score(**asked)
+    client.associate_qualification_with_worker(**asked)
+    assert client.get_qualification_score(**asked)["Qualification"]["IntegerValue"] == 1
+    client.associate_qualification_with_worker(**asked, IntegerValue=80)
+    assert client.get_qualification_score(**asked)["Qualification"]["IntegerValue"] == 80
+    client.disassociate_qualification_from_worker(**asked)
+    with refused("RequestError", "InvalidQualificationState") as caught:
+        client.get_qualification_score(**asked)
+    assert "status of: Granted" in str(caught.value)
+    listed = client.list_workers_with_qualification_type
+    assert listed(QualificationTypeId=kind)["Qualifications"] == []
+    assert [
+        row["WorkerId"] for row in listed(QualificationTypeId=kind, Status="Revoked")["Qualifications"]
+    ] == ["AANN"]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "answers", "value"),
+    [
+        ("", [("q1", "a"), ("q2", "a"), ("q2", "c")], 20),
+        ("", [("q1", "b"), ("q2", "a")], -1),
+        ("", [], 1),
+        (PERCENTAGE, [("q1", "a"), ("q2", "c")], 55),
+        (PERCENTAGE, [("q1", "a"), ("q2", "a"), ("q2", "c")], 100),
+        (SCALE, [("q1", "a"), ("q2", "a"), ("q2", "b"), ("q2", "c")], 33),
+        (RANGES, [("q1", "a"), ("q2", "b")], 1),
+        (RANGES, [("q1", "b"), ("q2", "a"), ("q2", "c")], 0),
+    ],
+)
+def test_a_test_is_scored_by_its_answer_key(
+    emulator: MTurkEmulator, client: MTurkClient, mapping: str, answers: list[tuple[str, str]], value: int
+) -> None:
+    kind = quiz(client, AnswerKey=answer_key(mapping))
+    ann = emulator.turker("AANN")
+    request_id, state = ann.request_qualification(kind)
+    assert state == "Started"
+    assert ann.take_test(request_id, answers) == "Granted"
+    found = client.get_qualification_score(QualificationTypeId=kind, WorkerId="AANN")["Qualification"]
+    assert found["IntegerValue"] == value
+    with pytest.raises(Refused, match="no test of yours"):
+        ann.take_test(request_id, answers)
+
+
+def test_a_test_without_a_key_waits_for_the_requester(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    kind = quiz(client, AnswerKey=None)
+    ann, ben = emulator.turker("AANN"), emulator.turker("ABEN")
+    for person in (ann, ben):
+        assert person.take_test(person.request_qualification(kind)[0], {"q1": "a"}) == "Pending"
+    with pytest.raises(Refused, match="waiting"):
+        ann.request_qualification(kind)
+    rows = client.list_qualification_requests(QualificationTypeId=kind)["QualificationRequests"]
+    assert [row["WorkerId"] for row in rows] == ["AANN", "ABEN"]
+    assert "<SelectionIdentifier>a</SelectionIdentifier>" in rows[0]["Answer"]
+    client.accept_qualification_request(
+        QualificationRequestId=rows[0]["QualificationRequestId"], IntegerValue=7
+    )
+    client.reject_qualification_request(QualificationRequestId=rows[1]["QualificationRequestId"])
+    assert client.list_qualification_requests()["QualificationRequests"] == []
+    granted = client.list_workers_with_qualification_type(QualificationTypeId=kind)["Qualifications"]
+    assert [(row["WorkerId"], row["IntegerValue"]) for row in granted] == [("AANN", 7)]
+    with refused("RequestError", "InvalidQualificationRequestState"):
+        client.accept_qualification_request(QualificationRequestId=rows[0]["QualificationRequestId"])
+    with refused("RequestError", "QualificationRequestDoesNotExist"):
+        client.reject_qualification_request(QualificationRequestId="3NONE")
+
+
+def test_a_test_has_its_time_and_its_number_of_tries(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    once, again = quiz(client), quiz(client, "Again", RetryDelayInSeconds=3600)
+    ann = emulator.turker("AANN")
+    late, _ = ann.request_qualification(again)
+    emulator.clock.advance(301)
+    with pytest.raises(Refused, match="time for this test is over"):
+        ann.take_test(late, {"q1": "a"})
+    with pytest.raises(Refused, match="again yet"):
+        ann.request_qualification(again)
+    emulator.clock.advance(3300)
+    ann.take_test(ann.request_qualification(again)[0], {"q1": "a"})
+    ann.take_test(ann.request_qualification(once)[0], {"q1": "b"})
+    emulator.clock.advance(days=300)
+    with pytest.raises(Refused, match="only once"):
+        ann.request_qualification(once)
+
+
+def test_granted_without_a_look(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    kind = simple(client, AutoGranted=True, AutoGrantedValue=3)
+    assert emulator.turker("AANN").request_qualification(kind)[1] == "Granted"
+    found = client.get_qualification_score(QualificationTypeId=kind, WorkerId="AANN")["Qualification"]
+    assert found["IntegerValue"] == 3
+    asked = simple(client, "By hand")
+    assert emulator.turker("AANN").request_qualification(asked)[1] == "Pending"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"TestDurationInSeconds": None},
+        {"Test": None, "TestDurationInSeconds": None},
+        {"AutoGranted": True},
+        {"AutoGrantedValue": 1},
+        {"Test": "<Quiz/>"},
+        {"AnswerKey": "<Key/>"},
+        {"AnswerKey": answer_key("<PercentageMapping/>")},
+        {"AnswerKey": answer_key("<Other/>")},
+        {"RetryDelayInSeconds": -1},
+        {"Description": "x" * 2001},
+    ],
+)
+def test_impossible_types_are_refused(client: MTurkClient, changes: dict[str, Any]) -> None:
+    with refused("ParameterValidationError"):
+        quiz(client, **changes)
+    own = client.list_qualification_types(MustBeRequestable=True, MustBeOwnedByCaller=True)
+    assert own["QualificationTypes"] == []
+
+
+def test_types_are_found_changed_and_deleted(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    kind = quiz(client)
+    simple(client)
+    with refused("RequestError", "QualificationTypeAlreadyExists"):
+        simple(client, "Captions")
+    asked: dict[str, Any] = {"MustBeRequestable": True, "MustBeOwnedByCaller": True}
+    found = client.list_qualification_types(Query="quiz captions", **asked)["QualificationTypes"]
+    assert [row["Name"] for row in found] == ["Captions", "Took part"]  # both have the keywords
+    found = client.list_qualification_types(Query="took", **asked)["QualificationTypes"]
+    assert [row["Name"] for row in found] == ["Took part"]
+    everything = client.list_qualification_types(MustBeRequestable=False, Query="locale")
+    assert [row["QualificationTypeId"] for row in everything["QualificationTypes"]] == [LOCALE]
+    with refused("ParameterValidationError"):
+        client.update_qualification_type(QualificationTypeId=kind, AutoGranted=True)
+    changed = client.update_qualification_type(
+        QualificationTypeId=kind, Test=TEST, TestDurationInSeconds=60, Description="Shorter"
+    )["QualificationType"]
+    assert (changed["TestDurationInSeconds"], changed["Description"], "AnswerKey" in changed) == (
+        60,
+        "Shorter",
+        False,
+    )
+    client.update_qualification_type(QualificationTypeId=kind, QualificationTypeStatus="Inactive")
+    with refused("RequestError", "InvalidQualificationTypeState"):
+        put_up(client, QualificationRequirements=[{"QualificationTypeId": kind, "Comparator": "Exists"}])
+    with pytest.raises(Refused, match="no such qualification"):
+        emulator.turker("AANN").request_qualification(kind)
+    client.delete_qualification_type(QualificationTypeId=kind)
+    with refused("RequestError", "QualificationTypeDoesNotExist"):
+        client.get_qualification_type(QualificationTypeId=kind)

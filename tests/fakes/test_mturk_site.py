@@ -1,0 +1,268 @@
+"""The workers' site: what frames get, what is posted back, for scripts and for a real browser."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from defusedxml.ElementTree import fromstring
+from playwright.sync_api import Page, expect
+
+from tests.fakes.mturk import MTurkEmulator, Refused
+from tests.fakes.mturk.web import posted
+from tests.fakes.turking import SCHEMAS, external, html_question, put_up
+
+if TYPE_CHECKING:
+    from mypy_boto3_mturk import MTurkClient
+
+HTML_PAGE = """<!DOCTYPE html><html><body>
+<form method="post" id="answers">
+  <input type="hidden" name="assignmentId">
+  <label>What do you see? <input name="caption"></label>
+  <label><input type="checkbox" name="tags" value="dog"> dog</label>
+  <label><input type="checkbox" name="tags" value="cat"> cat</label>
+  <button id="send">Submit</button>
+</form>
+<script>
+  const told = new URLSearchParams(location.search);
+  const form = document.getElementById("answers");
+  form.elements.assignmentId.value = told.get("assignmentId");
+  if (told.get("assignmentId") === "ASSIGNMENT_ID_NOT_AVAILABLE") document.getElementById("send").remove();
+  else form.action = told.get("turkSubmitTo") + "/mturk/externalSubmit";
+</script></body></html>"""
+FORM = (
+    f'<QuestionForm xmlns="{SCHEMAS}2017-11-06/QuestionForm.xsd"><Question>'
+    "<QuestionIdentifier>best</QuestionIdentifier><QuestionContent><Text>Which is best?</Text></QuestionContent>"
+    "<AnswerSpecification><SelectionAnswer><Selections><Selection><SelectionIdentifier>a</SelectionIdentifier>"
+    "<Text>The first</Text></Selection><Selection><SelectionIdentifier>b</SelectionIdentifier>"
+    "<Text>The second</Text></Selection></Selections></SelectionAnswer></AnswerSpecification></Question>"
+    "<Question><QuestionIdentifier>why</QuestionIdentifier><AnswerSpecification><FreeTextAnswer/>"
+    "</AnswerSpecification></Question></QuestionForm>"
+)
+
+
+def answers(document: str) -> dict[str, str | None]:
+    """The answers of a QuestionFormAnswers document, by field."""
+    space = f"{{{SCHEMAS}2005-10-01/QuestionFormAnswers.xsd}}"
+    return {
+        answer.findtext(f"{space}QuestionIdentifier", ""): answer[1].text
+        for answer in fromstring(document).iter(f"{space}Answer")
+    }
+
+
+def read(client: MTurkClient, assignment_id: str) -> dict[str, str | None]:
+    """What the requester gets to read."""
+    return answers(client.get_assignment(AssignmentId=assignment_id)["Assignment"]["Answer"])
+
+
+def test_a_preview_has_no_assignment_and_no_worker(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    hit_id = put_up(client, Question=external("https://quorum.example/work?study=a&b=1#top"))["HITId"]
+    seen = emulator.turker("AANN").preview(hit_id)
+    parts = urlsplit(seen.url)
+    assert (parts.netloc, parts.path, parts.fragment, seen.height) == ("quorum.example", "/work", "top", 600)
+    assert parse_qs(parts.query) == {
+        "study": ["a"],
+        "b": ["1"],
+        "assignmentId": ["ASSIGNMENT_ID_NOT_AVAILABLE"],
+        "hitId": [hit_id],
+    }
+    assert emulator.dump()["hits"][0]["turns"] == []
+
+
+def test_an_accepted_page_knows_who_works_at_what(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    hit_id = put_up(client)["HITId"]
+    taken = emulator.turker("AANN").accept(hit_id)
+    assert parse_qs(urlsplit(taken.url).query) == {
+        "assignmentId": [taken.assignment_id],
+        "hitId": [hit_id],
+        "workerId": ["AANN"],
+        "turkSubmitTo": [emulator.endpoint_url],
+    }
+
+
+def test_answers_come_as_a_document(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    ann = emulator.turker("AANN")
+    taken = ann.accept(put_up(client)["HITId"])
+    ann.submit(
+        taken.assignment_id,
+        [("caption", 'Größe <b> & "日本"\x00\U0001f600'), ("tags", "dog"), ("tags", "cat"), ("empty", "")],
+    )
+    document = client.get_assignment(AssignmentId=taken.assignment_id)["Assignment"]["Answer"]
+    assert document.isascii()
+    assert answers(document) == {
+        "caption": 'Größe <b> & "日本"\U0001f600',
+        "tags": "dog|cat",
+        "empty": None,
+    }
+
+
+def test_a_form_counts_once(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    ann, ben = emulator.turker("AANN"), emulator.turker("ABEN")
+    taken = ann.accept(put_up(client)["HITId"]).assignment_id
+    with pytest.raises(Refused, match="not assigned to you") as caught:
+        ben.submit(taken, {"a": "1"})
+    assert caught.value.status == 403
+    with pytest.raises(Refused, match="problem submitting"):
+        ann.submit(taken, {})
+    with pytest.raises(Refused, match="problem submitting"):
+        ann.submit("ASSIGNMENT_ID_NOT_AVAILABLE", {"a": "1"})
+    with pytest.raises(Refused, match="no such assignment"):
+        ann.submit("3MADEUP", {"a": "1"})
+    ann.submit(taken, {"a": "1"})
+    with pytest.raises(Refused, match="submitted, returned or abandoned"):
+        ann.submit(taken, {"a": "2"})
+    assert read(client, taken) == {"a": "1"}
+
+
+def test_late_and_returned_work_is_refused(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    ann = emulator.turker("AANN")
+    late = ann.accept(put_up(client)["HITId"]).assignment_id
+    emulator.clock.advance(600)
+    with pytest.raises(Refused, match="submitted, returned or abandoned"):
+        ann.submit(late, {"a": "1"})
+    returned = ann.accept(put_up(client)["HITId"]).assignment_id
+    ann.return_(returned)
+    with pytest.raises(Refused, match="submitted, returned or abandoned"):
+        ann.submit(returned, {"a": "1"})
+    with pytest.raises(Refused, match="not assigned to you"):
+        ann.return_(returned)
+
+
+def test_a_worker_holds_25_at_most(emulator: MTurkEmulator, client: MTurkClient) -> None:
+    ann = emulator.turker("AANN")
+    hits = [put_up(client)["HITId"] for _ in range(26)]
+    for hit_id in hits[:25]:
+        ann.accept(hit_id)
+    with pytest.raises(Refused, match="hold 25"):
+        ann.accept(hits[25])
+
+
+def test_a_worker_id_looks_like_one(emulator: MTurkEmulator) -> None:
+    with pytest.raises(Refused, match="no Worker ID") as caught:
+        emulator.turker("somebody").hits()
+    assert caught.value.status == 400
+
+
+def test_forms_are_read_in_both_encodings() -> None:
+    body = (
+        b"--cut\r\nContent-Disposition: form-data; name=\"a\"\r\n\r\n1\r\n"
+        b"--cut\r\nContent-Disposition: form-data; name=\"b\"\r\n\r\ntwo\r\nlines\r\n--cut--\r\n"
+    )  # fmt: skip
+    assert posted("multipart/form-data; boundary=cut", body) == [("a", "1"), ("b", "two\r\nlines")]
+    assert posted("application/x-www-form-urlencoded", b"a=1&a=%C3%A4&b=") == [
+        ("a", "1"),
+        ("a", "ä"),
+        ("b", ""),
+    ]
+
+
+def test_nobody_is_asked_to_sign_in(emulator: MTurkEmulator, page: Page, client: MTurkClient) -> None:
+    put_up(client)
+    page.goto(f"{emulator.endpoint_url}/worker/hits")
+    page.get_by_label("Worker ID").fill("AANN")
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_role("heading", name="HITs for AANN")).to_be_visible()
+
+
+def test_a_browser_does_an_html_question(emulator: MTurkEmulator, client: MTurkClient, page: Page) -> None:
+    hit = put_up(client, Question=html_question(HTML_PAGE))
+    page.goto(f"{emulator.endpoint_url}/mturk/preview?groupId={hit['HITGroupId']}")
+    frame = page.frame_locator("iframe[name=hit]")
+    expect(frame.get_by_label("What do you see?")).to_be_visible()
+    expect(frame.get_by_role("button", name="Submit")).to_have_count(0)
+    page.goto(f"{emulator.endpoint_url}/worker/hits?worker=AANN")
+    page.get_by_role("link", name=hit["Title"]).click()
+    page.get_by_role("button", name="Accept HIT").click()
+    frame.get_by_label("What do you see?").fill("Two dogs")
+    frame.get_by_label("dog").check()
+    frame.get_by_label("cat").check()
+    frame.get_by_role("button", name="Submit").click()
+    expect(frame.get_by_text("successfully submitted")).to_be_visible()
+    rows = client.list_assignments_for_hit(HITId=hit["HITId"])["Assignments"]
+    assert rows[0]["WorkerId"] == "AANN"
+    assert read(client, rows[0]["AssignmentId"]) == {"caption": "Two dogs", "tags": "dog|cat"}
+
+
+def test_a_browser_does_an_external_question_on_another_site(
+    emulator: MTurkEmulator, client: MTurkClient, page: Page
+) -> None:
+    """The page's site is `localhost`, the frame's site another: its form brings no cookie of the worker."""
+    with serving(HTML_PAGE.encode()) as url:
+        hit = put_up(client, Question=external(url, 400))
+        page.goto(f"{emulator.endpoint_url}/worker/hits/{hit['HITId']}?worker=AANN")
+        page.get_by_role("button", name="Accept HIT").click()
+        assert page.locator("iframe").get_attribute("height") == "400"
+        frame = page.frame_locator("iframe[name=hit]")
+        frame.get_by_label("What do you see?").fill("A cat")
+        frame.get_by_role("button", name="Submit").click()
+        expect(frame.get_by_text("successfully submitted")).to_be_visible()
+    rows = client.list_assignments_for_hit(HITId=hit["HITId"])["Assignments"]
+    assert read(client, rows[0]["AssignmentId"]) == {"caption": "A cat"}
+
+
+def test_a_browser_does_a_question_form_and_returns_another(
+    emulator: MTurkEmulator, client: MTurkClient, page: Page
+) -> None:
+    done = put_up(client, Question=FORM)["HITId"]
+    left = put_up(client)["HITId"]
+    page.goto(f"{emulator.endpoint_url}/worker/hits/{done}?worker=AANN")
+    expect(page.frame_locator("iframe").get_by_role("button", name="Submit")).to_have_count(0)
+    page.get_by_role("button", name="Accept HIT").click()
+    frame = page.frame_locator("iframe[name=hit]")
+    frame.get_by_label("The second").check()
+    frame.get_by_label("why").fill("It says more")
+    frame.get_by_role("button", name="Submit").click()
+    expect(frame.get_by_text("successfully submitted")).to_be_visible()
+    emulator.turker("AANN").accept(left)
+    page.goto(f"{emulator.endpoint_url}/worker/hits")
+    page.get_by_role("link").first.click()
+    page.get_by_role("button", name="Return HIT").click()
+    assert emulator.turker("AANN").held() == []
+    rows = client.list_assignments_for_hit(HITId=done)["Assignments"]
+    assert read(client, rows[0]["AssignmentId"]) == {"best": "b", "why": "It says more"}
+
+
+def test_a_browser_takes_a_test(emulator: MTurkEmulator, client: MTurkClient, page: Page) -> None:
+    kind = client.create_qualification_type(
+        Name="Captions",
+        Description="A question",
+        QualificationTypeStatus="Active",
+        Test=FORM,
+        TestDurationInSeconds=60,
+    )["QualificationType"]["QualificationTypeId"]
+    page.goto(f"{emulator.endpoint_url}/worker/hits?worker=AANN")
+    page.get_by_role("button", name="Request").click()
+    page.get_by_label("The first").check()
+    page.get_by_role("button", name="Submit").click()
+    expect(page.get_by_role("heading", name="HITs for AANN")).to_be_visible()
+    rows = client.list_qualification_requests(QualificationTypeId=kind)["QualificationRequests"]
+    assert answers(rows[0]["Answer"])["best"] == "a"
+
+
+@contextmanager
+def serving(html: bytes) -> Iterator[str]:
+    """A page of somebody else, on `localhost`, which is another site than 127.0.0.1."""
+
+    class Somebody(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(html)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Says nothing."""
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Somebody)
+    server.daemon_threads = True  # browsers open connections that they may never use
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    yield f"http://localhost:{server.server_address[1]}/work"
+    server.shutdown()
+    thread.join()
+    server.server_close()

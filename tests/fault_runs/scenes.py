@@ -1,0 +1,172 @@
+"""What happens inside the installation under test: a study is made, people work, a requester decides, rows are told.
+
+Each function prints one line of JSON; they run in processes of their own, on the installation's database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Count
+
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, LedgerEntry, Publication
+from annotation.services import money
+from annotation.services.crowd import begin_opening
+from annotation.services.payments import decide_session, pay_bonus
+from evaluation.integrity import check_integrity
+from judgments.models import HIT, Caption, Dataset, Item, Study
+from tests.annotation.casting import make_study
+from tests.annotation.crowds.turking import Crowd, up
+from tests.fakes.mturk import Turker
+from tests.fault_runs.run import BONUS, REWARD, SLUG
+
+PEOPLE, RETURNS = 40, 3
+
+
+@dataclass
+class Remote:
+    """The emulator in another process, as people reach it."""
+
+    endpoint_url: str
+
+    def turker(self, worker_id: str) -> Turker:
+        return Turker(self.endpoint_url, worker_id)
+
+
+def make(hits: int, people: int) -> None:
+    """A study of ``hits`` HITs with one unit each, open, nothing of it published yet."""
+    dataset = Dataset.objects.create(name="shapes", source_format="jsonl", fingerprint="0" * 64)
+    images = hits // 4 + 20  # more pairs than HITs
+    for number in range(images):
+        split = "dev" if number >= images - 2 else "test"
+        item = Item.objects.create(
+            dataset=dataset,
+            name=f"{number}.jpg",
+            position=number,
+            split=split,
+            url=f"https://p.example/{number}",
+        )
+        Caption.objects.bulk_create(
+            Caption(
+                dataset=dataset, item=item, key=f"{number}-{index}", text=f"Shape {number} seen {index}.",
+                role="reference", position=index,
+            )
+            for index in range(6)
+        )  # fmt: skip
+    study = make_study(
+        dataset,
+        opened=False,
+        question="Which is closer?",
+        judgments_per_unit=people,
+        units_per_hit=1,
+        controls={"per_hit": 0},
+        sampling={"pairs": {"HI": hits}, "references": 1},
+        crowd={
+            "backend": "mturk", "reward_cents": REWARD, "budget_cents": hits * people * 30 + 100,
+            "approve_after_hours": 0,
+        },
+    )  # fmt: skip
+    begin_opening(study=study)
+    tell({"hits": HIT.objects.filter(study=study).count()})
+
+
+def work(seed: int) -> None:
+    """Everybody works on everything that is up, with the mishaps of people."""
+    rng, said = random.Random(seed), Counter[str]()
+    study = Study.objects.get(slug=SLUG)
+    crowd = Crowd(Remote(os.environ["AWS_ENDPOINT_URL_MTURK"]), study)  # type: ignore[arg-type]  # all that it needs
+    for publication in up(study):
+        names = rng.sample(range(PEOPLE), publication.places + RETURNS)
+        left, returns, given = publication.places, RETURNS, iter(names)
+        while left:
+            turn = crowd.accept(publication, f"p{next(given)}")
+            what = rng.random()
+            if what < 0.04 and returns:  # gives it back: another one gets the id
+                turn.give_back()
+                returns -= 1
+                said["returned"] += 1
+                continue
+            left -= 1
+            if what < 0.08:  # the page's last post to us was lost, the one to the crowd was not
+                turn.save()
+                turn.post()
+                said["saved"] += 1
+            elif what < 0.12:  # the other way round
+                turn.answer()
+                said["unposted"] += 1
+            elif what < 0.14:  # somebody's own form: nothing of it came here
+                Assignment.objects.filter(pk=turn.assignment.pk).update(answers={})
+                turn.post()
+                said["empty"] += 1
+            elif what < 0.16:
+                said["abandoned"] += 1
+            else:
+                turn.answer()
+                turn.post()
+                said["done"] += 1
+    tell(dict(said))
+
+
+def decide(seed: int) -> None:
+    """Most are approved, some rejected, some get a bonus; the rest is left to the crowd's clock."""
+    rng, said = random.Random(seed), Counter[str]()
+    sessions = CrowdSession.objects.filter(status="submitted", confirmed=True)
+    for session in sessions.select_related("study", "worker", "publication").order_by("pk"):
+        what = rng.random()
+        if what < 0.8:
+            decide_session(session=session, approve=True)
+            said["approved"] += 1
+        elif what < 0.9:
+            decide_session(session=session, approve=False, why="Too quick.")
+            said["rejected"] += 1
+        if what < 0.15:
+            pay_bonus(session=session, cents=BONUS, why="Thank you.")
+            said["bonus"] += 1
+    tell(dict(said))
+
+
+def rows() -> None:
+    """All that is to agree with what the crowd holds."""
+    budget = Budget.objects.get()
+    sessions = CrowdSession.objects.select_related("publication", "worker")
+    per_page = Assignment.objects.annotate(n=Count("judgments"))
+    tell(
+        {
+            "calls": Counter(CrowdCall.objects.values_list("state", flat=True)),
+            "problems": sorted(
+                set(CrowdCall.objects.exclude(state="done").values_list("problem", flat=True))
+            )[:5],
+            "publications": dict(Publication.objects.values_list("token", "external_id")),
+            "states": Counter(Publication.objects.values_list("state", flat=True)),
+            "sessions": [
+                [
+                    one.publication.external_id,
+                    one.external_id,
+                    one.worker.name,
+                    one.status,
+                    one.confirmed,
+                    one.booked,
+                ]
+                for one in sessions
+            ],
+            "assignments": Counter(f"{state} {n}" for state, n in per_page.values_list("state", "n")),
+            "judgments": Judgment.objects.count(),
+            "budget": [budget.reserved_cents, budget.spent_cents],
+            "ledger": money.ledger_sums(budget),
+            "kept": money.kept_cents(budget),
+            "rewards": LedgerEntry.objects.filter(what="reward").count(),
+            "bonuses": LedgerEntry.objects.filter(what="bonus").count(),
+            "integrity": check_integrity().problems[:5],
+        }
+    )
+
+
+def tell(what: dict[str, Any]) -> None:
+    """The one line."""
+    sys.stdout.write(json.dumps(what) + "\n")

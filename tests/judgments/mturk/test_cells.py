@@ -1,0 +1,189 @@
+"""Times, money and answers in the forms in which they were found."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judgments.importers.mturk.answers import answers_of, groups_of, old_answers
+from judgments.importers.mturk.cells import batch_of, format_cents, format_time, parse_cents, parse_time
+
+PACIFIC = timezone(timedelta(hours=-8))
+SIX_PACIFIC = datetime(2026, 11, 20, 14, 0, 0, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fri Nov 20 06:00:00 PST 2026",
+        "Fri Nov 20 07:00:00 PDT 2026",
+        "Fri Nov 20 14:00:00 GMT 2026",
+        "Fri Nov 20 15:00:00 GMT+01:00 2026",
+        "Fri Nov 20 2026 06:00:00 GMT-0800 (PST)",
+        "Fri Nov 20 2026 06:00:00 GMT-0800 (Pacific Standard Time)",
+        "2026-11-20 14:00:00 UTC",
+        "2026-11-20T14:00:00Z",
+        "2026-11-20 06:00:00-08:00",
+        "2026-11-20 14:00:00.000000+00:00",
+    ],
+)
+def test_a_time_is_read_whatever_wrote_it(text: str) -> None:
+    assert parse_time(text) == SIX_PACIFIC
+
+
+@pytest.mark.parametrize("text", ["11/20/2026 6:00", "11/20/26 6:00:00 AM", "2026-11-20 06:00:00"])
+def test_a_time_without_a_zone_is_taken_for_the_zone_that_is_named_and_for_no_other(text: str) -> None:
+    assert parse_time(text, PACIFIC) == SIX_PACIFIC
+    with pytest.raises(ValueError, match="without a zone"):
+        parse_time(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yesterday",
+        "Fri Nov 31 06:00:00 PST 2026",
+        "Fri Nov 20 25:00:00 PST 2026",
+        "Fri Nov 20 06:00:00 XYZT 2026",
+        "Fri Foo 20 06:00:00 PST 2026",
+        "Fri Nov 20 06:00:00 PST 0000",
+        "Sat Jan 01 00:00:00 CET 0001",
+        "11/20/2026 13:00 PM",
+        "١١/٢٠/٢٠٢٦ ٦:٠٠",
+        "",
+    ],
+)
+def test_what_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_time(text, PACIFIC)
+
+
+@given(st.integers(-30_000_000_000, 200_000_000_000))
+def test_a_written_time_reads_back_to_the_second(second: int) -> None:
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=second, microseconds=7)
+    assert parse_time(format_time(moment)) == moment.replace(microsecond=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "cents"),
+    [
+        ("$0.10", 10),
+        ("0.1", 10),
+        (".05", 5),
+        ("$1", 100),
+        ("$1,000.00", 100_000),
+        ("USD 0.25", 25),
+        ("0.25 USD", 25),
+        ("0", 0),
+        ("$0.100", 10),
+    ],
+)
+def test_money_becomes_whole_cents(text: str, cents: int) -> None:
+    assert parse_cents(text) == cents
+
+
+@pytest.mark.parametrize("text", ["$0.105", "-$0.10", "free", "", "$", "1e3", "0,10", "$12345678", "€0.10"])
+def test_what_is_no_amount_of_cents_is_refused(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_cents(text)
+
+
+@given(st.integers(0, 99_999_999))
+def test_written_money_reads_back(cents: int) -> None:
+    assert parse_cents(format_cents(cents)) == cents
+
+
+def test_the_batch_is_found_in_the_annotation() -> None:
+    assert batch_of("BatchId:187618;OriginalHitTemplateId:920937243;") == "187618"
+    assert batch_of("BatchId:42") == "42"
+    assert batch_of("my own words; NotBatchId:7;") == ""
+    assert batch_of("") == ""
+
+
+def read(**cells: str) -> dict[str, str]:
+    """The answers in cells whose names have ``__`` for a dot."""
+    named = {name.replace("__", "."): cell for name, cell in cells.items()}
+    fields = [name.removeprefix("Answer.") for name in named if name.startswith("Answer.")]
+    return answers_of(named, groups_of(fields))
+
+
+def test_a_plain_field_is_its_value() -> None:
+    assert read(Answer__Q1Answer="yes", Input__a="no") == {"Q1Answer": "yes"}
+
+
+def test_radio_buttons_as_true_and_false_become_the_value_of_their_group() -> None:
+    answers = read(Answer__choice__left="true", Answer__choice__right="False")
+    assert answers["choice"] == "left"
+    assert answers["choice.left"] == "true"
+    assert read(Answer__fits__a="TRUE", Answer__fits__b="true", Answer__fits__c="")["fits"] == "a|b"
+    assert read(Answer__fits__a="false", Answer__fits__b="false")["fits"] == ""
+
+
+def test_a_dot_may_belong_to_the_name_or_to_the_value() -> None:
+    assert read(**{"Answer.score.0.5": "true", "Answer.score.1": "false"})["score"] == "0.5"
+    answers = read(**{"Answer.q.1.yes": "true", "Answer.q.1.no": "false", "Answer.q.2.yes": "false"})
+    assert answers["q.1"] == "yes"
+    assert answers["q.2"] == ""
+
+
+def test_what_are_no_buttons_stays_alone() -> None:
+    assert read(Answer__sentiment__label="Neutral") == {"sentiment.label": "Neutral"}
+    assert "choice" not in read(Answer__choice__left="", Answer__choice__right="")
+
+
+def test_the_json_of_a_crowd_form_is_taken_apart() -> None:
+    answers = read(
+        Answer__taskAnswers='[{"fits": {"no": false, "yes": true}, "sentiment": {"label": "Neutral"}, "stars": 4,'
+        ' "why": "it \\"fits\\"", "boxes": [1, 2], "more": null, "sure": true}]'
+    )
+    assert answers["fits"] == "yes"
+    assert answers["fits.no"] == "false"
+    assert answers["sentiment.label"] == "Neutral"
+    assert answers["stars"] == "4"
+    assert answers["why"] == 'it "fits"'
+    assert answers["boxes"] == "[1, 2]"
+    assert answers["more"] == ""
+    assert answers["sure"] == "true"
+
+
+def test_a_list_of_names_and_values_is_taken_apart_too() -> None:
+    assert read(Answer__taskAnswers='[{"name": "q", "value": "yes"}, {"name": "r", "value": 2}]')["r"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[{", "text that is not JSON"),
+        ("7", "no object of answers"),
+        ('["a"]', "no object of answers"),
+        ("[" * 100_000, "nested too deeply"),
+        ('[{"a": "1"}, {"a": "2"}]', "'a' twice"),
+    ],
+)
+def test_json_that_cannot_be_answers_is_refused(text: str, found: str) -> None:
+    with pytest.raises(ValueError, match=found):
+        read(Answer__taskAnswers=text)
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["choice", "left", "why", "it fits"],
+        ["choice\tleft\twhy\tit fits"],
+        ["choice\tleft\nwhy\tit fits\n"],
+        ["choice", "left", "why", "it fits", "", ""],
+    ],
+)
+def test_the_oldest_answers_are_names_and_values_in_turn(cells: list[str]) -> None:
+    assert old_answers(cells) == {"Answer.choice": "left", "Answer.why": "it fits"}
+
+
+def test_an_old_answer_may_be_empty_or_given_several_times() -> None:
+    assert old_answers(["choice", "left", "why"]) == {"Answer.choice": "left", "Answer.why": ""}
+    assert old_answers(["fits", "a", "fits", "b"]) == {"Answer.fits": "a|b"}
+    assert old_answers([""]) == {}
+    with pytest.raises(ValueError, match="without a name"):
+        old_answers(["choice", "left", "", "it fits"])

@@ -1,0 +1,102 @@
+"""The whole HTTP interface held to its own description, with requests that Schemathesis makes up.
+
+The requests are the same at each run: what is found here is found again. ``QUORUM_SCHEMA_EXAMPLES`` makes up more.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+import schemathesis
+from django.contrib.auth.models import User
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from schemathesis import APIOperation
+from schemathesis.checks import not_a_server_error
+from schemathesis.core.result import Ok
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from annotation.models import Assignment, Worker
+from config.wsgi import application
+from evaluation.services.aggregation import aggregate_study
+from judgments.models import Study
+from judgments.scopes import SCOPES
+from judgments.services.tokens import create_token
+from tests.studies import make_study, make_worker
+
+pytestmark = pytest.mark.django_db
+
+EXAMPLES = int(os.environ.get("QUORUM_SCHEMA_EXAMPLES", "12"))
+CHECKS: list[Any] = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+SCHEMA = schemathesis.openapi.from_wsgi("/api/schema/?format=json", application)
+OPERATIONS = {
+    operation.label: operation
+    for found in SCHEMA.get_all_operations()
+    if isinstance(found, Ok) and isinstance(operation := found.ok(), APIOperation)
+}
+
+
+def test_there_is_something_to_call() -> None:
+    assert len(OPERATIONS) > 60
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_every_call_answers_as_described(label: str) -> None:
+    operation = OPERATIONS[label]
+    study = make_study(controls={"per_hit": 1})
+    draft = make_study("graded", opened=False)
+    worker, of_worker = make_worker(study)
+    held = Assignment.objects.filter(pk=_held(study, worker)).get()
+    aggregate_study(study=study)
+    user = User.objects.create_superuser("designer")
+    _, key = create_token(user=user, name="all", scopes=list(SCOPES))
+    staff = {"Authorization": f"Token {key}"}
+    tags = (operation.definition.raw or {}).get("tags", [])
+    headers = of_worker if "worker" in tags else staff
+    real = {
+        "slug": [study.slug, draft.slug],
+        "study": [study.slug, draft.slug],
+        "name": ["animals"],
+        "dataset": ["animals"],
+        "worker": [worker.name],
+    }
+
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(case=operation.as_strategy(), data=st.data())
+    def holds(case: Any, data: Any) -> None:
+        for part in (case.path_parameters, case.query, case.body):
+            for name in part if isinstance(part, dict) else ():
+                if name in real and data.draw(st.booleans()):
+                    part[name] = data.draw(st.sampled_from(real[name]))
+        if "id" in (case.path_parameters or {}) and data.draw(st.booleans()):
+            case.path_parameters["id"] = str(held.pk) if "assignments" in label else "1"
+        case.call_and_validate(headers=headers, checks=CHECKS)
+
+    holds()
+
+
+def _held(study: Study, worker: Worker) -> Any:
+    from annotation.services.claims import claim_assignment
+
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
+    return claim.assignment.pk

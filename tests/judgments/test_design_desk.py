@@ -1,0 +1,252 @@
+"""The desk of a design: what is looked at without being saved, and what is wrong said beside its field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from judgments.design import line_of, make_design, problems_in, read_toml
+from judgments.forms.design import DesignForm
+from judgments.models import Study
+from judgments.services.studies import create_study
+from tests.judgments.desk import ADD, as_posted, new_design, page, words
+from tests.studies import make_dataset, make_study
+
+pytestmark = pytest.mark.django_db
+NEW = "admin:judgments_study_add"
+
+
+def looked(client: Client, values: dict[str, Any], address: str = "") -> dict[str, Any]:
+    """What the page's script is told about a form."""
+    answer = client.post(
+        address or reverse(NEW) + ADD, values | {"_look": "1"}, headers={"Accept": "application/json"}
+    )
+    assert answer.status_code == 200
+    seen: dict[str, Any] = answer.json()
+    return seen
+
+
+def wrong(seen: dict[str, Any]) -> dict[str, list[str]]:
+    return {one["field"]: one["words"] for one in seen["problems"]}
+
+
+class TestLook:
+    def test_a_look_saves_nothing_and_leads_to_preview_and_numbers(self, designer: Client) -> None:
+        make_dataset()
+        seen = looked(designer, new_design())
+        assert not Study.objects.exists()
+        assert seen["problems"] == []
+        assert read_toml(seen["toml"]).units_per_hit == 5
+        shown = words(designer.get(seen["numbers"]))
+        # 6 pairs x 2 references = 12 triplets in HITs of 5; x 3 judgments
+        assert "Units 12" in shown
+        assert "Judgments 36" in shown
+        preview = designer.get(seen["preview"])
+        assert "nothing here is stored" in words(preview)
+        assert not Study.objects.exists()
+
+    def test_the_preview_follows_the_form(self, designer: Client) -> None:
+        make_dataset()
+        first = looked(designer, new_design())
+        again = looked(designer, new_design())
+        other = looked(designer, new_design(question="Which is *nearer* to A?"))
+        assert first["preview"] == again["preview"] != other["preview"]
+        assert "Which is <em>nearer</em> to A?" in designer.get(other["preview"]).content.decode()
+
+    def test_only_this_page_may_be_framed_and_only_here(self, designer: Client) -> None:
+        make_dataset()
+        seen = looked(designer, new_design())
+        preview, numbers = designer.get(seen["preview"]), designer.get(seen["numbers"])
+        assert "frame-ancestors 'self'" in preview.headers["Content-Security-Policy"]
+        assert preview.headers["X-Frame-Options"] == "SAMEORIGIN"
+        assert "frame-ancestors 'none'" in numbers.headers["Content-Security-Policy"]
+        assert numbers.headers["X-Frame-Options"] == "DENY"
+
+    def test_everything_that_is_wrong_is_said_at_once_each_beside_its_field(self, designer: Client) -> None:
+        make_dataset()
+        bad = {
+            "name": "",
+            "controls-threshold": "1.5",
+            "controls-per_hit": "9",
+            "quiz-preset": "",
+            "quiz-questions": '[[questions]]\ntext = "x"\noptions = ["a", "b"]\nanswer = 7\n',
+            "workers-countries": "ZZ",
+            "slug": "no spaces please",
+            "stopping-rule": "margin",
+            "stopping-minimum": "90",
+        }
+        seen = looked(designer, new_design(**bad))
+        assert set(wrong(seen)) == {
+            "name", "slug", "controls-threshold", "quiz-questions", "workers-countries",
+        }  # fmt: skip
+        assert "answer is 7, but there are 2 options" in wrong(seen)["quiz-questions"][0]
+        assert seen["preview"] == seen["numbers"] == ""
+        # what contradicts itself is found once every value is one
+        seen = looked(
+            designer, new_design(**{key: bad[key] for key in ("name", "controls-per_hit", *list(bad)[-2:])})
+        )
+        assert set(wrong(seen)) == {"name", "controls-per_hit", "stopping-minimum"}
+
+    def test_without_a_name_there_are_preview_and_numbers_all_the_same(self, designer: Client) -> None:
+        make_dataset()
+        seen = looked(designer, new_design(name="", slug=""))
+        assert set(wrong(seen)) == {"name"}
+        assert "A study without a name" in words(designer.get(seen["preview"]))
+
+    @pytest.mark.parametrize(
+        ("changes", "field", "said"),
+        [
+            ({"sampling-pairs-MM": 5000}, "sampling-pairs-HC", "asks for 5000 MM pairs"),
+            ({"crowd-backend": "mturk", "crowd-reward_cents": 10}, "crowd-budget_cents", "short"),
+            ({"crowd-reward_cents": 1, "crowd-floor_cents_per_hour": 900}, "crowd-reward_cents", "less than the floor"),
+            ({"crowd-backend": "external", "workers-approved_at_least": 5}, "workers-approved_at_least", "state"),
+            ({"controls-kinds": ["known-good"], "controls-per_hit": 1}, "controls-known", "known"),
+        ],
+    )  # fmt: skip
+    def test_what_the_draw_the_crowd_or_the_money_forbids_is_said_of_its_field(
+        self, designer: Client, changes: dict[str, Any], field: str, said: str
+    ) -> None:
+        make_dataset()
+        numbers = designer.get(looked(designer, new_design(**changes))["numbers"])
+        notes = {note["field"]: note["words"] for note in numbers.context["notes"]}
+        assert said in notes[field]
+        # and without scripts on the page itself
+        shown = designer.post(reverse(NEW) + ADD, new_design(**changes) | {"_look": ""})
+        assert said in str(shown.context["form"].errors[field])
+        assert not Study.objects.exists()
+
+    def test_a_look_without_scripts_is_the_whole_page_with_its_numbers(self, designer: Client) -> None:
+        make_dataset()
+        shown = designer.post(reverse(NEW) + ADD, new_design() | {"_look": ""})
+        assert "Units 12" in words(shown)
+        assert 'src="/look/' in shown.content.decode()
+        assert not Study.objects.exists()
+
+    def test_nobody_else_sees_an_unsaved_design(self, designer: Client) -> None:
+        make_dataset()
+        seen = looked(designer, new_design())
+        stranger = Client()
+        for address in (seen["preview"], seen["numbers"]):
+            assert stranger.get(address).status_code == 302  # to the door
+        stranger.force_login(User.objects.create_user("other", is_staff=True))
+        for address in (seen["preview"], seen["numbers"]):
+            assert stranger.get(address).status_code == 404
+        assert stranger.post(reverse(NEW) + ADD, new_design() | {"_look": ""}).status_code == 403
+
+    def test_a_draft_is_looked_at_without_being_changed(self, designer: Client) -> None:
+        study = make_study(opened=False)
+        values = as_posted(DesignForm(base=study.design, datasets=["animals"]), seed=44)
+        assert read_toml(looked(designer, values, page(study, "change"))["toml"]).seed == 44
+        study.refresh_from_db()
+        assert study.design["seed"] == 3
+
+    def test_looking_costs_few_queries(
+        self, designer: Client, django_assert_max_num_queries: Callable[..., Any]
+    ) -> None:
+        make_dataset()
+        values = new_design()
+        looked(designer, values)
+        with django_assert_max_num_queries(8):
+            seen = looked(designer, values)
+        with django_assert_max_num_queries(12):
+            designer.get(seen["numbers"])
+        with django_assert_max_num_queries(12):
+            designer.get(seen["preview"])
+
+
+class TestStudyFile:
+    def applied(self, client: Client, text: str, **changes: Any) -> Any:
+        return client.post(reverse(NEW) + ADD, new_design(**changes) | {"toml": text, "_apply": ""})
+
+    def test_applied_it_fills_the_form_with_another_protocol_too(self, designer: Client) -> None:
+        make_dataset()
+        text = 'name = "By file"\ndataset = "animals"\nprotocol = "graded"\nseed = 5\nunits_per_hit = 7\n'
+        shown = self.applied(designer, text)
+        form = shown.context["form"]
+        assert (form["name"].value(), form["units_per_hit"].value(), form.kind.name) == (
+            "By file",
+            7,
+            "graded",
+        )
+        assert not Study.objects.exists()
+        # what the form now holds is saved as it is, though the address still names the triplets' preset
+        sent = as_posted(DesignForm(base=form.base, datasets=["animals"])) | {"_base": json.dumps(form.base)}
+        designer.post(reverse(NEW) + ADD, sent)
+        assert Study.objects.get().design == read_toml(text).model_dump(mode="json")
+
+    def test_what_a_form_says_comes_back_from_its_study_file(self, designer: Client) -> None:
+        make_dataset()
+        values = new_design(**{"crowd-reward_cents": 12, "access-join": "invited"})
+        text = looked(designer, values)["toml"]
+        shown = self.applied(designer, text, name="Something else")
+        assert (
+            looked(designer, as_posted(DesignForm(base=shown.context["form"].base, datasets=["animals"])))[
+                "toml"
+            ]
+            == text
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "said"),
+        [
+            ('name = "x"\nseed = \n', "line 2"),
+            ('name = "x"\nprotocol = "triplet"\n\n[controls]\nper_hti = 1\n', "Line 5: controls.per_hti is not a key"),
+            ('protocol = "triplet"\n[sampling.pairs]\nHC = "many"\n', "Line 3: sampling.pairs.HC is 'many'"),
+            ('protocol = "sonnet"\n', "Line 1: protocol is 'sonnet'"),
+            ('protocol = "triplet"\nunits_per_hit = 3\n[controls]\nper_hit = 3\n', "Line 4: controls.per_hit is 3"),
+            ('protocol = "triplet"\n[[rules]]\nrule = "fast"\naction = "shout"\n', "Line 4: rules.0.action"),
+        ],
+    )  # fmt: skip
+    def test_refused_it_says_line_and_reason_and_the_form_stays(
+        self, designer: Client, text: str, said: str
+    ) -> None:
+        make_dataset()
+        shown = self.applied(designer, text, name="Kept")
+        assert said in words(shown)
+        assert shown.context["form"]["name"].value() == "Kept"
+        assert text.strip() in shown.context["desk"].toml
+
+    def test_a_file_without_name_and_dataset_leaves_them_to_the_form(self, designer: Client) -> None:
+        make_dataset()
+        shown = self.applied(designer, 'preset = "hodosh-2013-graded"\n')
+        assert shown.context["form"].kind.name == "graded"
+        assert set(shown.context["form"].errors) == {"name", "dataset"}
+
+    @pytest.mark.parametrize(
+        "base", ["{", "[]", '{"protocol": "sonnet"}', "[" * 100_000, '{"protocol": 3}', "null"]
+    )
+    def test_a_damaged_form_falls_back_to_what_its_address_says(self, designer: Client, base: str) -> None:
+        make_dataset()
+        designer.post(reverse(NEW) + ADD, new_design() | {"_base": base})
+        assert Study.objects.get().protocol == "triplet"
+
+
+def test_lines_of_keys_are_found_in_tables_rows_and_around_long_texts() -> None:
+    text = 'name = "x"\ninstructions = """\nseed = 3\n[crowd]\n"""\nseed = 4\n'
+    text += '[crowd]\nlive = true\n[[rules]]\nrule = "x"\n'
+    assert [line_of(text, key) for key in ("name", "seed", "crowd.live", "rules.0.rule", "crowd.backend", "panel")] == [
+        1, 6, 8, 10, 7, 0,
+    ]  # fmt: skip
+
+
+def test_all_problems_are_those_that_a_design_is_refused_for() -> None:
+    good = {"name": "x", "dataset": "d", "protocol": "triplet"}
+    assert problems_in(good) == []
+    found = problems_in(good | {"seed": -1, "controls": {"per_hit": "two", "treshold": 1}})
+    assert [one.field for one in found] == ["seed", "controls.per_hit", "controls.treshold"]
+
+
+def test_a_design_from_a_preset_that_is_gone_can_still_be_changed(designer: Client) -> None:
+    make_dataset()
+    complete = make_design({"name": "x", "dataset": "animals", "protocol": "graded"}).model_dump(mode="json")
+    study = create_study(design=make_design(complete | {"preset": "gone-long-ago"}))
+    form = DesignForm(base=study.design, datasets=["animals"])
+    designer.post(page(study, "change"), as_posted(form, seed=8))
+    study.refresh_from_db()
+    assert (study.design["seed"], study.design["preset"]) == (8, "gone-long-ago")

@@ -1,0 +1,81 @@
+"""Audited filters and named units: what is drawn beyond what passes, and drawn again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judgments.design import make_design
+from judgments.errors import DesignError
+from judgments.kinds import KINDS
+from judgments.material import Batch
+from tests.judgments.material import made_up
+from tests.judgments.test_kinds import batch_of, overlapping, units_of
+
+FILTER = {"bleu_pre": 0.25, "fill_to": 10}
+
+
+def drawn(protocol: str = "relevance", audit: int = 0, **values: Any) -> Batch:
+    return batch_of(overlapping(), protocol, filter={**FILTER, "audit": audit}, **values)
+
+
+def audited(batch: Batch) -> list[str]:
+    return [unit.key for unit in units_of(batch) if unit.audited]
+
+
+@pytest.mark.parametrize("protocol", ["relevance", "graded"])
+def test_so_many_of_those_left_out_are_judged_all_the_same(protocol: str) -> None:
+    plain, batch = drawn(protocol), drawn(protocol, 7)
+    assert len(audited(batch)) == 7
+    assert batch.notes["audited"] == 7
+    assert "audited" not in plain.notes
+    passed = {unit.key for unit in units_of(plain) if not unit.filtered}
+    assert not passed & set(audited(batch))
+    assert {unit.key for unit in units_of(batch) if not unit.filtered and not unit.audited} == passed
+    assert not any(unit.filtered for unit in units_of(batch) if unit.audited)
+    assert len({unit.key for unit in units_of(batch)}) == len(units_of(batch))
+
+
+def test_the_sample_comes_from_the_seed() -> None:
+    assert drawn(audit=7) == drawn(audit=7)
+    assert audited(drawn(audit=7, seed=3)) != audited(drawn(audit=7))
+
+
+def test_more_than_there_are_gives_all_of_them() -> None:
+    batch = drawn(audit=10_000)
+    assert len(audited(batch)) == batch.notes["candidate_pairs"] - batch.notes["passed_filter"]
+
+
+def test_an_audit_of_no_filter_is_refused() -> None:
+    with pytest.raises(DesignError, match=r"filter\.audit is 5, but filter\.bleu_pre is 0"):
+        make_design({"name": "x", "dataset": "x", "protocol": "relevance", "filter": {"audit": 5}})
+
+
+@pytest.mark.parametrize("protocol", ["relevance", "graded", "pairwise", "triplet"])
+def test_only_what_is_named_is_drawn_and_is_the_same_as_before(protocol: str) -> None:
+    material = made_up()
+    whole = batch_of(material, protocol)
+    pairs = bool(whole.pairs)
+    names = [pair.key for pair in whole.pairs] if pairs else [unit.key for unit in units_of(whole)]
+    chosen = sorted(names)[:3]
+    batch = batch_of(material, protocol, sampling={"only": chosen})
+    assert (
+        sorted({pair.key for pair in batch.pairs} if pairs else {unit.key for unit in units_of(batch)})
+        == chosen
+    )
+    before = {unit.key: unit for unit in units_of(whole)}
+    assert all(before[unit.key] == unit for unit in units_of(batch))
+
+
+@pytest.mark.parametrize("protocol", ["relevance", "pairwise"])
+def test_what_the_design_does_not_draw_cannot_be_named(protocol: str) -> None:
+    with pytest.raises(DesignError, match="which this design does not draw") as refused:
+        batch_of(made_up(), protocol, sampling={"only": ["nonsense"]})
+    assert refused.value.field == "sampling.only"
+
+
+def test_kinds_without_units_to_choose_refuse_names() -> None:
+    with pytest.raises(DesignError, match=r"sampling\.only names 1 ids"):
+        make_design({"name": "x", "dataset": "x", "protocol": "caption", "sampling": {"only": ["a"]}})
+    assert sum(kind.chosen_by_id for kind in KINDS.values()) == 5

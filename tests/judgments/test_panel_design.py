@@ -1,0 +1,152 @@
+"""The panel's keys of a study file: presets, addresses that people may be sent to, the form, and TOML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judgments.design import StudyDesign, make_design, read_toml, write_toml
+from judgments.errors import DesignError
+from judgments.forms.design import DesignForm, starting_values
+from judgments.forms.sections import sections_for
+from judgments.kinds import KINDS
+from judgments.panels import (
+    OUTCOMES,
+    PANEL_PRESETS,
+    entry_query,
+    project_parameter,
+    session_parameter,
+    way_back,
+    worker_parameter,
+)
+
+SONA = "https://uni.sona-systems.com/webstudy_credit.aspx?experiment_id=9&credit_token=t&survey_code={worker}"
+
+
+def design(**panel: Any) -> StudyDesign:
+    return make_design(
+        {"name": "P", "dataset": "d", "protocol": "triplet", "crowd": {"backend": "external"}, "panel": panel}
+    )
+
+
+def test_a_preset_fills_what_the_file_leaves_empty() -> None:
+    panel = design(preset="prolific").panel
+    named = (worker_parameter(panel), session_parameter(panel), project_parameter(panel))
+    assert named == ("PROLIFIC_PID", "SESSION_ID", "STUDY_ID")
+    own = design(preset="prolific", worker="who").panel
+    assert (worker_parameter(own), session_parameter(own)) == ("who", "SESSION_ID")
+    assert entry_query(own).startswith("who={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}")
+    assert entry_query(design(preset="sona").panel) == "survey_code=%SURVEY_CODE%"
+    assert entry_query(design(preset="connect").panel) == ""  # it adds its parameters by itself
+
+
+def test_the_way_back_is_the_preset_s_or_the_design_s_with_everything_filled_in_as_text() -> None:
+    panel = design(preset="prolific", addresses={"full": "https://x.example/{code}?w={worker}"}).panel
+    ids = {"worker": "a&b=c/d", "session": "s"}
+    assert (
+        way_back(panel, "completed", code="C1", **ids)
+        == "https://app.prolific.com/submissions/complete?cc=C1"
+    )
+    assert way_back(panel, "full", code="C/2", **ids) == "https://x.example/C%2F2?w=a%26b%3Dc%2Fd"
+    assert way_back(panel, "full", code="C2", worker="", session="") == ""
+    assert way_back(design(preset="plain").panel, "completed", code="C", **ids) == ""
+    assert way_back(design(preset="prolific", finish="code").panel, "completed", code="C", **ids) == ""
+
+
+def test_every_preset_speaks_of_parameters_and_outcomes_that_there_are() -> None:
+    for preset in PANEL_PRESETS.values():
+        assert set(preset.addresses) <= set(OUTCOMES)
+        assert set(preset.values) <= {preset.worker, preset.session, preset.project}
+
+
+@pytest.mark.parametrize(
+    ("panel", "said"),
+    [
+        ({"addresses": {"completed": "http://evil.example/"}}, "expected https://"),
+        ({"addresses": {"completed": "javascript:alert(1)"}}, "expected https://"),
+        ({"addresses": {"completed": "//evil.example/x"}}, "expected https://"),
+        ({"addresses": {"completed": "https://{worker}.example/"}}, "expected https://"),
+        ({"addresses": {"completed": "https://me@evil.example/"}}, "expected https://"),
+        ({"addresses": {"completed": "https://a.example/{code.__class__}"}}, "asks for {code.__class__}"),
+        ({"addresses": {"completed": "https://a.example/{}"}}, "asks for {}"),
+        ({"addresses": {"completed": "https://a.example/{code"}}, "is no address"),
+        ({"addresses": {"completed": SONA.replace("{worker}", "XXXX")}}, "write {worker} in their place"),
+        ({"addresses": {"done": "https://a.example/"}}, "panel.addresses.done"),
+        ({"codes": {"completed": "SAME", "full": "SAME"}}, "one code for two outcomes"),
+        ({"codes": {"completed": "a b"}}, "panel.codes.completed"),
+        ({"worker": "id", "session": "id"}, "one parameter cannot hold two ids"),
+        ({"worker": "a b"}, "panel.worker"),
+        ({"hits": 0}, "panel.hits"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_key(panel: dict[str, Any], said: str) -> None:
+    with pytest.raises(DesignError) as refused:
+        design(**panel)
+    assert said in str(refused.value)
+
+
+def test_this_machine_is_an_address_to_try_it_with() -> None:
+    assert design(addresses={"completed": "http://127.0.0.1:8080/back"}).panel.addresses
+
+
+def test_toml_gives_the_same_design_back() -> None:
+    made = design(
+        preset="sona",
+        hits=3,
+        codes={"screened-out": "OUT-1"},
+        addresses={"completed": SONA},
+        finish="redirect",
+    )
+    assert read_toml(write_toml(made)) == made
+
+
+# --- the form -------------------------------------------------------------------------------------
+
+
+def filled(typed: dict[str, str], base: dict[str, Any] | None = None) -> DesignForm:
+    """The form as a browser would send it back, with ``typed`` in place of some fields."""
+    base = base or starting_values(protocol="triplet")
+    empty = DesignForm(base=base, datasets=["d"])
+    data: dict[str, Any] = {name: empty[name].value() for name in empty.fields}
+    data = {name: value for name, value in data.items() if value is not None and value is not False}
+    return DesignForm(data | {"name": "Asked", "dataset": "d"} | typed, base=base, datasets=["d"])
+
+
+def test_codes_and_addresses_are_typed_one_by_one_and_what_is_empty_is_left_out() -> None:
+    typed = {
+        "crowd-backend": "external",
+        "panel-preset": "sona",
+        "panel-codes-screened-out": "OUT-1",
+        "panel-addresses-completed": SONA,
+        "crowd-fee_percent": "33.3",
+    }
+    form = filled(typed)
+    assert form.is_valid(), form.errors
+    assert form.design.panel.codes == {"screened-out": "OUT-1"}
+    assert form.design.panel.addresses == {"completed": SONA}
+    assert form.design.crowd.fee_percent == 33.3
+    again = filled({"panel-codes-screened-out": ""}, form.design.model_dump(mode="json"))
+    assert again.is_valid(), again.errors
+    assert again.design.panel.codes == {}
+    assert again.design.panel.addresses == {"completed": SONA}
+
+
+def test_a_wrong_address_is_said_beside_its_field() -> None:
+    form = filled({"crowd-backend": "external", "panel-addresses-full": "http://evil.example/"})
+    assert not form.is_valid()
+    assert "expected https://" in form.errors["panel-addresses-full"][0]
+
+
+def test_every_key_of_crowd_and_panel_can_be_asked_for_in_the_form() -> None:
+    asked = {key for section in sections_for(KINDS["triplet"]) for key in section.entries}
+    values = starting_values(protocol="triplet")
+    wanted = {f"crowd.{key}" for key in values["crowd"]} | {f"panel.{key}" for key in values["panel"]}
+    wanted -= {"panel.codes", "panel.addresses"}
+    wanted |= {f"panel.{table}.{outcome}" for table in ("codes", "addresses") for outcome in OUTCOMES}
+    assert wanted <= asked
+
+
+def test_groups_for_one_crowd_say_so() -> None:
+    crowds = {section.title: section.crowd for section in sections_for(KINDS["triplet"])}
+    assert (crowds["Panel"], crowds["Mechanical Turk"], crowds["Crowd and pay"]) == ("external", "mturk", "")

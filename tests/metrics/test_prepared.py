@@ -1,0 +1,34 @@
+"""References that are cut into words once give what scoring from texts gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from evaluation.metrics import InvalidInput, score
+from evaluation.metrics.prepared import PreparedReferences
+
+REFERENCES = [
+    ["a dog runs over grass", "the dog is running"],
+    ["two men fish from a pier", "men fishing", "a pier with two men"],
+    ["a red car on a street"],
+]
+CANDIDATES = ["a brown dog runs", "two men on a pier", "cars in an unseen city"]
+METRICS = ["cider-d", "cider", "bleu-4", "rouge-l", "rouge-1", "bleu-pre"]
+
+
+def test_scores_are_those_from_texts_whatever_was_scored_before() -> None:
+    prepared = PreparedReferences.of(REFERENCES, METRICS)
+    for turn in (CANDIDATES, CANDIDATES[::-1], CANDIDATES):
+        ours, plain = prepared.score(turn), score(turn, REFERENCES, METRICS)
+        for name in METRICS:
+            np.testing.assert_allclose(
+                ours.scores[name].images, plain.scores[name].images, rtol=1e-12, atol=1e-15
+            )
+            assert ours.scores[name].corpus == pytest.approx(plain.scores[name].corpus, rel=1e-12)
+            assert ours.scores[name].signature == plain.scores[name].signature
+
+
+def test_another_number_of_candidates_than_of_lists_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="2 candidates but 3 lists of references, expected as many"):
+        PreparedReferences.of(REFERENCES, ["bleu-4"]).score(CANDIDATES[:2])
