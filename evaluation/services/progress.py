@@ -19,6 +19,7 @@ from judgments.stopping import expected_share, stops_early
 
 MOST_POINTS = 200
 ROWS_AT_ONCE = 2_000
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
 
 
 def study_progress(study: Study) -> dict[str, Any]:
@@ -33,22 +34,20 @@ def study_progress(study: Study) -> dict[str, Any]:
     imported = study.source == Study.Source.IMPORTED
     hits = _hits(study)
     finished = Assignment.objects.filter(study=study).finished()
-    states = Assignment.objects.filter(study=study).order_by("state")
-    found = dict(states.values_list("state").annotate(count=Count("pk")))
     # not asked beside the counts: a database may look for what replaces nothing in the index of what replaces
     revisions = list(
         Judgment.objects.filter(replaces__isnull=False, assignment__in=finished).values_list(
             "assignment_id", "made_at"
         )
     )
-    timeline = _timeline(study, Counter(assignment for assignment, _ in revisions))
+    states, timeline = _work(study, Counter(assignment for assignment, _ in revisions))
     stopping = _stopping(study) if stops_early(study) else None
     return {
         "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
         "wanted": stopping["wanted"] if stopping else 0 if imported else hits["wanted"],
         "hits": hits["n"],
         "hits_done": hits["done"],
-        "assignments": found,
+        "assignments": states,
         "timeline": timeline,
         "revised_at": max((made_at for _, made_at in revisions), default=None),
         "stopping": stopping,
@@ -109,13 +108,19 @@ def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
-def _timeline(study: Study, revisions: Mapping[UUID, int]) -> list[list[Any]]:
-    """Moments with how many judgments there were; ``revisions``: assignment -> how many of its judgments are no further
-    ones, but replace another."""
-    finished = Assignment.objects.filter(study=study).finished().order_by("submitted_at", "pk")
+def _work(study: Study, revisions: Mapping[UUID, int]) -> tuple[dict[str, int], list[list[Any]]]:
+    """Assignments by state, and moments with how many judgments there were.
+
+    ``revisions``: assignment -> how many of its judgments are no further ones, but replace another.
+    """
     judged = _beside(Judgment.objects.filter(assignment=OuterRef("pk")), "assignment")
-    found = list(finished.values_list("submitted_at", judged, "pk").iterator(ROWS_AT_ONCE))
-    totals = list(accumulate(count - revisions.get(pk, 0) for _, count, pk in found))
-    every = -(-len(found) // MOST_POINTS) or 1
-    shown = [at for at in range(len(found)) if (at + 1) % every == 0 or at == len(found) - 1]
-    return [[timestamp(found[at][0]), totals[at]] for at in shown]
+    rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
+    found = list(rows.values_list("state", "submitted_at", judged, "pk").iterator(ROWS_AT_ONCE))
+    finished = [row for row in found if row[0] in FINISHED]
+    totals = list(accumulate(count - revisions.get(pk, 0) for _, _, count, pk in finished))
+    every = -(-len(finished) // MOST_POINTS) or 1
+    shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
+    states = Counter(row[0] for row in found)
+    return {state: states[state] for state in sorted(states)}, [
+        [timestamp(finished[at][1]), totals[at]] for at in shown
+    ]
