@@ -17,7 +17,7 @@ from annotation.models import CrowdCall, CrowdSession, Publication, Worker
 from annotation.services.costs import Wages, forecast_of, pay_of_sessions, spending_of, wages_of
 from annotation.services.sync_rounds import SYNC
 from annotation.services.wages import unopposed
-from judgments.admin.study_pages import STEPS, Context, Refusal, StudyPage, add_page, take_refusal
+from judgments.admin.study_pages import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 from judgments.models import Job, Study, StudyEvent
 from judgments.remembered import remembered
 from judgments.services.studies import design_of
@@ -193,4 +193,4 @@ def _compared(study: Study) -> dict[str, object] | None:
     return {"at": last.finished_at, "found": found[:SHOWN], "count": len(found)}
 
 
-add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd))
+add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd, group=Group.COLLECT))

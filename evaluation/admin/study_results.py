@@ -27,7 +27,7 @@ from evaluation.services.adoption import adopt_captions
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -216,7 +216,7 @@ def _can_be_adopted(study: Study) -> bool:
     return written and study.state == Study.State.CLOSED
 
 
-add_page(StudyPage(name="results", label="Results", order=50, view=show_results))
+add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.ANALYSE))
 add_page(StudyPage(name="download", label="", order=51, view=download))
 add_step(
     StudyStep(
@@ -224,6 +224,7 @@ add_step(
         label="Compute now",
         run=_compute,
         job="aggregate",
+        primary_on=frozenset({"results"}),
         offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
         permission="view",
     )
