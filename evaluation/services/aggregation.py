@@ -224,7 +224,12 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         contents={one.unit.pk: one.unit.content for one in judged},
         figures=kind.figures(judged, seed=design.seed) if judged else Figures(),
         agreement=agreement,
-        workers=worker_table(table, workers, loaders.control_records_of(study), loaders.work_times(study)),
+        workers=worker_table(
+            table,
+            workers,
+            loaders.control_records_of(study),
+            loaders.work_times(study, loaders.without_times(table, workers)),
+        ),
         counts={
             "judgments": len(table),
             "control_judgments": int(table.control.sum()),
