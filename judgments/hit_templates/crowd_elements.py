@@ -10,11 +10,16 @@ import ast
 import json
 from collections.abc import Callable, Mapping
 
+from django.utils.translation import gettext_noop
+
 from judgments.hit_templates.shapes import FIELD, Element
 
-INSTRUCTIONS = "Instructions"  # a word of ours, translated when it is shown
-EXAMPLES = {"positive-example": "A good example", "negative-example": "A bad example"}
-OWN_WORDS = (INSTRUCTIONS, *EXAMPLES.values())
+# words of ours, translated when they are shown
+INSTRUCTIONS = gettext_noop("Instructions")
+EXAMPLES = {
+    "positive-example": gettext_noop("A good example"),
+    "negative-example": gettext_noop("A bad example"),
+}
 INPUT_TYPES = {"text", "number", "email", "url", "tel", "date", "time"}
 
 Nodes = list[Element | str]

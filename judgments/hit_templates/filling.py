@@ -122,7 +122,8 @@ def _written(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool)
         if one.tag == "textarea":
             yield f"\n{escape(str(step.held.get(step.questions[one.question].name, '')))}"
         elif one.own_word:
-            yield escape(gettext("".join(part for part in one.inside if isinstance(part, str))))
+            words = "".join(part for part in one.inside if isinstance(part, str))
+            yield escape(gettext(words))
         else:
             yield from _written(one.inside, step, inside_label=inside_label or one.tag == "label")
         yield f"</{one.tag}>"

@@ -299,6 +299,10 @@ class Kind(ABC):
         """
         return given
 
+    def results_names(self) -> list[str]:
+        """The columns that ``results_cells`` may fill, in their order."""
+        return []
+
     def results_cells(self, given: Any) -> dict[str, str]:
         """A canonical answer as columns of its own in Mechanical Turk's result files; none where one cell holds it."""
         return {}

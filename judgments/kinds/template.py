@@ -174,6 +174,10 @@ class HITTemplate(OpenKind):
         """Name by name."""
         return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
 
+    def results_names(self) -> list[str]:
+        """The names of the form."""
+        return [question.name for question in self.page.questions]
+
     def results_cells(self, given: Any) -> dict[str, str]:
         """As Mechanical Turk writes a classic form: a bar between several ticked values."""
         return {
