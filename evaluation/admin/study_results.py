@@ -20,7 +20,13 @@ from django.utils.dateparse import parse_datetime
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from evaluation.admin.drawings import drawn
 from evaluation.admin.forms import MetricsForm
-from evaluation.admin.results_tables import accuracy_table, caption_table, correlation_table, worker_note
+from evaluation.admin.results_tables import (
+    accuracy_table,
+    caption_table,
+    correlation_table,
+    question_rows,
+    worker_note,
+)
 from evaluation.export.formats import formats_for
 from evaluation.filter_audit import audit_sentence
 from evaluation.models import Analysis
@@ -72,6 +78,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "compares_pairs": KINDS[study.protocol].compares_pairs,
         "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
         "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
+        "question_rows": question_rows(aggregation.result.get("figures", {})) if aggregation else [],
         "figures": _figures(study, aggregation, evaluation, progress),
         **_freshness(study, aggregation, evaluation, progress),
         **(_agreement(aggregation) if aggregation else {}),

@@ -12,6 +12,7 @@ from django.utils import timezone
 from judgments.design import StudyDesign, make_design
 from judgments.design_diff import changed_keys
 from judgments.errors import DataConflict, DesignError, NotThere, WrongState
+from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.services.events import note_event
 from judgments.visibility import visible_rows
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 def design_of(study: Study) -> StudyDesign:
     """The study's design; what is stored was checked when it was stored."""
     return StudyDesign.model_validate(study.design)
+
+
+def kind_of(study: Study) -> Kind:
+    """The kind of the study's protocol, knowing its design (``Kind.of``)."""
+    return KINDS[study.protocol].of(design_of(study))
 
 
 def find_study(slug: str) -> Study:
