@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import Q, Subquery
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -35,6 +35,7 @@ from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.downloads import file_download
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -183,9 +184,7 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     if job is None:
         raise Http404
     found = exported_file(job=job, manifest="manifest" in request.GET)
-    return FileResponse(
-        found.path.open("rb"), as_attachment=True, filename=found.name, content_type=found.content_type
-    )
+    return file_download(request, found.path, name=found.name, content_type=found.content_type)
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
