@@ -264,7 +264,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     The same procedure on the same judgments replaces its earlier row: repeating changes nothing but the time.
     """
     study, found = aggregation.study, aggregation.consensus
-    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     Consensus.objects.filter(study=study).delete()
     Consensus.objects.bulk_create(_consensus_rows(study, found, aggregation.figures), batch_size=ROWS_AT_ONCE)
     analysis, _ = Analysis.objects.update_or_create(

@@ -215,8 +215,12 @@ def mark_closed(*, study: Study) -> Study:
 
 
 def _lock(study: Study) -> None:
-    """Bring ``study`` up to date and hold its row against others until the transaction ends."""
-    fresh = Study.objects.select_for_update().filter(pk=study.pk).first()
+    """Bring ``study`` up to date and hold its row against others until the transaction ends.
+
+    Not against rows that only refer to it (here and wherever else a study is held): a claim holds its HIT when its
+    commit looks at the study, and whoever holds the study may want that HIT.
+    """
+    fresh = Study.objects.select_for_update(no_key=True).filter(pk=study.pk).first()
     if fresh is None:
         raise NotThere(f"There is no study {study.slug!r} any more.")
     study.refresh_from_db()
