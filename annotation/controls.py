@@ -94,7 +94,6 @@ def control_answers(
     ``as_first_given``: whatever was revised since. ``repeated_alone``: those on units that were shown again.
     ``moment``: those that stood then, without the control items that were struck then.
 
-
     A repeated unit of which the other answer is missing, and an imported item without a right answer, say nothing and
     are left out.
     """

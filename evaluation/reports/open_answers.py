@@ -167,7 +167,7 @@ def _questions(figures: Mapping[str, Any]) -> Section:
             for one in found
             if "alpha" in one
         ],
-        "Krippendorff's alpha: nominal for choices and boxes, interval for numbers; 95 % intervals by bootstrap.",
+        "Krippendorff's alpha: nominal for choices and boxes, interval for numbers; 95 % bootstrap intervals.",
     )
     votes = plain_table(
         "answers",

@@ -34,6 +34,14 @@ if TYPE_CHECKING:
     from judgments.design import StudyDesign
 
 CLOSE = 0.1  # of its range: a rehearsal's mean within so much of the truth recovers a number
+# what the form of a new study begins with
+STARTER = """<blockquote>${text}</blockquote>
+<fieldset>
+  <legend>Does this text make sense?</legend>
+  <label><input type="radio" name="sense" value="yes" required> Yes</label>
+  <label><input type="radio" name="sense" value="no" required> No</label>
+</fieldset>
+"""
 WRITTEN = "An answer of a simulated worker."
 
 
@@ -56,6 +64,7 @@ class HITTemplate(OpenKind):
         "question": "Please fill in this form.",
         "units_per_hit": 1,
         "seconds_per_unit": 30.0,
+        "template": {"html": STARTER},
     }
     template = "annotation/kinds/template.html"
     script = "js/kinds/template.js"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,7 +18,9 @@ from judgments.hit_templates import Template, TemplateProblem, read_template
 from judgments.hit_templates.shapes import fields_in
 from judgments.importers.inputs import InputTable
 from judgments.importers.textio import read_whole
+from judgments.kinds import KINDS
 from judgments.kinds.template import HITTemplate
+from judgments.material import HITSpec, Image, Material
 from judgments.models import Dataset, Study
 from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
@@ -159,6 +162,16 @@ def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) ->
             **values,
         }
     )
+
+
+def sketched_hits(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
+    """The HIT that a design would make of one row, before its dataset is there.
+
+    Raises:
+        DesignError: the row does not fit the template.
+    """
+    image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
+    return KINDS[design.protocol].of(design).batch(design, Material(design.dataset, (image,))).hits
 
 
 def import_template(
