@@ -62,7 +62,7 @@ def _begin(study: Study, crowd: Crowd) -> str:
     """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers; the
     name it is held under."""
     expire_overdue(study=study)
-    locked = Study.objects.select_for_update().get(pk=study.pk)
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} has no HITs to rehearse; generate them first.")
     people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
@@ -94,7 +94,7 @@ def _begin(study: Study, crowd: Crowd) -> str:
 @transaction.atomic
 def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
     """Let go of the study; a rehearsal that was killed leaves its owner's name, and a dead owner holds nothing."""
-    locked = Study.objects.select_for_update().get(pk=study.pk)
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.state = state
     locked.closed_at = timezone.now() if state == Study.State.CLOSED else None

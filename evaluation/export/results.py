@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Max, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from annotation.models import Assignment, Judgment
+from annotation.moments import Moment
 from evaluation.export.tables import Lines
 from judgments.design import StudyDesign
 from judgments.files import HashedFile
@@ -50,8 +51,9 @@ def why_not(study: Study) -> str:
     return ""
 
 
-def write_results(study: Study, file: HashedFile) -> dict[str, int]:
-    """A header and one line an assignment, by HIT and worker; what was submitted, whatever was decided since."""
+def write_results(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
+    """A header and one line an assignment, by HIT and worker: what had been submitted at ``moment``, whatever was
+    decided."""
     design = design_of(study)
     kind = KINDS[study.protocol].of(design)
     most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
@@ -66,11 +68,12 @@ def write_results(study: Study, file: HashedFile) -> dict[str, int]:
     places: dict[int, list[dict[str, Any]]] = {}
     rows = (
         _work(study)
+        .exclude(Exists(_later(moment)))
         .select_related("hit", "worker", "session__publication")
         .order_by("hit__position", "hit_id")
     )
     for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
-        given = _given(batch)
+        given = _given(study, moment, batch)
         places = _places({one.hit_id for one in batch if one.hit_id}, held=places)
         for assignment in batch:
             units = places.get(assignment.hit_id or 0, [])
@@ -87,6 +90,11 @@ def write_results(study: Study, file: HashedFile) -> dict[str, int]:
 def _work(study: Study) -> QuerySet[Assignment]:
     """Everything handed in."""
     return Assignment.objects.filter(study=study, submitted_at__isnull=False)
+
+
+def _later(moment: Moment) -> QuerySet[Judgment]:
+    """First answers that came after ``moment``: their work had not been submitted then."""
+    return Judgment.objects.filter(assignment=OuterRef("pk"), pk__gt=moment.last, replaces=None)
 
 
 def _in_order(rows: Iterable[Assignment]) -> Iterator[Assignment]:
@@ -121,10 +129,12 @@ def _places(hits: set[int], held: Mapping[int, list[dict[str, Any]]]) -> dict[in
     return dict(found)
 
 
-def _given(batch: Sequence[Assignment]) -> dict[str, dict[int, tuple[Any, ...]]]:
+def _given(
+    study: Study, moment: Moment, batch: Sequence[Assignment]
+) -> dict[str, dict[int, tuple[Any, ...]]]:
     """Assignment -> unit -> (value, answer, seconds, comment), the latest of each."""
     found: defaultdict[str, dict[int, tuple[Any, ...]]] = defaultdict(dict)
-    rows = Judgment.objects.filter(assignment__in=batch, replaced_by__isnull=True).order_by("pk")
+    rows = moment.judgments(study).filter(assignment__in=batch).order_by("pk")
     for assignment, unit, *given in rows.values_list(
         "assignment_id", "unit_id", "value", "answer", "seconds", "comment"
     ):

@@ -224,7 +224,12 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         contents={one.unit.pk: one.unit.content for one in judged},
         figures=kind.figures(judged, seed=design.seed) if judged else Figures(),
         agreement=agreement,
-        workers=worker_table(table, workers, loaders.control_records_of(study), loaders.work_times(study)),
+        workers=worker_table(
+            table,
+            workers,
+            loaders.control_records_of(study),
+            loaders.work_times(study, loaders.without_times(table, workers)),
+        ),
         counts={
             "judgments": len(table),
             "control_judgments": int(table.control.sum()),
@@ -259,7 +264,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     The same procedure on the same judgments replaces its earlier row: repeating changes nothing but the time.
     """
     study, found = aggregation.study, aggregation.consensus
-    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     Consensus.objects.filter(study=study).delete()
     Consensus.objects.bulk_create(_consensus_rows(study, found, aggregation.figures), batch_size=ROWS_AT_ONCE)
     analysis, _ = Analysis.objects.update_or_create(

@@ -207,9 +207,7 @@ class StudyAdmin(QuorumAdmin):
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         """What every page of a study shows."""
-        context = study_context(self.admin_site, request, study, active=active)
-        never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
-        return context | {"may_delete": never_opened and context["may_own"]}
+        return study_context(self.admin_site, request, study, active=active)
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
         """The study, if the person may do this to it; who may not see it is not told that it is there."""

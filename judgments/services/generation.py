@@ -240,7 +240,7 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
     Raises:
         WrongState: the study has no HITs of its own, or the unit is no control item of it.
     """
-    study = Study.objects.select_for_update().get(pk=study.pk)
+    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} has no control items to strike.")
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()

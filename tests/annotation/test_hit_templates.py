@@ -214,6 +214,7 @@ def test_a_saved_answer_stands_in_the_form_again_and_can_be_changed_after_submit
     assert 'value="7"' in page
     ada.client.post(f"/s/{study.slug}/work/{assignment.pk}/change/", {"u1-0": "pos", "u1-2": "8"})
     latest = Judgment.objects.of_study(study).current().get()
+    assert latest.answer is not None
     assert (latest.answer["tone"], latest.answer["age"]) == ("pos", 8)
 
 

@@ -139,6 +139,7 @@ def test_a_study_at_mechanical_turk_from_opening_to_the_last_cent(
     expect(bonus.get_by_role("alert")).to_contain_text("no worker 'nobody' takes part")
     expect(bonus.get_by_label("Amount")).to_have_value("0.20")
 
+    page.get_by_text("More", exact=True).click()
     page.get_by_role("button", name="Close", exact=True).click()
     page.get_by_role("link", name="Crowd", exact=True).click()
     expect(fact(page, "Reserved")).to_have_text("0.00", timeout=PATIENCE)

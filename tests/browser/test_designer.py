@@ -62,6 +62,7 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     expect(plan.get_by_text("HITs").locator("..")).to_contain_text("3")
     expect(plan.get_by_text("Judgments").locator("..")).to_contain_text("45")
 
+    page.get_by_text("More", exact=True).click()
     with page.expect_popup() as popup:
         page.get_by_role("link", name="Preview").click()
     question = "Which of the two sentences, B or C, is more similar to A?"
@@ -93,11 +94,12 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
     sign_in(page, office)
     page.goto(f"{office.url}/admin/judgments/study/")
     page.get_by_role("link", name="Animals").first.click()
-    page.get_by_role("link", name="Rehearsal", exact=True).last.click()
+    pages = page.get_by_role("navigation", name="Pages of this study")
+    pages.get_by_role("link", name="Prepare").click()
+    pages.get_by_role("link", name="Rehearsal").click()
     page.get_by_role("button", name="Rehearse").click()
-    results = page.get_by_role("link", name="Results", exact=True)
     expect(page.locator(".q-state")).to_have_text("closed", timeout=PATIENCE)
-    results.click()
+    pages.get_by_role("link", name="Analyse").click()
     expect(page.get_by_text("these answers come from the rehearsal crowd")).to_be_visible()
 
     page.get_by_role("button", name="Compute now").first.click()

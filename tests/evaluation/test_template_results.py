@@ -152,7 +152,7 @@ def test_judgments_carry_the_row_in_the_column_content(answered, tmp_path):
     assert all(line["answer"]["source"].startswith("batch-") for line in lines)
 
 
-def test_the_results_page_shows_each_question(answered, admin_client: Client):
+def test_the_results_page_shows_each_question(answered: Study, admin_client: Client) -> None:
     aggregate_study(study=answered)
     html = admin_client.get(f"/admin/judgments/study/{answered.pk}/results/").content.decode()
     assert "Questions" in html

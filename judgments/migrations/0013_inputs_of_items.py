@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('judgments', '0011_units_and_hits_in_order'),
+        ('judgments', '0012_kept_figures_and_control_items_in_order'),
     ]
 
     operations = [
