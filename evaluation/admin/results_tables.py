@@ -143,7 +143,8 @@ def _said(one: Mapping[str, Any]) -> list[str]:
         votes = list(one["votes"].items())
         said = [f"{value}: {count:,}" for value, count in votes[:VALUES_SHOWN]]
         left = one["different"] - len(said)
-        return said + ([f"{left:,} more"] if left > 0 else [])
+        said += [f"{left:,} more"] if left > 0 else []
+        return said or (["none was ticked"] if one["answered"] else [])
     if "texts" in one:
         said = [f"“{text if len(text) <= 80 else text[:79] + '…'}”" for text in one["texts"][:TEXTS_SHOWN]]
         left = one["different"] - len(said)

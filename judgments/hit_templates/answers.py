@@ -43,7 +43,7 @@ def checked_answer(questions: Sequence[Question], given: Any) -> dict[str, Any]:
     if unknown is not None:
         raise ValueError(
             gettext("“%(name)s” is no question of it; expected %(names)s")
-            % {"name": unknown[:60], "names": _named(names)}
+            % {"name": ascii(unknown[:60])[1:-1], "names": _named(names)}
         )
     kept: dict[str, Any] = {}
     for question in questions:

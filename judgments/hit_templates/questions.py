@@ -10,6 +10,7 @@ from judgments.hit_templates.shapes import FIELD, Element, Option, Question, Sha
 
 LONGEST_NAME = 100
 LONGEST_TEXT = 10_000
+GREATEST = 1e15  # of a number that is typed: every whole one up to it is exact
 MOST_QUESTIONS = 500
 TYPED = {"text", "email", "url", "tel", "search", "date", "time", "month", "week", "datetime-local", "color"}
 BUTTONS = {"submit", "reset", "button", "image"}
@@ -282,6 +283,8 @@ def _check_options(one: _Found) -> None:
 
 def as_number(value: Any) -> int | float | None:
     """A finite number, whole ones as int; None where it is none."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if not abs(value) <= GREATEST:  # not a number as well
         return None
     return int(value) if float(value).is_integer() else float(value)
