@@ -10,6 +10,7 @@ from django.db.models import Count
 
 from annotation.models import Judgment, Worker
 from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
+from annotation.moments import Moment
 from annotation.quality import RunningAccuracy, running_accuracy
 from judgments.controls import REPEATED, REPEATS
 from judgments.kinds import KINDS
@@ -85,11 +86,13 @@ def control_answers(
     workers: Collection[int] | None = None,
     as_first_given: bool = False,
     repeated_alone: bool = False,
+    moment: Moment | None = None,
 ) -> list[ControlAnswer]:
     """The current answers on control items that are not struck, in the order they were given; of one worker, of some
     (row ids), or of all.
 
     ``as_first_given``: whatever was revised since. ``repeated_alone``: those on units that were shown again.
+    ``moment``: those that stood then, without the control items that were struck then.
 
     A repeated unit of which the other answer is missing, and an imported item without a right answer, say nothing and
     are left out.
@@ -99,8 +102,12 @@ def control_answers(
         own["assignment__worker"] = worker
     if workers is not None:
         own["assignment__worker__in"] = workers
-    given_ones = _standing(as_first_given=as_first_given).filter(**own)
-    on_controls = given_ones.filter(unit__control=True, unit__struck=False)
+    if moment is None:
+        given_ones = _standing(as_first_given=as_first_given).filter(**own)
+        on_controls = given_ones.filter(unit__control=True, unit__struck=False)
+    else:
+        given_ones = moment.judgments(study).filter(**own)
+        on_controls = given_ones.filter(unit__control=True)
     if repeated_alone:
         on_controls = on_controls.filter(unit__control_kind=REPEATED)
     rows = (
@@ -111,6 +118,8 @@ def control_answers(
         )
     )  # fmt: skip
     found = list(rows.iterator(ROWS_AT_ONCE))
+    if moment is not None:  # *, unit, assignment, content
+        found = [row for row in found if row[5] not in moment.struck and row[6] not in moment.gone]
     keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
     first = dict(_first_answers(given_ones, keys)) if keys else {}
     kind = KINDS[study.protocol]

@@ -6,19 +6,20 @@ every database whatever its row ids and collation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from annotation.backends import Ability, backend_of
-from annotation.controls import control_tallies
+from annotation.controls import control_answers, control_tallies
 from annotation.models import Adjudication, Assignment, Judgment, Worker
-from annotation.quality import ControlRecord, tallied_records
+from annotation.moments import Moment
+from annotation.quality import ControlRecord, control_records, tallied_records
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
 from evaluation.records import Decision, Flags, JudgmentTable, PairRow, UnitRow, WorkerRow
@@ -43,22 +44,23 @@ def worker_rows(study: Study) -> list[WorkerRow]:
     return sorted(found, key=lambda row: (row.name, row.pk))
 
 
-def control_records_of(study: Study) -> dict[int, ControlRecord]:
+def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[int, ControlRecord]:
     """What the control items say of each worker who saw one.
 
     An import says of each judgment whether it is used, so there the rule sets nobody aside a second time.
     """
     imported = study.source == Study.Source.IMPORTED
-    return tallied_records(
-        control_tallies(study),
-        threshold=0.0 if imported else design_of(study).controls.threshold,
-        is_right=KINDS[study.protocol].is_right,
-    )
+    threshold = 0.0 if imported else design_of(study).controls.threshold
+    is_right = KINDS[study.protocol].is_right
+    if moment is None:
+        return tallied_records(control_tallies(study), threshold=threshold, is_right=is_right)
+    return control_records(control_answers(study, moment=moment), threshold=threshold, is_right=is_right)
 
 
-def unused_workers(study: Study) -> frozenset[int]:
+def unused_workers(study: Study, *, moment: Moment | None = None) -> frozenset[int]:
     """The workers whose judgments the control rule sets aside."""
-    return frozenset(worker for worker, record in control_records_of(study).items() if not record.used)
+    records = control_records_of(study, moment=moment)
+    return frozenset(worker for worker, record in records.items() if not record.used)
 
 
 def unnamed_work(study: Study) -> QuerySet[Assignment]:
@@ -152,6 +154,35 @@ def hash_of_judgments(study: Study) -> str:
         used = not set_aside and not struck and worker not in unused and assignment not in unnamed
         data_hash.add(key, name, value if answer is None else answer, used)
     return data_hash.hexdigest()
+
+
+def counted_answers(
+    study: Study, moment: Moment, *, units: Sequence[int] | None = None
+) -> Iterator[tuple[int, list[Any]]]:
+    """(unit row id, its answers that counted at ``moment``, by workers' names) in the order of the units, streamed.
+
+    Control items are left out; a unit of which no answer counted has an empty list, or does not occur.
+
+    Args:
+        units: row ids; of these alone.
+    """
+    rows = (
+        moment.judgments(study)
+        .filter(Q() if units is None else Q(unit__in=units), unit__control=False, set_aside=False)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "assignment_id", "value", "answer"
+        )
+    )
+    for unit, group in groupby(in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1), key=itemgetter(0)):
+        yield (
+            unit,
+            [
+                value if answer is None else answer
+                for _, _, worker, assignment, value, answer in group
+                if moment.counts(assignment, worker)
+            ],
+        )
 
 
 def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:

@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 
 from annotation.admin.control_figures import as_json, figures_of, from_json, grouped, seen_in, used_up
 from annotation.services.stopping import settle_study
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.models import Study, Unit
 from judgments.remembered import Figures, add_figures, certain, remembered
@@ -64,5 +64,5 @@ def _strike(request: HttpRequest, study: Study) -> None:
     messages.success(request, f"{count} struck; no worker will see {'it' if len(keys) == 1 else 'them'}.")
 
 
-add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls))
+add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls, group=Group.PREPARE))
 add_step(StudyStep(name="strike", label="Strike control items", run=_strike))

@@ -25,7 +25,7 @@ from annotation.services.costs import (
 )
 from annotation.services.sync_rounds import SYNC
 from annotation.services.wages import unopposed
-from judgments.admin.study_pages import STEPS, Context, Refusal, StudyPage, add_page, take_refusal
+from judgments.admin.study_pages import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 from judgments.models import Job, Study, StudyEvent
 from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.services.studies import design_of
@@ -246,4 +246,4 @@ def _compared(study: Study) -> dict[str, object] | None:
     return {"at": last.finished_at, "found": found[:SHOWN], "count": len(found)}
 
 
-add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd))
+add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd, group=Group.COLLECT))

@@ -18,7 +18,7 @@ from annotation.services.appeals import answer_appeal
 from annotation.services.reviews import approve_assignments, reject_assignments, reject_for_what_was_found
 from annotation.verdicts import reasons_against
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.models import Study
 from judgments.remembered import Figures, add_figures, remembered
@@ -134,7 +134,7 @@ def _note(request: HttpRequest, study: Study) -> None:
     messages.success(request, f"The note stands beside the work of {assignment.worker}.")
 
 
-add_page(StudyPage(name="work", label="Work", order=42, view=show_work))
+add_page(StudyPage(name="work", label="Work", order=42, view=show_work, group=Group.CHECK))
 add_step(StudyStep(name="approve", label="Approve work", run=_approve, permission=Right.REVIEW))
 add_step(StudyStep(name="reject", label="Reject work", run=_reject, permission=Right.REVIEW))
 add_step(StudyStep(name="appeal-note", label="Add a note", run=_note, permission=Right.REVIEW))

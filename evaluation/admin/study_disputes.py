@@ -18,7 +18,7 @@ from annotation.models import Adjudication
 from annotation.services.adjudication import adjudicators, can_be_adjudicated, send_to_adjudicator, withdraw
 from evaluation.models import Consensus
 from judgments.admin.base import BoundedPaginator, signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import NotThere, WrongState
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
@@ -177,6 +177,6 @@ def _withdraw(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "disputes"))
 
 
-add_page(StudyPage(name="disputes", label="Disputes", order=55, view=show_disputes))
+add_page(StudyPage(name="disputes", label="Disputes", order=55, view=show_disputes, group=Group.CHECK))
 add_step(StudyStep(name="adjudicate", label="Send to an adjudicator", run=_send, permission=Right.REVIEW))
 add_step(StudyStep(name="withdraw", label="Withdraw", run=_withdraw, permission=Right.REVIEW))

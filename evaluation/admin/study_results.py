@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib import messages
 from django.db import transaction
 from django.db.models import Q, Subquery
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -20,7 +20,13 @@ from django.utils.dateparse import parse_datetime
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from evaluation.admin.drawings import drawn, drawn_once
 from evaluation.admin.forms import MetricsForm
-from evaluation.admin.results_tables import accuracy_table, caption_table, correlation_table, worker_note
+from evaluation.admin.results_tables import (
+    accuracy_table,
+    caption_table,
+    correlation_table,
+    question_rows,
+    worker_note,
+)
 from evaluation.export.formats import formats_for
 from evaluation.filter_audit import audit_sentence
 from evaluation.models import Analysis
@@ -28,7 +34,8 @@ from evaluation.services.adoption import adopt_captions
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.downloads import file_download
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -72,6 +79,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "compares_pairs": KINDS[study.protocol].compares_pairs,
         "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
         "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
+        "question_rows": question_rows(aggregation.result.get("figures", {})) if aggregation else [],
         "figures": _figures(study, aggregation, evaluation, progress),
         **_freshness(study, aggregation, evaluation, progress),
         **(_agreement(aggregation) if aggregation else {}),
@@ -181,9 +189,7 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     if job is None:
         raise Http404
     found = exported_file(job=job, manifest="manifest" in request.GET)
-    return FileResponse(
-        found.path.open("rb"), as_attachment=True, filename=found.name, content_type=found.content_type
-    )
+    return file_download(request, found.path, name=found.name, content_type=found.content_type)
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
@@ -242,7 +248,7 @@ PROGRESS = add_figures(
         from_json=_progress_from_json,
     )
 )
-add_page(StudyPage(name="results", label="Results", order=50, view=show_results))
+add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.ANALYSE))
 add_page(StudyPage(name="download", label="", order=51, view=download))
 add_step(
     StudyStep(
@@ -250,6 +256,7 @@ add_step(
         label="Compute now",
         run=_compute,
         job="aggregate",
+        primary_on=frozenset({"results"}),
         offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
         permission="view",
     )

@@ -12,6 +12,7 @@ from django.template.response import TemplateResponse
 from judgments.admin.study_pages import (
     PLAN_PARTS,
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -139,7 +140,7 @@ def _generate(request: HttpRequest, study: Study) -> None:
     enqueue_once(request, study, "generate_hits")
 
 
-add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits))
+add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits, group=Group.PREPARE))
 add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
 add_step(
     StudyStep(
