@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import services
@@ -136,6 +136,7 @@ def designer(client: Client) -> Client:
 def browser() -> Iterator[Browser]:
     """A headless Chromium that speaks to nobody but us."""
     services.demand("browser")
+    expect.set_options(timeout=30_000)  # five seconds, the usual, are few on a busy machine
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS
