@@ -28,11 +28,11 @@ from annotation.services.submissions import submit_assignment
 from judgments.controls import REPEATED, REPEATS
 from judgments.draws import rng_for
 from judgments.errors import WrongState
-from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.owners import let_go, new_owner, owner_lives
 from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
+from judgments.services.studies import kind_of
 
 NEWCOMERS = 5  # at most so many times as many people come in place of those who were stopped
 
@@ -152,7 +152,7 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     """
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
-    kind = KINDS[assignment.study.protocol]
+    kind = kind_of(assignment.study)
     answers = []
     said: dict[str, Any] = {}
     for place in sorted(places_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):
