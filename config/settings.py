@@ -282,6 +282,9 @@ SPECTACULAR_SETTINGS = {
         "config.api_schema.problems_everywhere",
     ],
     "ENUM_NAME_OVERRIDES": {
+        "ConsensusSource": "evaluation.models.Consensus.Source",
+        "JobState": "judgments.models.Job.State",
+        "StudyState": "judgments.models.Study.State",
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",
         "SubmissionState": "evaluation.challenge_models.Submission.State",
