@@ -97,7 +97,7 @@ def label_of(rule: str, setting: str) -> str:
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Whom one rule would have found in the finished work, with the settings of the query."""
     name = request.GET.get("rule", "")
-    count = judged(study).count()
+    count = judged(study).order_by()[: MOST_TO_REPLAY + 1].count()
     context |= {"subtitle": "Replay", "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
     try:
         if count <= MOST_TO_REPLAY:

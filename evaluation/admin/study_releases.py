@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -35,6 +35,7 @@ from judgments.admin.study_pages import (
     page_address,
     take_refusal,
 )
+from judgments.downloads import file_download
 from judgments.errors import NotThere
 from judgments.models import Job, Study
 from judgments.roles import Right
@@ -118,12 +119,8 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
         path = release_file(release)
     except NotThere as error:
         raise Http404(str(error)) from None
-    return FileResponse(
-        path.open("rb"),
-        as_attachment=True,
-        filename=release_name(study, release.version),
-        content_type="application/zip",
-    )
+    name = release_name(study, release.version)
+    return file_download(request, path, name=name, content_type="application/zip")
 
 
 def _release(request: HttpRequest, study: Study) -> HttpResponse:

@@ -144,7 +144,7 @@ LONGEST_KEPT = 5000  # characters of a field
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
 PLAN_PARTS: list[PlanPart] = []
-QUIET_JOBS = {"board"}  # nobody asked for them, and they come and go while a page is looked at
+QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
 
 
 def add_page(page: StudyPage) -> None:
