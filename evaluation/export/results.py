@@ -55,7 +55,8 @@ def write_results(study: Study, moment: Moment, file: HashedFile) -> dict[str, i
     decided."""
     kind, design = KINDS[study.protocol], design_of(study)
     most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
-    inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in _input_names(study, kind)]
+    names = _input_names(study, kind)
+    inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in names]
     answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
     writer = csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(result_header(inputs, answers))
