@@ -51,6 +51,7 @@ CONTENT_SECURITY_POLICY = {
         "script-src": [SELF],
         "style-src": [SELF],
         "img-src": [SELF, "data:", *env.list("IMAGE_SOURCES", default=["https:"])],
+        "media-src": [SELF, *env.list("IMAGE_SOURCES", default=["https:"])],  # of HIT templates
         "font-src": [SELF],
         "connect-src": [SELF],
         "form-action": [SELF],

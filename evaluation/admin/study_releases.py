@@ -26,6 +26,7 @@ from evaluation.services.releases import (
 )
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -155,7 +156,16 @@ def _was_opened(study: Study) -> bool:
     return study.state in (Study.State.OPEN, Study.State.CLOSED)
 
 
-add_page(StudyPage(name="releases", label="Releases", order=70, view=show_releases, shown=_was_opened))
+add_page(
+    StudyPage(
+        name="releases",
+        label="Releases",
+        order=70,
+        view=show_releases,
+        shown=_was_opened,
+        group=Group.ANALYSE,
+    )
+)
 add_page(StudyPage(name="release-file", label="", order=71, view=download_release))
 add_step(
     StudyStep(name="release", label="Release", run=_release, permission=Right.OWN, job="release", beside=True)

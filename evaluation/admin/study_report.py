@@ -18,7 +18,7 @@ from evaluation.services.reports import (
     report_parts,
     sections_of,
 )
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
 from judgments.downloads import file_download
 from judgments.errors import NotThere, WrongState
 from judgments.models import Study
@@ -103,6 +103,6 @@ def _make(request: HttpRequest, study: Study) -> None:
     messages.success(request, "The report is being made; it appears here.")
 
 
-add_page(StudyPage(name="report", label="Report", order=60, view=show_report))
+add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.ANALYSE))
 add_page(StudyPage(name="report-file", label="", order=61, view=download_report))
 add_step(StudyStep(name="make-report", label="Make the report", run=_make, job="report", permission="view"))

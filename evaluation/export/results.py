@@ -11,6 +11,7 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -53,11 +54,15 @@ def why_not(study: Study) -> str:
 def write_results(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
     """A header and one line an assignment, by HIT and worker: what had been submitted at ``moment``, whatever was
     decided."""
-    kind, design = KINDS[study.protocol], design_of(study)
+    design = design_of(study)
+    kind = KINDS[study.protocol].of(design)
     most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
     names = _input_names(study, kind)
     inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in names]
     answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
+    own = _OwnColumns.of(study, kind, most)
+    inputs += [name for name in own.inputs if name not in inputs]
+    answers += [name for name in own.answers if name not in answers]
     writer = csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(result_header(inputs, answers))
     counts = {"assignments": 0, "judgments": 0}
@@ -73,11 +78,13 @@ def write_results(study: Study, moment: Moment, file: HashedFile) -> dict[str, i
         places = _places({one.hit_id for one in batch if one.hit_id}, held=places)
         for assignment in batch:
             units = places.get(assignment.hit_id or 0, [])
-            own = given.get(str(assignment.pk), {})
-            result = _result(study, design, assignment, _inputs(units, kind), _answers(units, own, kind))
+            judged = given.get(str(assignment.pk), {})
+            asked = own.input_cells(units, kind) | _inputs(units, kind)
+            answered = own.answer_cells(units, judged, kind) | _answers(units, judged, kind)
+            result = _result(study, design, assignment, asked, answered)
             writer.writerow(result_cells(result, inputs, answers))
             counts["assignments"] += 1
-            counts["judgments"] += len(own)
+            counts["judgments"] += len(judged)
     return counts
 
 
@@ -134,6 +141,50 @@ def _given(
     ):
         found[str(assignment)][unit] = tuple(given)
     return dict(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnColumns:
+    """Columns that a kind names itself, as its requester's own scripts expect them: by their plain names where a HIT is
+    one unit, with ``u<number>_`` before them where it is several."""
+
+    inputs: list[str]
+    answers: list[str]
+    single: bool
+
+    @classmethod
+    def of(cls, study: Study, kind: Kind, most: int) -> _OwnColumns:
+        unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
+        inputs, answers = list(kind.results_inputs(unit or {})), kind.results_names()
+        if most <= 1:
+            return cls(inputs, answers, single=True)
+        numbers = range(1, most + 1)
+        return cls(
+            [f"u{number}_{name}" for number in numbers for name in inputs],
+            [f"u{number}_{name}" for number in numbers for name in answers],
+            single=False,
+        )
+
+    def _named(self, number: int, cells: Mapping[str, str]) -> dict[str, str]:
+        return {(name if self.single else f"u{number}_{name}"): cell for name, cell in cells.items()}
+
+    def input_cells(self, units: Sequence[Mapping[str, Any]], kind: Kind) -> dict[str, str]:
+        """What the units show."""
+        cells: dict[str, str] = {}
+        for number, unit in _numbered(units):
+            cells |= self._named(number, kind.results_inputs(unit["content"]))
+        return cells
+
+    def answer_cells(
+        self, units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind
+    ) -> dict[str, str]:
+        """What was answered to them."""
+        cells: dict[str, str] = {}
+        for number, unit in _numbered(units):
+            answer = given[unit["pk"]][1] if unit["pk"] in given else None
+            if answer is not None:
+                cells |= self._named(number, kind.results_cells(answer))
+        return cells
 
 
 def _numbered(units: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -55,7 +55,7 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
         DataConflict: ``system`` has captions from elsewhere, or cannot be a system's name.
     """
     check_writes(study)
-    locked = Study.objects.select_for_update().select_related("dataset").get(pk=study.pk)
+    locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
     if locked.simulated:
         raise WrongState(f"Nothing was adopted: the captions of study {study.slug!r} are simulated.")
     if locked.state != Study.State.CLOSED:

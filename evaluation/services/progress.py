@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from itertools import accumulate
 from typing import Any
 
-from django.db.models import Count, F, IntegerField, Max, Q, Sum, Value
-from django.db.models.functions import Greatest
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce, Greatest
 
-from annotation.models import Assignment
+from annotation.models import Assignment, Judgment
 from evaluation.export.rows import timestamp
 from judgments.models import HIT, CandidatePair, HITUnit, Outlook, Study
 from judgments.services.studies import design_of
 from judgments.stopping import expected_share, stops_early
 
 MOST_POINTS = 200
+ROWS_AT_ONCE = 2_000
 
 
 def study_progress(study: Study) -> dict[str, Any]:
@@ -26,32 +27,28 @@ def study_progress(study: Study) -> dict[str, Any]:
         when an answer was revised last, or None, and ``stopping``: what early stopping saves, None where the design
         has none.
     """
-    finished = Assignment.objects.filter(study=study).finished()
     imported = study.source == Study.Source.IMPORTED
-    # a HIT stands in as many rows as it has units: each is wanted from as many workers as the HIT
-    hits = HIT.objects.filter(study=study).aggregate(
-        n=Count("pk", distinct=True), wanted=Sum("required", filter=Q(places__isnull=False), default=0)
-    )
-    complete = F("hit__required") - F("hit__spared")
-    done = finished.values("hit").annotate(done=Count("pk")).filter(done__gte=complete).count()
-    if stops_early(study):
-        done += HIT.objects.filter(study=study, spared__gte=F("required")).count()  # nobody was needed
+    hits = _hits(study)
+    finished = Assignment.objects.filter(study=study).finished()
+    # a revision is no further judgment; there are none where nobody took work
+    revised = Judgment.objects.filter(replaces__isnull=False, assignment__in=finished).order_by("-made_at")
     states = (
         Assignment.objects.filter(study=study)
-        .values_list("state")
-        .annotate(count=Count("pk"))
         .order_by("state")
+        .values_list("state")
+        .annotate(count=Count("pk"), revised=Subquery(revised.values("made_at")[:1]))
     )
-    timeline, revised_at = _timeline(study)
+    found = list(states)
+    timeline = _timeline(study)
     stopping = _stopping(study) if stops_early(study) else None
     return {
         "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
         "wanted": stopping["wanted"] if stopping else 0 if imported else hits["wanted"],
         "hits": hits["n"],
-        "hits_done": done,
-        "assignments": dict(states),
+        "hits_done": hits["done"],
+        "assignments": {state: count for state, count, _ in found},
         "timeline": timeline,
-        "revised_at": revised_at,
+        "revised_at": found[0][2] if found else None,
         "stopping": stopping,
     }
 
@@ -86,23 +83,36 @@ def _stopping(study: Study) -> dict[str, Any]:
     }
 
 
-def _timeline(study: Study) -> tuple[list[list[Any]], datetime | None]:
-    """Moments with how many judgments there were, and when the last one was revised: a revision is no further one."""
-    first = Q(judgments__replaces=None)
-    rows = (
-        Assignment.objects.filter(study=study)
-        .finished()
-        .annotate(count=Count("judgments", filter=first), revised=Max("judgments__made_at", filter=~first))
-        .order_by("submitted_at", "pk")
-        .values_list("submitted_at", "count", "revised")
+def _hits(study: Study) -> dict[str, int]:
+    """How many HITs there are, how many judgments they want, and how many of them have every seat submitted."""
+    finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
+    rows = HIT.objects.filter(study=study).annotate(
+        size=_beside(HITUnit.objects.filter(hit=OuterRef("pk")), "hit"), done=_beside(finished, "hit")
     )
-    points: list[list[Any]] = []
-    total, revised_at = 0, None
-    for moment, count, revised in rows.iterator(2_000):
-        total += count
-        points.append([timestamp(moment), total])
-        revised_at = max(filter(None, (revised_at, revised)), default=None)
-    every = -(-len(points) // MOST_POINTS) or 1
-    return [
-        point for place, point in enumerate(points, start=1) if place % every == 0 or place == len(points)
-    ], revised_at
+    complete = Q(done__gte=F("required") - F("spared"))
+    if not stops_early(study):  # where it does, a HIT may be complete because nobody was needed
+        complete &= Q(done__gt=0)
+    return rows.aggregate(
+        n=Count("pk"),
+        # each unit of a HIT is wanted from as many workers as the HIT
+        wanted=Sum(F("required") * F("size"), default=0),
+        done=Count("pk", filter=complete),
+    )
+
+
+def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
+    """How many of ``rows`` belong to the outer row, counted beside it: they stand together in an index, and nothing is
+    sorted or grouped."""
+    counted = rows.order_by().values(owner).annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+
+
+def _timeline(study: Study) -> list[list[Any]]:
+    """Moments with how many judgments there were."""
+    judged = _beside(Judgment.objects.filter(assignment=OuterRef("pk"), replaces=None), "assignment")
+    finished = Assignment.objects.filter(study=study).finished().order_by("submitted_at", "pk")
+    found = list(finished.values_list("submitted_at", judged).iterator(ROWS_AT_ONCE))
+    totals = list(accumulate(count for _, count in found))
+    every = -(-len(found) // MOST_POINTS) or 1
+    shown = [at for at in range(len(found)) if (at + 1) % every == 0 or at == len(found) - 1]
+    return [[timestamp(found[at][0]), totals[at]] for at in shown]

@@ -67,7 +67,7 @@ def report_for_download(*, study: Study, job_id: int, progress: Progress = no_pr
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
     """Keep the numbers as an analysis; the report of the same judgments replaces its earlier row."""
     how = {"protocol": report.protocol, "seed": report.seed}
-    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     analysis, _ = Analysis.objects.update_or_create(
         study=study,
         what=Analysis.What.REPORT,

@@ -17,7 +17,6 @@ from tests.annotation.casting import make_dataset, make_study
 make_study(make_dataset(images=12), slug="animals", name="Animals")
 User.objects.create_superuser("designer", password="a-long-phrase-1")
 """
-PATIENCE = 30_000  # milliseconds that the background worker may need on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +61,7 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
     expect(plan.get_by_text("HITs").locator("..")).to_contain_text("3")
     expect(plan.get_by_text("Judgments").locator("..")).to_contain_text("45")
 
+    page.get_by_text("More", exact=True).click()
     with page.expect_popup() as popup:
         page.get_by_role("link", name="Preview").click()
     question = "Which of the two sentences, B or C, is more similar to A?"
@@ -71,7 +71,7 @@ def test_a_designer_creates_previews_generates_and_opens_a_study(
 
     page.get_by_role("button", name="Generate HITs").click()
     open_it = page.get_by_role("button", name="Open to workers")
-    expect(open_it).to_be_visible(timeout=PATIENCE)  # the page follows the job and shows what came of it
+    expect(open_it).to_be_visible()  # the page follows the job and shows what came of it
 
     page.get_by_role("link", name="Control items", exact=True).click()
     expect(page.locator(".q-control")).to_have_count(3)
@@ -93,23 +93,22 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
     sign_in(page, office)
     page.goto(f"{office.url}/admin/judgments/study/")
     page.get_by_role("link", name="Animals").first.click()
-    page.get_by_role("link", name="Rehearsal", exact=True).last.click()
+    pages = page.get_by_role("navigation", name="Pages of this study")
+    pages.get_by_role("link", name="Prepare").click()
+    pages.get_by_role("link", name="Rehearsal").click()
     page.get_by_role("button", name="Rehearse").click()
-    results = page.get_by_role("link", name="Results", exact=True)
-    expect(page.locator(".q-state")).to_have_text("closed", timeout=PATIENCE)
-    results.click()
+    expect(page.locator(".q-state")).to_have_text("closed")
+    pages.get_by_role("link", name="Analyse").click()
     expect(page.get_by_text("these answers come from the rehearsal crowd")).to_be_visible()
 
     page.get_by_role("button", name="Compute now").first.click()
-    expect(page.get_by_role("heading", name="Which metric agrees with people?")).to_be_visible(
-        timeout=PATIENCE
-    )
+    expect(page.get_by_role("heading", name="Which metric agrees with people?")).to_be_visible()
     expect(page.get_by_role("heading", name="Do workers agree?")).to_be_visible()
     expect(page.locator("tr", has_text="sim-0001")).to_contain_text("simulated")
 
     page.get_by_role("button", name="jsonl").click()
     written = page.get_by_role("link", name=".jsonl")
-    expect(written).to_be_visible(timeout=PATIENCE)
+    expect(written).to_be_visible()
     with page.expect_download() as download:
         written.click()
     first = download.value.path().read_text(encoding="utf-8").splitlines()[0]
