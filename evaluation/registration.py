@@ -11,11 +11,12 @@ from django.db.models import Max
 from annotation.models import Exclusion
 from evaluation.loaders import metric_outcomes
 from evaluation.models import Analysis, Registration
-from evaluation.plans import Plan, plan_hash, read_claim
+from evaluation.plans import plan_hash
 from evaluation.statistics.accuracy import wilson_interval
 from evaluation.statistics.mcnemar import McNemarResult, mcnemar_test
 from evaluation.statistics.multiple import holm
 from judgments.models import Study, StudyEvent, Unit
+from judgments.plans import Plan, read_claim
 from judgments.services.studies import design_of
 
 # what is done to every study on its way, what looks at it, who is paid and told; exclusions and struck control items
@@ -104,7 +105,7 @@ def deviations(study: Study) -> list[Deviation]:
     found = []
     if plan_hash(registration.content) != registration.sha256:
         found.append(Deviation("hash", "The stored plan is not the one that was hashed."))
-    found += _of_design(study, registration)
+    found += _of_design(study, registration, plan)
     found += _of_votes(study)
     found += _of_exclusions(study, plan)
     found += _of_analyses(study, plan)
@@ -137,12 +138,16 @@ def outcome_words(outcome: Outcome) -> str:
     )
 
 
-def _of_design(study: Study, registration: Registration) -> list[Deviation]:
+def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
     """Keys of the study file that are not as registered."""
-    then, now = registration.content["design"], design_of(study).model_dump(mode="json")
+    design = design_of(study)
+    then, now = registration.content["design"], design.model_dump(mode="json")
     changed = []
+    if design.registration not in (None, plan):
+        changed.append(Deviation("plan", "The study file holds another plan than the registered one."))
     for key in dict.fromkeys((*then, *now)):
-        if key in ("panel", "access"):  # hold codes, which a registration leaves out
+        # panel and access hold codes, which a registration leaves out; the plan is registered beside the design
+        if key in ("panel", "access", "registration"):
             continue
         if then.get(key) != now.get(key):
             changed.append(

@@ -11,10 +11,17 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import tomli_w
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    SerializerFunctionWrapHandler,
+    ValidationError,
+    model_serializer,
+    model_validator,
+)
 
 from judgments.design_tables import (
     Access,
@@ -31,10 +38,12 @@ from judgments.design_tables import (
     Sampling,
     Slug,
     Stopping,
+    Template,
     Workers,
 )
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
+from judgments.plans import Plan
 from judgments.presets import PRESETS, Preset
 from judgments.requirements import REQUIREMENT_PRESETS
 
@@ -86,8 +95,18 @@ class StudyDesign(Part):
     rules: Listed[RuleSetting] = ()
     stopping: Stopping = Stopping()
     keywords: Keywords = Keywords()
+    template: Template = Template()
     crowd: Crowd = Crowd()
     panel: Panel = Panel()
+    registration: Plan | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_a_plan_that_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """TOML has no word for nothing, and a design without a plan is written as it always was."""
+        values: dict[str, Any] = handler(self)
+        if values.get("registration", ...) is None:
+            del values["registration"]
+        return values
 
     @model_validator(mode="after")
     def _fits_together(self) -> StudyDesign:
@@ -102,6 +121,7 @@ class StudyDesign(Part):
         if kind is None:
             yield f"protocol is {self.protocol!r}; this version knows {', '.join(KINDS)}"
             return
+        yield from kind.contradictions(self)
         size = self.images_per_hit if kind.grouped else self.units_per_hit
         alone = self.crowd.backend == "mturk" and self.crowd.question == "html"
         if alone and not kind.self_contained:
@@ -164,7 +184,7 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     preset_name = values.get("preset", "")
     preset: dict[str, Any] = {}
     presets = {**saved, **PRESETS}
-    complete = StudyDesign.model_fields.keys() - values.keys() <= {"slug"}
+    complete = StudyDesign.model_fields.keys() - values.keys() <= {"slug", "registration"}
     if preset_name and (not complete or preset_name in PRESETS):
         if not isinstance(preset_name, str) or preset_name not in presets:
             raise DesignError(f"preset is {preset_name!r}; there are {', '.join(presets)}.", field="preset")
@@ -265,8 +285,8 @@ def _keys_beside(path: list[str]) -> list[str]:
     model: type[BaseModel] = StudyDesign
     for part in path[:-1]:
         annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            model = annotation
+        tables = [one for one in (annotation, *get_args(annotation)) if isinstance(one, type)]
+        model = next((one for one in tables if issubclass(one, BaseModel)), model)
     return list(model.model_fields)
 
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.admin.control_figures import ControlFigures, figures_of, used_up
+from annotation.admin.control_figures import FIGURES, ControlFigures, used_up
 from annotation.admin.study_rules import MOST_TO_REPLAY
 from annotation.api import schemas
 from annotation.histories import judged
@@ -29,7 +29,7 @@ from judgments.api.resources import Resource
 from judgments.api.serializers import UnitSerializer
 from judgments.errors import WrongState
 from judgments.models import Study, Unit
-from judgments.remembered import remembered
+from judgments.remembered import certain, remembered
 from judgments.roles import Right
 
 LARGEST = 10**12  # of a rule's setting: any of them is a share, a count or seconds
@@ -215,12 +215,7 @@ class ControlItemSerializer(UnitSerializer):
 
 def known_figures(study: Study) -> ControlFigures:
     """As the page of control items shows them: kept for a minute where they stand for many rows."""
-    return remembered(
-        study,
-        "controls",
-        lambda: figures_of(study),
-        rows=lambda found: sum(fared.seen for _, fared in found.by_kind),
-    )
+    return certain(remembered(study, FIGURES))
 
 
 @extend_schema_view(list=extend_schema(operation_id="studies_control_items", responses=ControlItemSerializer))

@@ -22,6 +22,7 @@ from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     UNDER_WAY,
     Context,
+    Group,
     StartPage,
     StudyPage,
     StudyStep,
@@ -138,7 +139,11 @@ def _compares(study: Study) -> bool:
     return KINDS[study.protocol].compares_pairs
 
 
-add_page(StudyPage(name="planning", label="Plan", order=15, view=show_planning, shown=_compares))
+add_page(
+    StudyPage(
+        name="planning", label="Plan", order=15, view=show_planning, shown=_compares, group=Group.PREPARE
+    )
+)
 add_step(StudyStep(name="plan-power", label="Simulate", run=_plan, job="plan_power", beside=True))
 add_step(StudyStep(name="use-plan", label="Use this in the design", run=_use))
 add_start_page(

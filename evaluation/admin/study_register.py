@@ -13,12 +13,13 @@ from annotation.rules import RULES
 from evaluation.admin.registering_form import RegisteringForm
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.plans import Plan, make_plan
+from evaluation.plans import make_plan
 from evaluation.registration import deviations, outcome_words, outcomes
 from evaluation.services.registration import may_be_registered, register_study
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -27,6 +28,8 @@ from judgments.admin.study_pages import (
     take_refusal,
 )
 from judgments.models import Study
+from judgments.plans import Plan
+from judgments.services.studies import design_of
 
 
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -40,15 +43,19 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
     }
     if registration is None:
         context["form"] = RegisteringForm(initial=refusal.sent if refusal else None)
+        context |= _in_words(design_of(study).registration)
     else:
-        plan = Plan.model_validate(registration.content["plan"])
-        context |= {
-            "plan": plan,
-            "rules": [RULES[name].title if name in RULES else name for name in plan.exclude_by],
+        context |= _in_words(Plan.model_validate(registration.content["plan"])) | {
             "outcomes": [(one, outcome_words(one)) for one in outcomes(study)],
             "deviations": deviations(study),
         }
     return TemplateResponse(request, "evaluation/study_register.html", context)
+
+
+def _in_words(plan: Plan | None) -> Context:
+    """A plan as the page shows it; ``plan`` is None where there is none yet."""
+    names = plan.exclude_by if plan is not None else ()
+    return {"plan": plan, "rules": [RULES[name].title if name in RULES else name for name in names]}
 
 
 def download_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -62,11 +69,14 @@ def download_registration(request: HttpRequest, study: Study, context: Context) 
 
 
 def _register(request: HttpRequest, study: Study) -> HttpResponse:
+    """The plan of the study file as it stands there, or what the form says."""
+    plan = design_of(study).registration
     form = RegisteringForm(request.POST)
-    if not form.is_valid():
-        name, errors = next(iter(form.errors.items()))
+    wrong = {name: errors for name, errors in form.errors.items() if plan is None or name == "sure"}
+    if wrong:
+        name, errors = next(iter(wrong.items()))
         raise RegistrationError(f"Nothing was registered. {form.fields[name].label}: {errors[0]}")
-    made = register_study(study=study, plan=make_plan(form.plan()), by=signed_in(request))
+    made = register_study(study=study, plan=plan or make_plan(form.plan()), by=signed_in(request))
     messages.success(request, f"The plan is registered: SHA-256 {made.sha256}.")
     return redirect(page_address(study, "register"))
 
@@ -75,6 +85,15 @@ def _designed(study: Study) -> bool:
     return study.source == Study.Source.DESIGNED
 
 
-add_page(StudyPage(name="register", label="Register", order=16, view=show_registration, shown=_designed))
-add_page(StudyPage(name="registration-file", label="", order=17, view=download_registration))
+add_page(
+    StudyPage(
+        name="register",
+        label="Register",
+        order=36,
+        view=show_registration,
+        shown=_designed,
+        group=Group.PREPARE,
+    )
+)
+add_page(StudyPage(name="registration-file", label="", order=37, view=download_registration))
 add_step(StudyStep(name="register", label="Register", run=_register, beside=True))

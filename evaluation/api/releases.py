@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from django.http import FileResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers, status
@@ -31,10 +31,12 @@ from evaluation.services.releases import (
 )
 from judgments import jobs
 from judgments.api.bodies import body_of, member
+from judgments.api.downloads import RANGE_HEADERS, file_responses
 from judgments.api.filters import Filters, study_filter
 from judgments.api.permissions import staff_of, study_for
 from judgments.api.resources import Resource
 from judgments.api.serializers import JobSerializer
+from judgments.downloads import file_download
 from judgments.errors import WrongState
 from judgments.models import Job
 from judgments.roles import Right
@@ -211,7 +213,8 @@ class ReleaseRequest(serializers.Serializer[Any]):
         description="Starts making a release of a closed study, as its owner; follow `state`, then list and download.",
     ),
     download=extend_schema(
-        responses={(200, "application/zip"): OpenApiTypes.BINARY},
+        parameters=RANGE_HEADERS,
+        responses=file_responses("application/zip"),
         description="The bundle; `manage.py verify` checks it.",
     ),
 )
@@ -246,15 +249,11 @@ class ReleaseResource(Resource):
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
     @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> FileResponse:
-        """The bytes, as an attachment."""
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
         release = self.get_object()
-        return FileResponse(
-            release_file(release).open("rb"),
-            as_attachment=True,
-            filename=release_name(release.study, release.version),
-            content_type="application/zip",
-        )
+        path, name = release_file(release), release_name(release.study, release.version)
+        return file_download(request._request, path, name=name, content_type="application/zip")
 
 
 def _short(body: dict[str, Any], name: str) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 
 import django_filters as filters
 from django.db.models import QuerySet
-from django.http import FileResponse, HttpResponse
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     OpenApiParameter,
@@ -27,10 +28,12 @@ from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.reports import report_file
 from judgments import jobs
 from judgments.api.bodies import body_of, member
+from judgments.api.downloads import RANGE_HEADERS, file_responses
 from judgments.api.filters import Filters, study_filter
 from judgments.api.permissions import staff_of, study_for
 from judgments.api.resources import Resource, jobs_about
 from judgments.api.serializers import JobSerializer
+from judgments.downloads import file_download
 from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
@@ -207,11 +210,12 @@ class ExportFilters(Filters):
         description="Starts writing a study's judgments to a file; follow `state`, then download.",
     ),
     download=extend_schema(
-        parameters=[OpenApiParameter("manifest", bool, description="The manifest instead of the file.")],
-        responses={
-            (200, "application/octet-stream"): OpenApiTypes.BINARY,
-            409: OpenApiResponse(description="It is not done."),
-        },
+        parameters=[
+            OpenApiParameter("manifest", bool, description="The manifest instead of the file."),
+            *RANGE_HEADERS,
+        ],
+        responses=file_responses("application/octet-stream")
+        | {409: OpenApiResponse(description="It is not done.")},
         description="The file of a finished export.",
     ),
 )
@@ -245,12 +249,10 @@ class ExportResource(Resource):
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
     @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> FileResponse:
-        """The bytes, as an attachment."""
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
         wants = request.query_params.get("manifest", "false").lower()
         if wants not in ("true", "false", "1", "0"):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
         file = exported_file(job=self.get_object(), manifest=wants in ("true", "1"))
-        return FileResponse(
-            file.path.open("rb"), as_attachment=True, filename=file.name, content_type=file.content_type
-        )
+        return file_download(request._request, file.path, name=file.name, content_type=file.content_type)

@@ -35,6 +35,7 @@ class Settings:
         version: of Quorum, which the signature names.
         others: further fields of the signature.
         full_depth: whether agreement is of the units alone that got all their judgments.
+        asked: what of the design the answers depend on (``Kind.setting``); mostly nothing.
     """
 
     protocol: str
@@ -43,11 +44,12 @@ class Settings:
     version: str
     others: Mapping[str, Any]
     full_depth: bool
+    asked: str = ""
 
     @property
     def kind(self) -> Kind:
         """The protocol's kind."""
-        return KINDS[self.protocol]
+        return KINDS[self.protocol].with_setting(self.asked)
 
     @property
     def threshold(self) -> float:

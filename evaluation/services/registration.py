@@ -9,15 +9,35 @@ from django.db import IntegrityError, transaction
 
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.plans import Plan, plan_hash
+from evaluation.plans import plan_hash
 from evaluation.services.releases import shareable_design
 from judgments.models import Study
+from judgments.plans import Plan
 from judgments.services.events import note_event
+from judgments.services.studies import REGISTERED, design_of, keep_plan
 
 
 def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
-    """What is hashed: the plan and the design as they stand."""
-    return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": shareable_design(study)}
+    """What is hashed: the plan and the design as they stand, the same whether the plan came with the study file or
+    in a file of its own."""
+    design = shareable_design(study)
+    design.pop("registration", None)
+    return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": design}
+
+
+def plan_of(study: Study) -> Plan:
+    """The plan that the study file holds.
+
+    Raises:
+        RegistrationError: it holds none.
+    """
+    plan = design_of(study).registration
+    if plan is None:
+        raise RegistrationError(
+            f"Study {study.slug!r} was not registered, and its study file has no table [registration]; expected a PLAN "
+            "to register."
+        )
+    return plan
 
 
 def may_be_registered(study: Study) -> bool:
@@ -28,12 +48,12 @@ def may_be_registered(study: Study) -> bool:
 
 @transaction.atomic
 def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Registration:
-    """Fix the plan. It can be done once, and not after the study was opened.
+    """Fix the plan. It can be done once, and not after the study was opened; the study file holds it from then on.
 
     Raises:
         RegistrationError: the study was opened, holds imported judgments, or was registered before.
     """
-    fresh = Study.objects.select_for_update().get(pk=study.pk)
+    fresh = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if not may_be_registered(fresh):
         raise RegistrationError(
             f"Study {study.slug!r} holds answers, or may; a plan is registered before it opens."
@@ -48,9 +68,11 @@ def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Regis
         raise RegistrationError(
             f"Study {study.slug!r} was registered before; a registration is never changed."
         ) from None
+    keep_plan(study=fresh, plan=plan)
+    study.design = fresh.design
     note_event(
         study=fresh,
-        what="registered",
+        what=REGISTERED,
         words=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {made.sha256}.",
         by=by,
         sha256=made.sha256,

@@ -260,6 +260,7 @@ def _write(
             version=quorum_version(),
             others=circumstances(study),
             full_depth=full_depth_units(study) is not None,
+            asked=KINDS[study.protocol].setting(design_of(study)),
         )
     )
     progress(0.05, "writing units")
@@ -303,7 +304,9 @@ def _write(
             "simulated": study.simulated,
             "texts": terms.texts,
             "comments": terms.comments,
-            "settings": asdict(rows.settings),
+            "settings": {
+                name: value for name, value in asdict(rows.settings).items() if name != "asked" or value
+            },
             "seed": design.seed,
             "signature": findings.signature,
             "versions": versions(),

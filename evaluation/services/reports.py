@@ -40,7 +40,7 @@ CONTENT_TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """A file out of a report, or all of it."""
+    """A file out of a report."""
 
     name: str
     content_type: str
@@ -67,7 +67,7 @@ def report_for_download(*, study: Study, job_id: int, progress: Progress = no_pr
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
     """Keep the numbers as an analysis; the report of the same judgments replaces its earlier row."""
     how = {"protocol": report.protocol, "seed": report.seed}
-    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     analysis, _ = Analysis.objects.update_or_create(
         study=study,
         what=Analysis.What.REPORT,
@@ -102,22 +102,25 @@ def report_is_old(analysis: Analysis) -> bool:
     return decided.exists()
 
 
-def _archive(analysis: Analysis) -> Path:
+def report_archive(analysis: Analysis) -> Path:
+    """All files of the report.
+
+    Raises:
+        NotThere: they were removed.
+    """
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name
     if not path.is_file():
         raise NotThere("The files of this report are not there any more; make the report again.")
     return path
 
 
-def report_file(analysis: Analysis, name: str = "") -> ReportFile:
-    """A file of the report by its name in the archive; without one, the archive.
+def report_file(analysis: Analysis, name: str) -> ReportFile:
+    """A file of the report by its name in the archive.
 
     Raises:
         NotThere: no such file, or the archive was removed.
     """
-    path = _archive(analysis)
-    if not name:
-        return ReportFile(path.name, "application/zip", path.read_bytes())
+    path = report_archive(analysis)
     with zipfile.ZipFile(path) as archive:
         if name not in archive.namelist():
             raise NotThere(f"The report has no file {name!r}.")
@@ -129,7 +132,7 @@ def report_file(analysis: Analysis, name: str = "") -> ReportFile:
 def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     """The texts of several files at once; {} where the archive was removed."""
     try:
-        path = _archive(analysis)
+        path = report_archive(analysis)
     except NotThere:
         return {}
     with zipfile.ZipFile(path) as archive:

@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 
 from judgments.admin.base import signed_in
 from judgments.admin.design_desk import Desk, answer_look, count_now, open_desk, wants_json
-from judgments.admin.study_pages import START_PAGES, StudyPage, add_page, page_address
+from judgments.admin.study_pages import START_PAGES, Group, StudyPage, add_page, page_address
 from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
 from judgments.forms.design import (
@@ -25,6 +25,7 @@ from judgments.forms.design import (
 )
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
+from judgments.plans import Plan
 from judgments.presets import PRESETS, Preset
 from judgments.services.presets import saved_presets
 from judgments.services.studies import change_design, create_study, design_of
@@ -140,7 +141,7 @@ def _asked_start(
         preset = ""
     base = starting_values(preset=preset, protocol=protocol, saved=saved)
     if kept is not None:
-        base |= {key: kept[key] for key in ("name", "slug", "dataset", "seed")}
+        base |= {key: kept[key] for key in ("name", "slug", "dataset", "seed", "registration") if key in kept}
     return base
 
 
@@ -184,7 +185,22 @@ def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
             continue
         rows = [(entry.label, in_words(key, value_at(values, key))) for key, entry in section.entries.items()]
         shown.append((section.title, rows))
+    if design.registration is not None:
+        shown.append(("Plan", _plan_in_words(design.registration)))
     return shown
+
+
+def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:
+    hypotheses = [f"{one.text} ({one.claim})" if one.claim else one.text for one in plan.hypotheses]
+    return [
+        ("Hypotheses", "\n".join(hypotheses)),
+        ("Exclusions", plan.exclusions or "–"),
+        ("Rules that may exclude", ", ".join(plan.exclude_by) or "–"),
+        ("Stopping", plan.stopping or "–"),
+        ("Analyses", "\n".join(plan.analyses) or "–"),
+        ("Metrics", ", ".join(plan.metrics) or "any"),
+        ("Level", f"{plan.level:g}"),
+    ]
 
 
 def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
@@ -192,5 +208,5 @@ def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> 
     return redirect(page_address(study, "change"))
 
 
-add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view))
+add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view, group=Group.PREPARE))
 add_page(StudyPage(name="study-file", label="", order=11, view=show_file))

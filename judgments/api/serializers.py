@@ -65,6 +65,7 @@ class DesignSerializer(serializers.Serializer[Any]):
     filter = serializers.DictField(required=False)
     access = serializers.DictField(required=False)
     crowd = serializers.DictField(required=False)
+    registration = serializers.DictField(required=False, help_text="The plan, until it is registered.")
 
 
 class UnitSerializer(serializers.ModelSerializer[Unit]):

@@ -12,8 +12,8 @@ from judgments.errors import DataConflict, DesignError, NotThere, WrongState
 from judgments.models import SavedPreset
 from judgments.presets import PRESETS, Preset
 
-# what belongs to one study and never to the next: its names, its draw, its secrets, its real money
-OWN_KEYS = ("name", "slug", "dataset", "seed", "preset")
+# what belongs to one study and never to the next: its names, its draw, its plan, its secrets, its real money
+OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration")
 
 
 def saved_presets() -> dict[str, Preset]:
@@ -33,7 +33,7 @@ def preset_values(design: StudyDesign) -> dict[str, Any]:
     """What of a design is worth beginning another one with."""
     values = design.model_dump(mode="json")
     for key in OWN_KEYS:
-        del values[key]
+        values.pop(key, None)
     if design.access.join == "code":
         del values["access"]  # each study has a code of its own
     values["panel"] = {

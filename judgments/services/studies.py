@@ -12,7 +12,9 @@ from django.utils import timezone
 from judgments.design import StudyDesign, make_design
 from judgments.design_diff import changed_keys
 from judgments.errors import DataConflict, DesignError, NotThere, WrongState
+from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
+from judgments.plans import Plan
 from judgments.services.events import note_event
 from judgments.visibility import visible_rows
 
@@ -20,9 +22,28 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
+REGISTERED = "registered"  # in a study's log, where its plan was fixed
+
+
+def is_registered(study: Study) -> bool:
+    """Whether the study's plan was fixed; its log says so."""
+    return study.events.filter(what=REGISTERED).exists()
+
+
+def keep_plan(*, study: Study, plan: Plan) -> None:
+    """The plan that was registered is the one that the study file holds."""
+    study.design = study.design | {"registration": plan.model_dump(mode="json")}
+    study.save(update_fields=["design"])
+
+
 def design_of(study: Study) -> StudyDesign:
     """The study's design; what is stored was checked when it was stored."""
     return StudyDesign.model_validate(study.design)
+
+
+def kind_of(study: Study) -> Kind:
+    """The kind of the study's protocol, knowing its design (``Kind.of``)."""
+    return KINDS[study.protocol].of(design_of(study))
 
 
 def find_study(slug: str) -> Study:
@@ -90,9 +111,10 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
 
     Raises:
         WrongState: HITs were generated from it; the design is frozen.
-        DesignError, DataConflict: as for ``create_study``.
+        DesignError, DataConflict: as for ``create_study``; another plan than the registered one is refused, too.
     """
     _require(study, Study.State.DRAFT, "its design is frozen")
+    design = _with_the_registered_plan(study, design)
     try:
         dataset = find_dataset(design.dataset, user=user)
     except NotThere as error:
@@ -111,6 +133,19 @@ def change_design(*, study: Study, design: StudyDesign, user: User | None = None
         words = f"The design was changed: {shown}."
         note_event(study=study, what="design-changed", words=words, by=user, before=before, after=after)
     return study
+
+
+def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
+    """What was registered stays, whether a changed design names it or not."""
+    plan = design_of(study).registration
+    if plan is None or design.registration == plan or not is_registered(study):
+        return design
+    if design.registration is not None:
+        raise DesignError(
+            f"registration: the plan of study {study.slug!r} was registered, and a registration is never changed.",
+            field="registration",
+        )
+    return design.model_copy(update={"registration": plan})
 
 
 def _rename_jobs(before: str, after: str) -> None:
@@ -190,6 +225,11 @@ def mark_open(*, study: Study) -> Study:
         )
     if study.source == Study.Source.IMPORTED:
         raise WrongState(f"Study {study.slug!r} holds imported judgments; it has no HITs to open.")
+    if study.design.get("registration") and not study.simulated and not is_registered(study):
+        raise WrongState(
+            f"The study file of {study.slug!r} holds a plan that is not registered yet; register it before the study "
+            f"opens (register {study.slug})."
+        )
     study.state = Study.State.OPEN
     study.opened_at = study.opened_at or timezone.now()
     study.save(update_fields=["state", "opened_at"])
@@ -209,8 +249,12 @@ def mark_closed(*, study: Study) -> Study:
 
 
 def _lock(study: Study) -> None:
-    """Bring ``study`` up to date and hold its row against others until the transaction ends."""
-    fresh = Study.objects.select_for_update().filter(pk=study.pk).first()
+    """Bring ``study`` up to date and hold its row against others until the transaction ends.
+
+    Not against rows that only refer to it (here and wherever else a study is held): a claim holds its HIT when its
+    commit looks at the study, and whoever holds the study may want that HIT.
+    """
+    fresh = Study.objects.select_for_update(no_key=True).filter(pk=study.pk).first()
     if fresh is None:
         raise NotThere(f"There is no study {study.slug!r} any more.")
     study.refresh_from_db()

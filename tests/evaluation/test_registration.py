@@ -10,17 +10,25 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from annotation.models import Exclusion
+from annotation.services.rehearsal_copies import copy_for_rehearsal
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.plans import Plan, plan_hash, read_plan
+from evaluation.plans import plan_hash, read_plan
 from evaluation.registration import deviations, outcomes, registration_section
 from evaluation.reports.building import build_report
 from evaluation.reports.writing import report_markdown
 from evaluation.services import aggregate_study, evaluate_study
 from evaluation.services.registration import register_study
+from judgments.design import make_design, read_toml
+from judgments.errors import DesignError, WrongState
 from judgments.models import Study
+from judgments.plans import Plan
 from judgments.services.events import note_event
+from judgments.services.generation import generate_hits
+from judgments.services.presets import preset_values
+from judgments.services.studies import change_design, design_of, mark_open
 from tests.evaluation.studies import StudyOf, make_dataset
+from tests.studies import make_dataset as make_dataset_of_animals
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
@@ -156,3 +164,108 @@ def test_a_study_without_a_plan_has_no_section() -> None:
     study = make_study("pairwise", opened=False)
     assert registration_section(study) is None
     assert deviations(study) == outcomes(study) == []
+
+
+STUDY_FILE = f"""
+name = "Planned pairs"
+dataset = "animals"
+protocol = "pairwise"
+units_per_hit = 4
+sampling.pairs = {{HC = 4}}
+{PLAN}"""
+
+
+def from_file(tmp_path: Path, text: str, name: str = "study.toml") -> Study:
+    """The draft that `create_study` makes of a study file."""
+    (tmp_path / name).write_text(text)
+    call_command("create_study", str(tmp_path / name))
+    return Study.objects.latest("pk")
+
+
+def exported(study: Study, path: Path) -> str:
+    call_command("export_study", study.slug, "--output", str(path))
+    return path.read_text()
+
+
+def test_a_study_file_holds_its_plan_and_registers_with_the_same_hash(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_dataset_of_animals()
+    study = from_file(tmp_path, STUDY_FILE)
+    assert design_of(study).registration == plan()
+    text = exported(study, tmp_path / "before.toml")
+    call_command("register", study.slug)
+    sha256 = Registration.objects.get(study=study).sha256
+    assert sha256 in capsys.readouterr().out
+    assert exported(study, tmp_path / "after.toml") == text
+    assert deviations(study) == []
+    # the slug is hashed, too: the first study makes room for another of its name
+    Study.objects.filter(pk=study.pk).update(slug="moved")
+    again = from_file(tmp_path, text, "again.toml")
+    assert exported(again, tmp_path / "again-out.toml") == text
+    assert register_study(study=again, plan=plan()).sha256 == sha256
+
+
+def test_the_study_file_of_a_registered_study_holds_a_plan_of_another_file(tmp_path: Path) -> None:
+    make_dataset_of_animals()
+    study = from_file(tmp_path, STUDY_FILE.replace(PLAN, ""))
+    assert "registration" not in exported(study, tmp_path / "out.toml")
+    register_study(study=study, plan=plan())
+    assert read_plan(exported(study, tmp_path / "out.toml"), source="out") == plan()
+    assert deviations(study) == []
+
+
+def test_a_study_with_a_plan_opens_once_it_is_registered(tmp_path: Path) -> None:
+    make_dataset_of_animals()
+    study = from_file(tmp_path, STUDY_FILE)
+    generate_hits(study=study)
+    with pytest.raises(WrongState, match=f"register {study.slug}"):
+        mark_open(study=study)
+    study.refresh_from_db()
+    assert study.state == Study.State.GENERATED
+    call_command("register", study.slug)
+    assert mark_open(study=study).state == Study.State.OPEN
+
+
+def test_a_changed_design_keeps_the_registered_plan_and_takes_no_other(tmp_path: Path) -> None:
+    make_dataset_of_animals()
+    study = from_file(tmp_path, STUDY_FILE)
+    call_command("register", study.slug)
+    study.refresh_from_db()
+    values = study.design | {"judgments_per_unit": 5}
+    values.pop("registration")
+    change_design(study=study, design=make_design(values))
+    study.refresh_from_db()
+    assert design_of(study).registration == plan()
+    assert [one.what for one in deviations(study)] == ["design", "design-changed"]
+    other = values | {"registration": {"hypotheses": [{"text": "Another one."}]}}
+    with pytest.raises(DesignError, match="never changed") as refused:
+        change_design(study=study, design=make_design(other))
+    assert refused.value.field == "registration"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field", "said"),
+    [
+        (
+            'hypotheses = [{text = "a", claim = "better"}]',
+            "registration.hypotheses.0.claim",
+            "cannot be checked",
+        ),
+        ("hypotheses = []", "registration.hypotheses", "at least 1"),
+        ('hypotheses = [{text = "a"}]\nmetric = ["cider-d"]', "registration.metric", "'metrics'"),
+    ],
+)
+def test_a_wrong_plan_in_a_study_file_is_refused_by_its_key(wrong: str, field: str, said: str) -> None:
+    with pytest.raises(DesignError, match=said) as refused:
+        read_toml(STUDY_FILE.replace(PLAN, f"[registration]\n{wrong}"))
+    assert refused.value.field == field
+
+
+def test_a_copy_for_rehearsal_needs_no_registration_and_a_preset_takes_no_plan(tmp_path: Path) -> None:
+    make_dataset_of_animals()
+    study = from_file(tmp_path, STUDY_FILE)
+    copy = copy_for_rehearsal(study=study)
+    generate_hits(study=copy)
+    assert mark_open(study=copy).state == Study.State.OPEN
+    assert "registration" not in preset_values(design_of(study))

@@ -77,7 +77,7 @@ def test_a_plan_is_registered_and_shown(designer: Client) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"claim-0": "better"}, "The claim 'better' cannot be checked"),
+        ({"claim-0": "better"}, "the claim 'better' cannot be checked"),
         ({"text-0": "", "text-4": "", "claim-0": ""}, "registration.hypotheses"),
         ({"text-0": ""}, "registration.hypotheses.0.text"),
         ({"level": "2"}, "registration.level"),
@@ -134,3 +134,26 @@ def test_imported_judgments_have_no_tab(designer: Client) -> None:
     study = StudyOf(make_dataset("toy", {"a.jpg": ["a dog"]}), "pairwise").study
     Study.objects.filter(pk=study.pk).update(source=Study.Source.IMPORTED)
     assert page(study) not in words(designer.get(page(study, "results")))
+
+
+def test_the_plan_of_a_study_file_is_shown_and_registered_as_it_stands(designer: Client) -> None:
+    plan = {
+        "hypotheses": [{"text": f"Hypothesis <{number}>"} for number in range(30)],
+        "exclude_by": ["a-rule-of-ours"],
+    }
+    study = make_study("pairwise", opened=False, registration=plan)
+    page = reverse("admin:judgments_study_register", args=[study.pk])
+    shown = html.unescape(designer.get(page).content.decode())
+    assert "Hypothesis <29>" in shown
+    assert "a-rule-of-ours" in shown
+    step = reverse("admin:judgments_study_do", args=[study.pk, "register"])
+    refused = designer.post(step, {"page": "register"}, follow=True)
+    assert "tick this first" in refused.content.decode()
+    designer.post(step, {"page": "register", "sure": "on"})
+    made = Registration.objects.get(study=study)
+    assert len(made.content["plan"]["hypotheses"]) == 30
+    assert made.content["plan"]["exclude_by"] == ["a-rule-of-ours"]
+    assert (
+        "Hypothesis"
+        in designer.get(reverse("admin:judgments_study_change", args=[study.pk])).content.decode()
+    )

@@ -9,11 +9,13 @@ from typing import Any
 
 from evaluation.errors import RegistrationError
 from evaluation.management.words import table_lines
+from evaluation.models import Registration
 from evaluation.plans import read_plan
 from evaluation.registration import registration_section
-from evaluation.services.registration import register_study
+from evaluation.services.registration import plan_of, register_study
 from judgments.files import write_json
 from judgments.management.base import QuorumCommand
+from judgments.plans import Plan
 from judgments.services.studies import find_study
 
 
@@ -22,7 +24,8 @@ class Command(QuorumCommand):
 
     help = (
         "Fix hypotheses, exclusions, stopping rule and planned analyses of a study with a hash before it opens\n"
-        "(docs/registration.md). Without PLAN: what was done otherwise, and what became of the hypotheses."
+        "(docs/registration.md). Without PLAN: the plan of the study file is registered;\n"
+        "of a registered study, what was done otherwise, and what became of the hypotheses."
     )
     example = "manage.py register triplets-50 plan.toml --output registered.json"
 
@@ -35,23 +38,28 @@ class Command(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Register and say the hash, or say what became of the plan."""
         study = find_study(options["study"])
-        if options["plan"] is None:
-            section = registration_section(study)
-            if section is None:
-                raise RegistrationError(
-                    f"Study {study.slug!r} was not registered; expected a PLAN to register."
-                )
+        path = options["plan"]
+        if path is None and (section := registration_section(study)) is not None:
             for line in (*section.sentences, *_table(section.hypotheses), *_table(section.deviations)):
                 self.say(line)
+            self._write(Registration.objects.get(study=study), options["output"])
             return
-        try:
-            text = options["plan"].read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            raise RegistrationError(f"{options['plan']} is not UTF-8 text.") from None
-        made = register_study(study=study, plan=read_plan(text, source=str(options["plan"])))
-        if options["output"]:
-            write_json(options["output"], {"sha256": made.sha256, **json.loads(json.dumps(made.content))})
+        made = register_study(study=study, plan=plan_of(study) if path is None else _plan_in(path))
+        self._write(made, options["output"])
         self.say(f"Study {study.slug} is registered: SHA-256 {made.sha256}.")
+
+    def _write(self, registered: Registration, output: Path | None) -> None:
+        if output is not None:
+            content = json.loads(json.dumps(registered.content))
+            write_json(output, {"sha256": registered.sha256, **content})
+
+
+def _plan_in(path: Path) -> Plan:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise RegistrationError(f"{path} is not UTF-8 text.") from None
+    return read_plan(text, source=str(path))
 
 
 def _table(rows: tuple[tuple[str, ...], ...]) -> list[str]:
