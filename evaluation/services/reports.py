@@ -14,6 +14,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.models import Adjudication, Judgment
+from evaluation.export.archives import content_of, content_type
 from evaluation.models import Analysis
 from evaluation.provenance import signature, without_nan
 from evaluation.reports.building import build_report
@@ -25,17 +26,6 @@ from judgments.models import Study
 from judgments.services.generation import Progress, no_progress
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equal files, equal archives
-CONTENT_TYPES = {
-    ".svg": "image/svg+xml",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".csv": "text/csv; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".md": "text/markdown; charset=utf-8",
-    ".tex": "application/x-tex; charset=utf-8",
-    ".bib": "application/x-bibtex; charset=utf-8",
-    ".json": "application/json",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +92,16 @@ def report_is_old(analysis: Analysis) -> bool:
     return decided.exists()
 
 
-def _archive(analysis: Analysis) -> Path:
+def report_archive(analysis: Analysis) -> Path:
+    """Where the files of a report lie.
+
+    Raises:
+        NotThere: the analysis is no report, or its archive was removed.
+    """
+    if analysis.what != Analysis.What.REPORT:
+        raise NotThere(
+            f"Analysis {analysis.pk} is no report but {analysis.get_what_display()}; it has no files."
+        )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name
     if not path.is_file():
         raise NotThere("The files of this report are not there any more; make the report again.")
@@ -115,21 +114,16 @@ def report_file(analysis: Analysis, name: str = "") -> ReportFile:
     Raises:
         NotThere: no such file, or the archive was removed.
     """
-    path = _archive(analysis)
+    path = report_archive(analysis)
     if not name:
         return ReportFile(path.name, "application/zip", path.read_bytes())
-    with zipfile.ZipFile(path) as archive:
-        if name not in archive.namelist():
-            raise NotThere(f"The report has no file {name!r}.")
-        content = archive.read(name)
-    kind = CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream")
-    return ReportFile(Path(name).name, kind, content)
+    return ReportFile(Path(name).name, content_type(name), content_of(path, name, what="report"))
 
 
 def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     """The texts of several files at once; {} where the archive was removed."""
     try:
-        path = _archive(analysis)
+        path = report_archive(analysis)
     except NotThere:
         return {}
     with zipfile.ZipFile(path) as archive:
