@@ -6,8 +6,11 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from django.db.models import Count
+
 from annotation.models import Judgment, Worker
 from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
+from annotation.moments import Moment
 from annotation.quality import RunningAccuracy, running_accuracy
 from judgments.controls import REPEATED, REPEATS
 from judgments.kinds import KINDS
@@ -37,17 +40,59 @@ class ControlAnswer(NamedTuple):
     assignment: UUID
 
 
+class ControlTally(NamedTuple):
+    """Answers on control items that are alike; the fields before ``n`` are those of ``ControlAnswer``."""
+
+    worker: int
+    given: Any
+    expected: Any
+    control_kind: str
+    n: int
+
+
+def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
+    """``control_answers``, equal ones counted together: the database counts, so that a few rows a worker come back
+    however much they answered. Units shown again are compared one by one."""
+    own: dict[str, Any] = {"assignment__study": study}
+    if workers is not None:
+        own["assignment__worker__in"] = workers
+    rows = (
+        _standing(as_first_given=False)
+        .filter(**own, unit__control=True, unit__struck=False)
+        .order_by()
+        .values_list(
+            "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind",
+        )
+        .annotate(n=Count("pk"))
+    )  # fmt: skip
+    tallies, repeated = [], False
+    for worker, value, answer, expected, control_kind, n in rows:
+        if control_kind == REPEATED:
+            repeated = True
+        elif expected is not None:
+            tallies.append(
+                ControlTally(worker, value if answer is None else answer, expected, control_kind, n)
+            )
+    if repeated:
+        again = control_answers(study, workers=workers, repeated_alone=True)
+        tallies += [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
+    return tallies
+
+
 def control_answers(
     study: Study,
     *,
     worker: Worker | None = None,
     workers: Collection[int] | None = None,
     as_first_given: bool = False,
+    repeated_alone: bool = False,
+    moment: Moment | None = None,
 ) -> list[ControlAnswer]:
     """The current answers on control items that are not struck, in the order they were given; of one worker, of some
     (row ids), or of all.
 
-    ``as_first_given``: whatever was revised since.
+    ``as_first_given``: whatever was revised since. ``repeated_alone``: those on units that were shown again.
+    ``moment``: those that stood then, without the control items that were struck then.
 
     A repeated unit of which the other answer is missing, and an imported item without a right answer, say nothing and
     are left out.
@@ -57,16 +102,24 @@ def control_answers(
         own["assignment__worker"] = worker
     if workers is not None:
         own["assignment__worker__in"] = workers
-    given_ones = _standing(as_first_given=as_first_given).filter(**own)
+    if moment is None:
+        given_ones = _standing(as_first_given=as_first_given).filter(**own)
+        on_controls = given_ones.filter(unit__control=True, unit__struck=False)
+    else:
+        given_ones = moment.judgments(study).filter(**own)
+        on_controls = given_ones.filter(unit__control=True)
+    if repeated_alone:
+        on_controls = on_controls.filter(unit__control_kind=REPEATED)
     rows = (
-        given_ones.filter(unit__control=True, unit__struck=False)
-        .order_by("pk")
+        on_controls.order_by("pk")
         .values_list(
             "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind", "unit_id",
             "assignment_id", "unit__content",
         )
     )  # fmt: skip
     found = list(rows.iterator(ROWS_AT_ONCE))
+    if moment is not None:  # *, unit, assignment, content
+        found = [row for row in found if row[5] not in moment.struck and row[6] not in moment.gone]
     keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
     first = dict(_first_answers(given_ones, keys)) if keys else {}
     kind = KINDS[study.protocol]

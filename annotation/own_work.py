@@ -163,7 +163,8 @@ def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
 
 def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
     """Two queries a page of work."""
-    kind, design = KINDS[assignment.study.protocol], design_of(assignment.study)
+    design = design_of(assignment.study)
+    kind = KINDS[design.protocol].of(design)
     key = answer_key(kind)
     standing = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
     given = {judgment.unit_id: judgment for judgment in standing}

@@ -127,7 +127,7 @@ def places_of(assignment: Assignment) -> list[Place]:
 
 def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
     """One unit as in docs/api.md: position, protocol, question, and what the kind shows."""
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     return {
         "position": place.position,
         "protocol": kind.name,

@@ -49,11 +49,25 @@ def control_records(
         threshold: the design's ``controls.threshold``.
         is_right: the kind's comparison of an answer with what was expected.
     """
+    return tallied_records(
+        ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
+        threshold=threshold,
+        is_right=is_right,
+    )
+
+
+def tallied_records(
+    tallies: Iterable[tuple[int, Any, Any, str, int]],
+    *,
+    threshold: float,
+    is_right: Callable[[Any, Any], bool],
+) -> dict[int, ControlRecord]:
+    """``control_records`` of answers that were counted together (``annotation.controls.control_tallies``)."""
     counts: dict[int, dict[str, list[int]]] = {}
-    for worker, given, expected, *rest in answers:
-        count = counts.setdefault(worker, {}).setdefault(rest[0] if rest else "", [0, 0])
-        count[0] += 1
-        count[1] += given is not None and is_right(given, expected)
+    for worker, given, expected, control_kind, n in tallies:
+        count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
+        count[0] += n
+        count[1] += n * (given is not None and is_right(given, expected))
     records = {}
     for worker, kinds in counts.items():
         record = control_record(

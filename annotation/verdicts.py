@@ -7,20 +7,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection
 
-from annotation.controls import control_answers
+from annotation.controls import ControlTally, control_tallies
 from annotation.models import Case, Exclusion
-from annotation.quality import control_records
+from annotation.quality import tallied_records
 from annotation.rules import RULES
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.services.studies import design_of
 
 
-def reasons_against(study: Study, workers: Collection[int]) -> dict[int, list[str]]:
+def reasons_against(
+    study: Study, workers: Collection[int], *, known: Collection[ControlTally] | None = None
+) -> dict[int, list[str]]:
     """Per worker (row id) one sentence for each thing that speaks against them; who has none is not there.
 
     That is: a standing exclusion, cases of rules that nobody dismissed, and control items below the study's threshold
     once as many were seen as the study asks for. Three queries for any number of workers.
+
+    ``known``: what workers answered on control items, where that was counted before.
     """
     found: defaultdict[int, list[str]] = defaultdict(list)
     standing = Exclusion.objects.filter(study=study, worker__in=workers, lifted_at=None)
@@ -31,8 +35,11 @@ def reasons_against(study: Study, workers: Collection[int]) -> dict[int, list[st
         title = RULES[rule].title if rule in RULES else rule
         found[worker].append(evidence.get("words") or f"{title}.")
     controls, kind = design_of(study).controls, KINDS[study.protocol]
-    records = control_records(
-        control_answers(study, workers=workers), threshold=controls.threshold, is_right=kind.is_right
+    tallies = control_tallies(study, workers=workers) if known is None else known
+    records = tallied_records(
+        (one for one in tallies if one.worker in workers),
+        threshold=controls.threshold,
+        is_right=kind.is_right,
     )
     for worker, record in records.items():
         if not record.used and record.seen >= controls.after:

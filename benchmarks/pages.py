@@ -1,4 +1,4 @@
-"""How long each page and list of a researcher takes with a million judgments: the median of 5, after one to warm up.
+"""How long each page and list of a researcher takes with a million judgments: best and median of 7.
 
     python -m benchmarks.pages                                              # SQLite, a few minutes
     scripts/with-services python -m benchmarks.pages --database postgresql
@@ -7,8 +7,9 @@
 Makes an installation of its own, fills it (benchmarks/filling.py), computes results and the board's snapshot as jobs
 would, and asks through Django's test client: the times are the server's. Pages and lists are found in their
 registries. Beside the clock stands the processor time of the
-server's process, which others on the machine do not disturb (on PostgreSQL, without the database's own). The last
-line names what took more than 200 ms.
+server's process, which others on the machine do not disturb (on PostgreSQL, without the database's own). Of a shared
+machine the best is the page, and the median the machine. Figures that pages keep (judgments/remembered.py) are counted
+before, as the background worker does. The last lines name what took more than 200 ms, and the machine's load.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import TypeVar
 from tests.installations import Installations
 
 ALLOWED = 200.0
-ROUNDS = 5
+ROUNDS = 7
 T = TypeVar("T")
 
 
@@ -44,7 +45,8 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     from evaluation.models import Analysis, BoardSnapshot
     from evaluation.services import aggregate_study, evaluate_study
     from evaluation.services.board import compute_board, store_board
-    from judgments.models import Study
+    from judgments.models import Job, Study
+    from judgments.remembered import JOB, count_again, store_figures
     from tests.walking import admin_lists, api_lists, study_pages
 
     found = Study.objects.filter(slug="large").first()
@@ -77,10 +79,14 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
         **{f"api: {name}": address for name, address in api_lists().items()},
     }
     slow = []
-    print("| page | ms | ms of processor | queries |\n|---|---|---|---|", flush=True)
+    print("| page | ms, best | ms, median | ms of processor | queries |\n|---|---|---|---|---|", flush=True)
     for name, address in addresses.items():
         if only and not any(word in name for word in only):
             continue
+        client.get(address)
+        for names in Job.objects.filter(kind=JOB, state="queued").values_list("args__names", flat=True):
+            store_figures(count_again(study, names))  # what the background worker does
+        Job.objects.filter(kind=JOB).delete()
         with CaptureQueriesContext(connection) as queries:
             answer = client.get(address)
             b"".join(answer)
@@ -89,18 +95,20 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
         for _ in range(ROUNDS):
             began, used = time.perf_counter(), time.process_time()
             answer = client.get(address)
+            b"".join(answer)
             times.append(1000 * (time.perf_counter() - began))
             own.append(1000 * (time.process_time() - used))
-        middle = statistics.median(times)
+        best, middle = min(times), statistics.median(times)
         said = "" if answer.status_code == 200 else f" ({answer.status_code})"
-        print(f"| {name}{said} | {middle:.0f} | {statistics.median(own):.0f} | {len(asked)} |", flush=True)
-        if middle > ALLOWED:
+        print(f"| {name}{said} | {best:.0f} | {middle:.0f} | {min(own):.0f} | {len(asked)} |", flush=True)
+        if best > ALLOWED:
             slow.append(name)
             costly = sorted(asked, key=lambda one: -float(one["time"]))[:3]
             for one in costly:
                 if float(one["time"]) > 0.03:
                     print(f"    {name}: {one['time']} s {one['sql'][:600]}", file=sys.stderr, flush=True)
-    print(f"\nmore than {ALLOWED:.0f} ms: {', '.join(slow) or 'none'} ({database})")
+    print(f"\nmore than {ALLOWED:.0f} ms at best: {', '.join(slow) or 'none'} ({database})")
+    print(f"load of the machine, processes of 1, 5 and 15 minutes: {os.getloadavg()}, {os.cpu_count()} cores")
 
 
 def _step(name: str, what: Callable[[], T]) -> T:

@@ -219,8 +219,12 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
 
 def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
     """(N,) pair kind of each unit id in ``unit``; "" where it has none."""
-    kind_of = {row.pk: row.kind for row in units}
-    return np.array([kind_of[pk] for pk in unit.tolist()], dtype=np.str_)
+    if not len(unit):
+        return np.array([], dtype=np.str_)
+    known = np.array([row.pk for row in units], dtype=np.int64)
+    order = np.argsort(known)
+    kinds = np.array([row.kind for row in units], dtype=np.str_)
+    return np.asarray(kinds[order][np.searchsorted(known[order], unit)])
 
 
 def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Flags) -> dict[str, Any]:

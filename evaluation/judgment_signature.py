@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
 import numpy as np
 from django.db.models import Count, Max, Min
 
 from annotation.models import Adjudication, Judgment
+from annotation.moments import Moment
 from evaluation.judgment_tally import (
     Difference,
     JudgmentTally,
@@ -35,14 +40,20 @@ def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> S
     Args:
         table: the judgments, where they were loaded already.
     """
+    votes = votes_of(study) if table is None else votes_of_table(table)
+    return signature_from(study, material_of(study), votes, circumstances(study))
+
+
+def signature_from(study: Study, material: Material, votes: Votes, others: Mapping[str, Value]) -> Signature:
+    """The signature of what was counted already."""
     return judgment_signature(
         KINDS[study.protocol],
-        material_of(study),
-        votes_of(study) if table is None else votes_of_table(table),
+        material,
+        votes,
         controls=control_rule(study),
         seed=design_of(study).seed,
         version=quorum_version(),
-        others=circumstances(study),
+        others=others,
     )
 
 
@@ -78,26 +89,41 @@ def material_of(study: Study) -> Material:
     )
 
 
-def votes_of(study: Study) -> Votes:
-    """What people gave: every current judgment, by unit and worker's name."""
-    unused = unused_workers(study)
-    unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
-    rows = (
-        Judgment.objects.current()
-        .filter(assignment__study=study)
-        .order_by("unit__position", "unit_id", "pk")
-        .values_list(
-            "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer",
-            "set_aside", "unit__struck", "assignment_id", "unit__control", "presented",
-        )
-    )  # fmt: skip
+def votes_of(study: Study, *, moment: Moment | None = None) -> Votes:
+    """What people gave: every current judgment, by unit and worker's name; with ``moment``, as they stood then."""
     tally = JudgmentTally()
+    for _ in counted_votes(study, moment, tally):
+        continue
+    return tally.facts()
+
+
+def counted_votes(
+    study: Study, moment: Moment | None, tally: JudgmentTally
+) -> Iterator[tuple[int, int, str, Any]]:
+    """(unit, worker, worker's name, answer) of the judgments that enter consensus and agreement, streamed in the order
+    of the units and the workers' names; ``tally`` takes in every current judgment on the way."""
+    if moment is None:
+        unused, gone = unused_workers(study), frozenset[UUID]()
+        unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
+        standing = Judgment.objects.current().filter(assignment__study=study)
+    else:
+        unused, gone, unnamed = moment.unused, frozenset(moment.gone), moment.unnamed
+        standing = moment.judgments(study)
+    rows = standing.order_by("unit__position", "unit_id", "pk").values_list(
+        "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
+        "unit__struck", "assignment_id", "unit__control", "presented",
+    )  # fmt: skip
     for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        _, name, worker, key, value, answer, set_aside, struck, assignment, control, presented = row
+        unit, name, worker, key, value, answer, set_aside, struck, assignment, control, presented = row
+        if assignment in gone:
+            continue
+        if moment is not None:
+            struck = unit in moment.struck
         used = not set_aside and not struck and worker not in unused and assignment not in unnamed
         given = value if answer is None else answer
         tally.add(key, name, given, used=used, control=control, presented=presented)
-    return tally.facts()
+        if used and not control:
+            yield unit, worker, name, given
 
 
 def votes_of_table(table: JudgmentTable) -> Votes:
@@ -125,14 +151,17 @@ def control_rule(study: Study) -> Value:
     return controls.threshold if controls.per_hit else "none"
 
 
-def circumstances(study: Study) -> dict[str, Value]:
-    """Fields that most studies do not have."""
+def circumstances(study: Study, *, moment: Moment | None = None) -> dict[str, Value]:
+    """Fields that most studies do not have; with ``moment``, as it was then."""
     found: dict[str, Value] = {}
     if stops_early(study):
         found["stopping"] = stopping_in_words(design_of(study))
-    decided = Adjudication.objects.filter(
-        study=study, state=Adjudication.State.DECIDED, value__isnull=False
-    ).count()
+    if moment is None:
+        decided = Adjudication.objects.filter(
+            study=study, state=Adjudication.State.DECIDED, value__isnull=False
+        ).count()
+    else:
+        decided = len(moment.decisions)
     if decided:
         found["adjudicated"] = decided
     if study.simulated:

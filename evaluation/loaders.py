@@ -6,19 +6,20 @@ every database whatever its row ids and collation.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from annotation.backends import Ability, backend_of
-from annotation.controls import control_answers
+from annotation.controls import control_answers, control_tallies
 from annotation.models import Adjudication, Assignment, Judgment, Worker
-from annotation.quality import ControlRecord, control_records
+from annotation.moments import Moment
+from annotation.quality import ControlRecord, control_records, tallied_records
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
 from evaluation.records import Decision, Flags, JudgmentTable, PairRow, UnitRow, WorkerRow
@@ -43,22 +44,23 @@ def worker_rows(study: Study) -> list[WorkerRow]:
     return sorted(found, key=lambda row: (row.name, row.pk))
 
 
-def control_records_of(study: Study) -> dict[int, ControlRecord]:
+def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[int, ControlRecord]:
     """What the control items say of each worker who saw one.
 
     An import says of each judgment whether it is used, so there the rule sets nobody aside a second time.
     """
     imported = study.source == Study.Source.IMPORTED
-    return control_records(
-        control_answers(study),
-        threshold=0.0 if imported else design_of(study).controls.threshold,
-        is_right=KINDS[study.protocol].is_right,
-    )
+    threshold = 0.0 if imported else design_of(study).controls.threshold
+    is_right = KINDS[study.protocol].is_right
+    if moment is None:
+        return tallied_records(control_tallies(study), threshold=threshold, is_right=is_right)
+    return control_records(control_answers(study, moment=moment), threshold=threshold, is_right=is_right)
 
 
-def unused_workers(study: Study) -> frozenset[int]:
+def unused_workers(study: Study, *, moment: Moment | None = None) -> frozenset[int]:
     """The workers whose judgments the control rule sets aside."""
-    return frozenset(worker for worker, record in control_records_of(study).items() if not record.used)
+    records = control_records_of(study, moment=moment)
+    return frozenset(worker for worker, record in records.items() if not record.used)
 
 
 def unnamed_work(study: Study) -> QuerySet[Assignment]:
@@ -154,6 +156,35 @@ def hash_of_judgments(study: Study) -> str:
     return data_hash.hexdigest()
 
 
+def counted_answers(
+    study: Study, moment: Moment, *, units: Sequence[int] | None = None
+) -> Iterator[tuple[int, list[Any]]]:
+    """(unit row id, its answers that counted at ``moment``, by workers' names) in the order of the units, streamed.
+
+    Control items are left out; a unit of which no answer counted has an empty list, or does not occur.
+
+    Args:
+        units: row ids; of these alone.
+    """
+    rows = (
+        moment.judgments(study)
+        .filter(Q() if units is None else Q(unit__in=units), unit__control=False, set_aside=False)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "assignment_id", "value", "answer"
+        )
+    )
+    for unit, group in groupby(in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1), key=itemgetter(0)):
+        yield (
+            unit,
+            [
+                value if answer is None else answer
+                for _, _, worker, assignment, value, answer in group
+                if moment.counts(assignment, worker)
+            ],
+        )
+
+
 def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
     """The judgments of ``table`` that count, each with the row of its unit, its image and its captions."""
     counted = table.counted
@@ -169,22 +200,29 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[Judged]:
     return [Judged(unit=units[unit], worker=worker, given=given) for unit, worker, given in rows]
 
 
-def work_times(study: Study) -> dict[int, list[float]]:
-    """Worker -> seconds a unit of each finished assignment, from its wall time.
+def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]:
+    """Of some workers (row ids): seconds a unit of each finished assignment, from its wall time.
 
-    Assignments without a time between taking and submitting (imports) give none.
+    Assignments without a time between taking and submitting (imports) give none. It counts the judgments of all their
+    work: ask for those alone whose judgments have no times of their own (``without_times``).
     """
     rows = (
-        Assignment.objects.filter(study=study)
+        Assignment.objects.filter(study=study, worker__in=workers)
         .finished()
         .annotate(count=Count("judgments"))
         .values_list("worker_id", "accepted_at", "submitted_at", "count")
     )
     times: dict[int, list[float]] = {}
-    for worker, accepted, submitted, count in rows.iterator(ROWS_AT_ONCE):
+    for worker, accepted, submitted, count in rows.iterator(ROWS_AT_ONCE) if workers else ():
         if count and submitted is not None and submitted > accepted:
             times.setdefault(worker, []).append((submitted - accepted).total_seconds() / count)
     return times
+
+
+def without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
+    """The workers none of whose judgments has a time."""
+    timed = np.unique(table.worker[~np.isnan(table.seconds)])
+    return {worker.pk for worker in workers}.difference(timed.tolist())
 
 
 def unit_rows(study: Study) -> list[UnitRow]:

@@ -65,6 +65,12 @@ class Consensus(models.Model):
                 name="consensus_of_a_unit_or_of_a_pair",
             )
         ]
+        indexes = [
+            # disputed units are looked through, the closest first
+            models.Index(
+                fields=["study", "margin", "id"], condition=Q(unit__isnull=False), name="units_by_margin"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"{self.unit or self.pair}: {self.value}"

@@ -16,3 +16,4 @@ class JudgmentsConfig(AppConfig):
         register("import_dataset", "judgments.handlers.import_dataset")
         register("import_candidates", "judgments.handlers.import_candidates")
         register("generate_hits", "judgments.handlers.generate")
+        register("figures", "judgments.handlers.figures")

@@ -38,6 +38,7 @@ from judgments.design_tables import (
     Sampling,
     Slug,
     Stopping,
+    Template,
     Workers,
 )
 from judgments.errors import DesignError
@@ -94,6 +95,7 @@ class StudyDesign(Part):
     rules: Listed[RuleSetting] = ()
     stopping: Stopping = Stopping()
     keywords: Keywords = Keywords()
+    template: Template = Template()
     crowd: Crowd = Crowd()
     panel: Panel = Panel()
     registration: Plan | None = None
@@ -119,6 +121,7 @@ class StudyDesign(Part):
         if kind is None:
             yield f"protocol is {self.protocol!r}; this version knows {', '.join(KINDS)}"
             return
+        yield from kind.contradictions(self)
         size = self.images_per_hit if kind.grouped else self.units_per_hit
         alone = self.crowd.backend == "mturk" and self.crowd.question == "html"
         if alone and not kind.self_contained:

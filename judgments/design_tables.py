@@ -246,6 +246,16 @@ class Keywords(Part):
     longest: Annotated[int, Field(ge=2, le=7)] = Field(7, description="Words in a collocation at most.")
 
 
+class Template(Part):
+    """The page of a study whose protocol is ``template`` (docs/hit-templates.md)."""
+
+    html: str = Field(
+        "",
+        max_length=100_000,
+        description="HTML with ${field} for the cells of a row, as requester pages and Turkle have it.",
+    )
+
+
 Outcome = Literal["completed", "screened-out", "timed-out", "returned", "full"]
 PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9._-]+$")]
 WebAddress = Annotated[str, Field(max_length=1000), AfterValidator(checked_address)]

@@ -7,6 +7,8 @@ from typing import Any
 
 from judgments import uploads
 from judgments.jobs import Run
+from judgments.models import Job
+from judgments.remembered import JOB, count_again, store_figures
 from judgments.services import importing
 from judgments.services.generation import draw_hits, store_hits
 from judgments.services.studies import find_study
@@ -48,6 +50,14 @@ def generate(run: Run, *, study: str) -> None:
     with run.commit() as result:
         store_hits(study=found, batch=batch, progress=run.progress)
         result |= {"HITs": len(batch.hits), "units": batch.unit_count, "control items": batch.control_count}
+
+
+def figures(run: Run, *, study: str, names: list[str]) -> None:
+    """Count what pages of a large study show; earlier jobs of this kind are of no use to anybody."""
+    rows = count_again(find_study(study), names)
+    with run.commit():
+        store_figures(rows)
+        Job.objects.filter(kind=JOB, args__study=study, state=Job.State.DONE).exclude(pk=run.job_id).delete()
 
 
 def _told(summary: Any) -> dict[str, Any]:

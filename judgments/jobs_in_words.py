@@ -18,6 +18,7 @@ WORDS = {
     "export": "Export",
     "plan_power": "Plan of pairs and votes",
     "board": "Figures of the board",
+    "figures": "Figures of a study's pages",
     "verify_release": "Check of a release",
     "compare_releases": "Comparison of releases",
 }

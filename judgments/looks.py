@@ -6,13 +6,14 @@ design has the same address.
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from judgments.design import StudyDesign
 from judgments.draws import content_key
 
 SHELF = "quorum-looks"
+ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
 KEPT = 4  # two open forms, and what each showed before
 
 
@@ -25,6 +26,17 @@ def keep_look(session: MutableMapping[str, Any], design: StudyDesign) -> str:
         kept = [(name, one) for name, one in shelf.items() if name != key][-KEPT + 1 :]
         session[SHELF] = dict([*kept, (key, values)])
     return key
+
+
+def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
+    """Let the look of that key show this row of inputs, in place of a dataset; the last one that is kept."""
+    session[ROWS] = {key: dict(cells)}
+
+
+def find_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | None:
+    """The row that the look of that key shows; None where it shows its dataset."""
+    row: dict[str, str] | None = session.get(ROWS, {}).get(key)
+    return row
 
 
 def find_look(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:

@@ -27,7 +27,7 @@ class Text:
 @dataclass(frozen=True, slots=True)
 class Image:
     """An image with its references in order and what each machine said about it; where the dataset has them, the
-    text that stands with it (MC12) and its labelled boxes (WG15)."""
+    text that stands with it (MC12) and its labelled boxes (WG15); or a row of inputs: (column, text) in order."""
 
     name: str
     split: str
@@ -35,6 +35,7 @@ class Image:
     outputs: tuple[tuple[str, Text], ...] = ()
     text: str = ""
     boxes: tuple[Mapping[str, Any], ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,19 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     return rows.filter(own)
 
 
+def loaded_by(dataset: Dataset, user: User) -> bool:
+    """Whether this person's upload made the dataset. Whoever uploads the same files under the same name later on
+    changes nothing, and gets no right to it."""
+    done = Job.objects.filter(
+        kind="import_dataset",
+        state=Job.State.DONE,
+        args__name=dataset.name,
+        finished_at__gte=dataset.created_at,  # another one of this name may have been here before
+    )
+    first = done.order_by("finished_at", "pk").first()
+    return first is not None and first.created_by_id == user.pk
+
+
 def _of_jobs(user: Person) -> Q:
     """What the person asked for, and work on studies that they may see."""
     asked = Q(created_by=user.pk) if user.pk else Q(pk__in=[])

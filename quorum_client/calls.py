@@ -7,7 +7,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import httpx
 
@@ -114,21 +114,43 @@ class Calls:
             page = self.get(page["next"])
 
     def save(self, path: str, target: str) -> None:
-        """Write the bytes at an address to a file, which is there whole or not at all."""
+        """Write the bytes at an address to a file, which is there whole or not at all.
+
+        A download that breaks off goes on where it was, as long as the server still has the same file.
+        """
         folder = os.path.dirname(os.path.abspath(target))
-        with self.http.stream("GET", path) as response:
-            if response.is_error:
-                response.read()
-                raise _problem(response)
-            handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
+        handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                self._fetch(path, file)
+            os.replace(part, target)
+        except BaseException:
+            os.unlink(part)
+            raise
+
+    def _fetch(self, path: str, file: BinaryIO) -> None:
+        etag, attempt = "", 1
+        while True:
+            headers = {"Accept-Encoding": "identity"}  # a range is of the bytes that are sent
+            if etag:
+                headers |= {"Range": f"bytes={file.tell()}-", "If-Range": etag}
             try:
-                with os.fdopen(handle, "wb") as file:
+                with self.http.stream("GET", path, headers=headers) as response:
+                    if response.is_error:
+                        response.read()
+                        raise _problem(response)
+                    if response.status_code != httpx.codes.PARTIAL_CONTENT:  # from the beginning
+                        file.seek(0)
+                        file.truncate()
+                    etag = response.headers.get("ETag", "")
                     for chunk in response.iter_bytes():
                         file.write(chunk)
-                os.replace(part, target)
-            except BaseException:
-                os.unlink(part)
-                raise
+                return
+            except httpx.TransportError:
+                if not etag or attempt == self.tries:
+                    raise
+            self.sleep(0.5 * 2 ** (attempt - 1))
+            attempt += 1
 
 
 def _said(parameters: dict[str, Any]) -> dict[str, Any] | None:

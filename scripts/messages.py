@@ -22,7 +22,7 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("de",)
-CODE = ("annotation", "judgments/kinds", "config")
+CODE = ("annotation", "judgments/hit_templates", "judgments/kinds", "config")
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
 TEMPLATES = (
     "templates/annotation", "templates/base.html", "templates/home.html", "templates/403.html",

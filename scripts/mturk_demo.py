@@ -13,8 +13,9 @@ import signal
 import subprocess
 import sys
 
-from scripts import quorum
-from scripts.quorum import CannotGoOn, Services, Stopped
+from scripts import services as run
+from scripts.environment import PYTHON, ROOT, CannotGoOn, check_port, check_writable, install, say, setting
+from scripts.services import Services, Stopped
 
 EMULATOR = "emulator of Mechanical Turk"
 ORDER = "make mturk-demo"
@@ -41,43 +42,41 @@ def main() -> None:
         signal.signal(number, _stop)
     services: Services = {}
     try:
-        folder = os.path.join(
-            quorum.ROOT, os.path.expanduser(quorum.setting("DATA_DIR", "var")), "mturk-demo"
-        )
+        folder = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")), "mturk-demo")
         begin_anew(folder)
-        port = quorum.check_port(order=ORDER)
-        at_crowd = quorum.check_port("EMULATOR_PORT", "8091", ORDER)
-        quorum.install("requirements.txt")
+        port = check_port(order=ORDER)
+        at_crowd = check_port("EMULATOR_PORT", "8091", ORDER)
+        install("requirements.txt")
         address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{at_crowd}"
         environment = dict(os.environ) | apart(folder) | at_emulator(address, site)
         environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
         environment.setdefault("OMP_NUM_THREADS", "1")
-        account = quorum.prepare(environment)
-        quorum.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
-        services[EMULATOR] = quorum.start(EMULATOR, environment)
-        services[quorum.WEB] = quorum.start(quorum.WEB, environment)
-        quorum.wait_for_answer(address, services)
-        quorum.wait_for_answer(site, services)
-        services[quorum.WORKER] = quorum.start(quorum.WORKER, environment)
+        account = run.prepare(environment)
+        run.COMMANDS[EMULATOR] = ["tests.fakes.mturk", "--quiet", "--port", str(at_crowd)]
+        services[EMULATOR] = run.start(EMULATOR, environment)
+        services[run.WEB] = run.start(run.WEB, environment)
+        run.wait_for_answer(address, services)
+        run.wait_for_answer(site, services)
+        services[run.WORKER] = run.start(run.WORKER, environment)
         publish(environment)
         crowd = crowd_page(environment)
         worker = secrets.token_hex(4).upper()
-        quorum.say(
+        say(
             BANNER.format(
                 address=address,
                 site=site,
                 worker=worker,
                 crowd=crowd,
-                account=quorum.account_lines(account).splitlines()[0],
+                account=run.account_lines(account).splitlines()[0],
             )
         )
-        quorum.keep_running(services, environment)
+        run.keep_running(services, environment)
     except Stopped:
-        quorum.say("\nStopping ...")
+        say("\nStopping ...")
     finally:
         for number in ends:
             signal.signal(number, signal.SIG_IGN)
-        quorum.stop(services)
+        run.stop(services)
 
 
 def apart(folder: str) -> dict[str, str]:
@@ -113,21 +112,21 @@ def begin_anew(folder: str) -> None:
         shutil.rmtree(folder)
     if os.path.exists(folder) and os.listdir(folder):
         raise CannotGoOn(f"The folder {folder} holds something else; move it away for this demo.")
-    quorum.check_writable(folder)
+    check_writable(folder)
     with open(mark, "w", encoding="ascii"):
         pass
 
 
 def publish(environment: dict[str, str]) -> None:
     """The demo study, made and put up."""
-    quorum.say("Putting the study up ...")
+    say("Putting the study up ...")
     for step in (
         ["create_study", "demo/studies/mturk.toml"],
         ["generate_hits", STUDY],
         ["open_study", STUDY],
     ):
-        command = [quorum.PYTHON, "manage.py", *step]
-        done = subprocess.run(command, cwd=quorum.ROOT, env=environment, stdout=subprocess.DEVNULL)
+        command = [PYTHON, "manage.py", *step]
+        done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
         if done.returncode:
             raise CannotGoOn(f"manage.py {' '.join(step)} failed; the reason is above.")
 
@@ -138,8 +137,8 @@ def crowd_page(environment: dict[str, str]) -> str:
         "from judgments.models import Study; from judgments.admin.study_pages import page_address; "
         f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
     )
-    command = [quorum.PYTHON, "manage.py", "shell", "--no-imports", "-c", asked]
-    done = subprocess.run(command, cwd=quorum.ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", asked]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode:
         raise CannotGoOn("The study's page could not be found; the reason is above.")
     return done.stdout.strip()

@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 from django.test import Client
 from hypothesis import HealthCheck, settings
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import services
 from tests.installations import Installation, Installations
 
-# No test depends on how busy the machine is; neither may Hypothesis.
+# No test depends on how busy the machine is: neither may Hypothesis, nor what is awaited on a page.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+expect.set_options(timeout=60_000)  # milliseconds; what is there sooner is waited for no longer
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # tests may run as root in a container, where the sandbox cannot start
@@ -136,6 +137,7 @@ def designer(client: Client) -> Client:
 def browser() -> Iterator[Browser]:
     """A headless Chromium that speaks to nobody but us."""
     services.demand("browser")
+    expect.set_options(timeout=30_000)  # five seconds, the usual, are few on a busy machine
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS

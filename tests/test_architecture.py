@@ -225,6 +225,7 @@ def _asks_for_a_protocol(node: ast.Compare) -> bool:
     """`x.protocol == "triplet"`, `kind.name in ("graded", ...)` and the like."""
     protocols = {
         "triplet", "pairwise", "relevance", "graded", "caption", "keywords", "grounding", "best-worst", "slider",
+        "template",
     }  # fmt: skip
     asked = ast.unparse(node.left)
     if not re.search(r"(^|\.)(protocol|kind|kind\.name)$", asked):

@@ -24,9 +24,9 @@ PLAIN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in 
 
 
 def tell(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs scripts/quorum.py, which is what make calls, and waits for its end."""
+    """Runs what make calls, and waits for its end."""
     return subprocess.run(
-        [sys.executable, "scripts/quorum.py", *arguments],
+        [sys.executable, "-m", "scripts.quorum", *arguments],
         cwd=ROOT, env=PLAIN | environment, capture_output=True, text=True, timeout=60,
     )  # fmt: skip
 
@@ -56,10 +56,10 @@ def test_a_folder_that_cannot_be_written_to_is_told_in_one_line() -> None:
 
 def test_a_python_that_is_too_old_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 2, "final", 0))
-    monkeypatch.setattr(sys, "argv", ["scripts/quorum.py", "run"])
+    monkeypatch.setattr(sys, "argv", ["quorum", "run"])
     monkeypatch.setenv("PATH", "/nowhere")  # where no newer one is found
     with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(ROOT / "scripts" / "quorum.py"), run_name="__main__")
+        runpy.run_module("scripts.quorum", run_name="__main__")
     assert ended.value.code == (
         f"Quorum needs Python 3.11 or newer; {sys.executable} is 3.9.2. "
         "Install a newer one, or name it: make run PYTHON=python3.12"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from django.db.models import Count, Sum
@@ -67,6 +67,38 @@ class ControlFigures:
     fared: dict[int, Fared]
     by_kind: list[tuple[str, Fared]]
     suspects: list[Suspect]
+
+
+def seen_in(figures: ControlFigures) -> int:
+    """How many answers stand behind the figures."""
+    return sum(fared.seen for _, fared in figures.by_kind)
+
+
+def as_json(figures: ControlFigures) -> dict[str, Any]:
+    """To be kept; of a suspect item the row ids of its units."""
+    return {
+        "fared": {unit: [one.seen, one.right] for unit, one in figures.fared.items()},
+        "by_kind": [[name, one.seen, one.right] for name, one in figures.by_kind],
+        "suspects": [[[unit.pk for unit in one.units], asdict(one.found)] for one in figures.suspects],
+    }
+
+
+def from_json(value: dict[str, Any]) -> ControlFigures:
+    """What ``as_json`` made; the suspects as they stand now."""
+    texts = ("study", "item", "reference", "first", "second")
+    pks = [pk for units, _ in value["suspects"] for pk in units]
+    units = Unit.objects.filter(struck=False).select_related(*texts).in_bulk(pks) if pks else {}
+    suspects = []
+    for own, found in value["suspects"]:
+        there = [units[pk] for pk in own if pk in units]
+        if there:
+            kind = KINDS[there[0].study.protocol]
+            suspects.append(Suspect(there, in_words(kind, there[0]), Suspicion(**found)))
+    return ControlFigures(
+        fared={int(unit): Fared(*counts) for unit, counts in value["fared"].items()},
+        by_kind=[(name, Fared(seen, right)) for name, seen, right in value["by_kind"]],
+        suspects=suspects,
+    )
 
 
 def figures_of(study: Study) -> ControlFigures:

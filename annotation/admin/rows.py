@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
-from judgments.admin.base import ReadOnlyAdmin, study_column, study_words, thumbnail
+from judgments.admin.base import (
+    ReadOnlyAdmin,
+    WordsFilter,
+    counted_beside,
+    study_column,
+    study_words,
+    thumbnail,
+)
 
 
-def _beside(model: type[Any], relation: str) -> Coalesce:
-    """How many related rows an outer row has."""
-    counted = model.objects.filter(pk=OuterRef("pk")).order_by().annotate(n=Count(relation)).values("n")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+class ValueFilter(WordsFilter):
+    """By the answer, of the protocols with few of them."""
+
+    title, parameter_name, words = "value", "value", ("0", "1", "2", "3", "4")
 
 
 @admin.register(Worker)
@@ -33,9 +37,8 @@ class WorkerAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
         """With the number of HITs each took."""
-        return (
-            super().get_queryset(request).select_related("study").annotate(n=_beside(Worker, "assignments"))
-        )
+        rows = super().get_queryset(request).select_related("study")
+        return rows.annotate(n=counted_beside(Worker, "assignments"))
 
     @display(
         description="source",
@@ -86,7 +89,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Assignment]:
         """With the number of judgments."""
         related = super().get_queryset(request).select_related("study", "worker", "hit")
-        return related.annotate(n=_beside(Assignment, "judgments"))
+        return related.annotate(n=counted_beside(Assignment, "judgments"))
 
     @display(
         description="state",
@@ -120,7 +123,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
         "seconds",
         "marks",
     )
-    list_filter = ("value", "set_aside", "unit__control", "assignment__simulated", "assignment__study")
+    list_filter = (ValueFilter, "set_aside", "unit__control", "assignment__simulated", "assignment__study")
     list_select_related = ("unit__study", "assignment__worker")
     search_fields = ("=unit__key", "assignment__worker__name")
     fields = ("unit", "worker", "value", "answer", "presented", "seconds", "set_aside", "assignment")

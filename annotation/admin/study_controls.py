@@ -8,16 +8,17 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from annotation.admin.control_figures import figures_of, grouped, used_up
+from annotation.admin.control_figures import as_json, figures_of, from_json, grouped, seen_in, used_up
 from annotation.services.stopping import settle_study
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.models import Study, Unit
-from judgments.remembered import remembered
+from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.services.generation import strike_control
 from judgments.services.studies import design_of
 
 ITEMS_ON_A_PAGE = 60
+FIGURES = add_figures(Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json))
 
 
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -29,13 +30,10 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         .order_by("position")
     )
     page = Paginator(units, ITEMS_ON_A_PAGE).get_page(request.GET.get("page"))
-    figures = remembered(
-        study,
-        "controls",
-        lambda: figures_of(study),
-        rows=lambda found: sum(fared.seen for _, fared in found.by_kind),
-    )
+    counted = remembered(study, FIGURES)
+    figures = certain(counted)
     context |= {
+        "counted": counted,
         "page": page,
         "groups": grouped(context["kind"], list(page.object_list), figures.fared),
         "figures": figures,
@@ -66,5 +64,5 @@ def _strike(request: HttpRequest, study: Study) -> None:
     messages.success(request, f"{count} struck; no worker will see {'it' if len(keys) == 1 else 'them'}.")
 
 
-add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls))
+add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls, group=Group.PREPARE))
 add_step(StudyStep(name="strike", label="Strike control items", run=_strike))

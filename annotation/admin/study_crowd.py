@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import Any
 
@@ -14,15 +14,24 @@ from django.template.response import TemplateResponse
 from annotation.admin.crowd_forms import CrowdForm, money_forms, offered, people_forms
 from annotation.backends import Ability, backend_of
 from annotation.models import CrowdCall, CrowdSession, Publication, Worker
-from annotation.services.costs import Wages, forecast_of, pay_of_sessions, spending_of, wages_of
+from annotation.services.costs import (
+    Forecast,
+    Pay,
+    Wages,
+    forecast_of,
+    pay_of_sessions,
+    spending_of,
+    wages_of,
+)
 from annotation.services.sync_rounds import SYNC
 from annotation.services.wages import unopposed
-from judgments.admin.study_pages import STEPS, Context, Refusal, StudyPage, add_page, take_refusal
+from judgments.admin.study_pages import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 from judgments.models import Job, Study, StudyEvent
-from judgments.remembered import remembered
+from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.services.studies import design_of
 
 SHOWN = 20
+UNITS_A_PAGE = 20  # in a HIT, roughly
 LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
 SUGGESTED = 200  # workers' names that a field offers
 CANNOT = {
@@ -69,16 +78,61 @@ class Line:
     cents: int
 
 
+@dataclass(frozen=True, slots=True)
+class CrowdFigures:
+    """What is counted over all work of a study.
+
+    Attributes:
+        pays: the lowest of those below the floor.
+        unopposed: pages of work that nothing speaks against.
+    """
+
+    forecast: Forecast
+    wages: Wages
+    pays: list[Pay]
+    unopposed: int
+
+    @property
+    def rows(self) -> int:
+        """Roughly, what was gone through: a piece of work is a page of many judgments."""
+        return UNITS_A_PAGE * (self.forecast.places + self.wages.counted + self.unopposed)
+
+
+def crowd_figures(study: Study) -> CrowdFigures:
+    """As of now."""
+    pays = pay_of_sessions(study)
+    return CrowdFigures(
+        forecast=forecast_of(study),
+        wages=wages_of(study, pays),
+        pays=[pay for pay in pays if pay.top_up_cents][:SHOWN],
+        unopposed=len(unopposed(study)) if study.opened_at else 0,
+    )
+
+
+def _from_json(value: dict[str, Any]) -> CrowdFigures:
+    return CrowdFigures(
+        forecast=Forecast(**value["forecast"]),
+        wages=Wages(**value["wages"]),
+        pays=[Pay(**pay) for pay in value["pays"]],
+        unopposed=value["unopposed"],
+    )
+
+
+FIGURES = add_figures(
+    Figures("crowd", crowd_figures, rows=lambda found: found.rows, as_json=asdict, from_json=_from_json)
+)
+
+
 def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """What waits for a person first, then money, wages, what is up, forms for what this crowd can do, and the log."""
     backend, design = backend_of(study), design_of(study)
-    pays = pay_of_sessions(study)
     calls = CrowdCall.objects.filter(study=study)
     here = {"study": study, "place": study.place}
     spending = spending_of(study)
     asks = bool(study.place) and backend.sends_people and context["may_review"]
     refused = take_refusal(request, study)
-    wages = wages_of(study, pays)
+    counted = remembered(study, FIGURES)
+    figures = certain(counted)
     budget = spending.budget_cents if spending else 0
     can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
     forms = offered([*money_forms(design, budget), *people_forms()], can, refused) if asks else []
@@ -90,15 +144,14 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "can": {ability.value for ability in backend.can},
         "cannot": [words for ability, words in CANNOT.items() if ability not in backend.can],
         "where": backend.where(study) if study.place else "",
-        "forecast": forecast_of(study),
+        "counted": counted,
+        "forecast": figures.forecast,
         "spending": spending,
-        "wages": wages,
-        "pays": [pay for pay in pays if pay.top_up_cents][:SHOWN],
+        "wages": figures.wages,
+        "pays": figures.pays,
         "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
         "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
-        "unopposed": remembered(study, "unopposed", lambda: len(unopposed(study)), rows=lambda found: found)
-        if study.opened_at
-        else 0,
+        "unopposed": figures.unopposed,
         "parked": _parked(calls) if states.get("parked") else [],
         "parked_count": states.get("parked", 0),
         "waiting": states.get("waiting", 0) + states.get("started", 0),
@@ -115,7 +168,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "forms": forms,
         "names": _names(study) if asks else [],
         "refused": refused,
-        "refused_alone": refused is not None and not _has_a_place(refused, forms, wages),
+        "refused_alone": refused is not None and not _has_a_place(refused, forms, figures.wages),
     }
     return TemplateResponse(request, "admin/annotation/study_crowd.html", context)
 
@@ -193,4 +246,4 @@ def _compared(study: Study) -> dict[str, object] | None:
     return {"at": last.finished_at, "found": found[:SHOWN], "count": len(found)}
 
 
-add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd))
+add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd, group=Group.COLLECT))

@@ -194,7 +194,16 @@ def _syncs(study: Study) -> bool:
     return bool(study.place) and Ability.LIST in backend_of(study).can
 
 
-add_step(StudyStep(name="sync-crowd", label="Compare with the crowd", run=_sync, offered=_syncs, job=SYNC))
+add_step(
+    StudyStep(
+        name="sync-crowd",
+        label="Compare with the crowd",
+        run=_sync,
+        offered=_syncs,
+        job=SYNC,
+        primary_on=frozenset({"crowd"}),
+    )
+)
 add_step(StudyStep(name="set-budget", label="Change the budget", run=_budget, beside=True))
 add_step(StudyStep(name="extend-crowd", label="Offer longer", run=_extend, beside=True))
 add_step(StudyStep(name="top-up", label="Pay top-ups", run=_top_up, beside=True))

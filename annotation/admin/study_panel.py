@@ -25,6 +25,7 @@ from annotation.services.reconciling import Compared, book_list, compare, paymen
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -240,7 +241,9 @@ def _forget(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "panel"))
 
 
-add_page(StudyPage(name="panel", label="Panel", order=41, view=show_panel, shown=has_panel))
+add_page(
+    StudyPage(name="panel", label="Panel", order=42, view=show_panel, shown=has_panel, group=Group.COLLECT)
+)
 add_step(
     StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
 )

@@ -13,7 +13,7 @@ from annotation.quiz_results import QuestionResult, question_results, worker_res
 from annotation.quiz_sheet import qualification_of, texts_of
 from annotation.services.quizzes import papers_of, quiz_units
 from judgments.admin.addresses import picture_address
-from judgments.admin.study_pages import Context, StudyPage, add_page
+from judgments.admin.study_pages import Context, Group, StudyPage, add_page
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
 from judgments.quizzes import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
@@ -91,4 +91,4 @@ def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) 
     return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))
 
 
-add_page(StudyPage(name="quiz", label="Quiz", order=35, view=show_quiz))
+add_page(StudyPage(name="quiz", label="Quiz", order=35, view=show_quiz, group=Group.PREPARE))

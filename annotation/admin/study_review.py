@@ -17,7 +17,7 @@ from annotation.rules import RULES
 from annotation.services.cases import confirm_case, dismiss_case, lift_by_hand
 from annotation.services.exclusions import exclude_worker
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -144,7 +144,7 @@ def _exclude(request: HttpRequest, study: Study) -> None:
     )
 
 
-add_page(StudyPage(name="review", label="Review", order=45, view=show_review))
+add_page(StudyPage(name="review", label="Review", order=45, view=show_review, group=Group.CHECK))
 add_step(StudyStep(name="confirm-case", label="Exclude", run=_confirm, permission=Right.REVIEW))
 add_step(StudyStep(name="dismiss-case", label="Dismiss", run=_dismiss, permission=Right.REVIEW))
 add_step(StudyStep(name="lift-exclusion", label="Take an exclusion back", run=_lift, permission=Right.REVIEW))

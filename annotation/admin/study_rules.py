@@ -11,12 +11,12 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from annotation.histories import answers_of, judged
-from annotation.models import Case, QualityRule
+from annotation.models import Case, Judgment, QualityRule
 from annotation.rules import RULES
 from annotation.services.replays import replay_rule
 from annotation.services.rules import RECOMMENDED, rule_of, set_rule
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import QuorumError, WrongState
 from judgments.models import Study
 from judgments.services.studies import design_of
@@ -97,7 +97,11 @@ def label_of(rule: str, setting: str) -> str:
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Whom one rule would have found in the finished work, with the settings of the query."""
     name = request.GET.get("rule", "")
-    count = judged(study).count()
+    # counted no further than the bound, and revised ones too: which are current, a database looks up for all of them
+    answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
+    count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
+    if count <= MOST_TO_REPLAY:
+        count = judged(study).count()
     context |= {"subtitle": "Replay", "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
     try:
         if count <= MOST_TO_REPLAY:
@@ -154,7 +158,7 @@ def _try(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(f"{page_address(study, 'replay')}?{query}")
 
 
-add_page(StudyPage(name="rules", label="Rules", order=44, view=show_rules))
-add_page(StudyPage(name="replay", label="", order=0, view=show_replay))
+add_page(StudyPage(name="rules", label="Rules", order=44, view=show_rules, group=Group.CHECK))
+add_page(StudyPage(name="replay", label="", order=0, view=show_replay, under="rules"))
 add_step(StudyStep(name="save-rule", label="Change a rule", run=_save))
 add_step(StudyStep(name="try-rule", label="Try a rule", run=_try, permission="view"))

@@ -22,6 +22,7 @@ from annotation.services.webhooks import (
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -113,7 +114,16 @@ def _retry(request: HttpRequest, study: Study) -> None:
     messages.success(request, "The message goes out again within seconds.")
 
 
-add_page(StudyPage(name="webhooks", label="Webhooks", order=79, view=show_webhooks, permission=Right.CHANGE))
+add_page(
+    StudyPage(
+        name="webhooks",
+        label="Webhooks",
+        order=84,
+        view=show_webhooks,
+        permission=Right.CHANGE,
+        group=Group.MANAGE,
+    )
+)
 add_step(StudyStep(name="add-webhook", label="Add a webhook", run=_add))
 add_step(StudyStep(name="ping-webhook", label="Try a webhook", run=_ping))
 add_step(StudyStep(name="rotate-webhook", label="Change a webhook's secret", run=_rotate))

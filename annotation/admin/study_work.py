@@ -6,20 +6,22 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.core.paginator import Paginator
-from django.db.models import Avg, Count, Q
+from django.db.models import Avg, Count
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.admin.crowd_jobs import go_on
 from annotation.backends import backend_of
+from annotation.controls import ControlTally, control_tallies
 from annotation.models import Assignment, CrowdCall
 from annotation.services.appeals import answer_appeal
 from annotation.services.reviews import approve_assignments, reject_assignments, reject_for_what_was_found
 from annotation.verdicts import reasons_against
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.models import Study
+from judgments.remembered import Figures, add_figures, remembered
 from judgments.roles import Right
 
 ON_A_PAGE = 50
@@ -30,22 +32,31 @@ SHOWN = {
     "invalidated": "invalidated",
     "apart": "kept apart",
 }
+ON_CONTROLS = add_figures(
+    Figures(
+        "answers on control items",
+        control_tallies,
+        rows=lambda found: sum(one.n for one in found),
+        from_json=lambda rows: [ControlTally(*row) for row in rows],
+    )
+)
 
 
 def show_work(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Finished pages of work, those that wait first."""
     work = Assignment.objects.filter(study=study, state__in=SHOWN, submitted_at__isnull=False)
-    counts = work.aggregate(**{state: Count("pk", filter=Q(state=state)) for state in SHOWN})
+    counts = dict.fromkeys(SHOWN, 0) | dict(work.order_by().values_list("state").annotate(n=Count("pk")))
     chosen = request.GET.get("state", "submitted" if counts["submitted"] else "")
     if chosen in SHOWN:
         work = work.filter(state=chosen)
     else:
         chosen = ""
-    rows = work.select_related("worker", "hit", "exclusion").order_by("submitted_at", "pk")
-    pages = Paginator(rows.prefetch_related("appeal_notes__by"), ON_A_PAGE)
+    # row ids alone are leafed through: of a late page, the rows of all pages before it would be read otherwise
+    pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), ON_A_PAGE)
     pages.count = counts[chosen] if chosen else sum(counts.values())  # counted above already
     page = pages.get_page(request.GET.get("page"))
-    work_shown = list(page.object_list)
+    rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
+    work_shown = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
     # asked of these alone: beside the rows, the database would go through the judgments of all work to sort it
     given = {
         pk: (count, seconds)
@@ -53,8 +64,10 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         .order_by()
         .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
     }
-    against = reasons_against(study, {one.worker_id for one in work_shown})
+    counted = remembered(study, ON_CONTROLS)
+    against = reasons_against(study, {one.worker_id for one in work_shown}, known=counted.value)
     context |= {
+        "counted": counted,
         "page": page,
         "work": [
             {
@@ -67,7 +80,9 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         ],
         "asked": CrowdCall.objects.filter(
             study=study, kind__in=["approve", "reject"], state__in=["waiting", "started"]
-        ).count(),
+        ).count()
+        if study.place
+        else 0,
         "states": [{"name": name, "label": label, "count": counts[name]} for name, label in SHOWN.items()],
         "chosen": chosen,
     }
@@ -119,7 +134,7 @@ def _note(request: HttpRequest, study: Study) -> None:
     messages.success(request, f"The note stands beside the work of {assignment.worker}.")
 
 
-add_page(StudyPage(name="work", label="Work", order=42, view=show_work))
+add_page(StudyPage(name="work", label="Work", order=42, view=show_work, group=Group.CHECK))
 add_step(StudyStep(name="approve", label="Approve work", run=_approve, permission=Right.REVIEW))
 add_step(StudyStep(name="reject", label="Reject work", run=_reject, permission=Right.REVIEW))
 add_step(StudyStep(name="appeal-note", label="Add a note", run=_note, permission=Right.REVIEW))

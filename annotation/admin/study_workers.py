@@ -18,7 +18,7 @@ from annotation.services.crowd import begin_closing, begin_opening
 from annotation.services.invitations import create_invitations
 from judgments.admin.addresses import public_address
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import WrongState
 from judgments.models import Study
 from judgments.services.studies import design_of
@@ -88,7 +88,7 @@ def _first_error(form: InvitationForm) -> str:
     return f"{form.fields[name].label}: {errors[0]}"
 
 
-add_page(StudyPage(name="workers", label="Workers", order=40, view=show_workers))
+add_page(StudyPage(name="workers", label="Workers", order=40, view=show_workers, group=Group.COLLECT))
 add_step(
     StudyStep(
         name="open",

@@ -154,6 +154,9 @@ class Assignment(models.Model):
             models.Index(fields=["worker", "hit"], name="work_of_a_worker"),
             # how fast a study goes is asked for again and again while somebody looks at its board
             models.Index(fields=["study", "submitted_at"], name="work_by_submission"),
+            # work is counted by its state, and looked through state by state, the oldest first
+            models.Index(fields=["study", "state", "submitted_at"], name="work_by_state"),
+            models.Index(fields=["accepted_at"], name="work_in_order"),
         ]
 
     def __str__(self) -> str:

@@ -16,6 +16,7 @@ from annotation.people import pseudonym
 from annotation.presentation import places_of, units_of_hit
 from annotation.services.admission import has_done_all
 from annotation.services.claims import ATTEMPTS, Beaten, Claim, Offer, free_seats, take
+from annotation.services.gate import pass_gate
 from annotation.services.joining import take_part
 from annotation.services.raw_ids import scrub
 from annotation.standing import refuse_stopped, refuse_while_paused
@@ -158,6 +159,8 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
         offer = _offer(session, hit)
         try:
             with transaction.atomic():
+                if not late:
+                    pass_gate(session.study)
                 mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 free_seats(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
                 make_room(hit)

@@ -140,7 +140,7 @@ def import_batch(
         BatchRefused: a row belongs to no HIT of the study as it was exported, lacks answers, or says something else
             than before; all such lines are named.
     """
-    refuse_other_studies(Study.objects.select_for_update().get(pk=study.pk))
+    refuse_other_studies(Study.objects.select_for_update(no_key=True).get(pk=study.pk))
     done, decisions, unused = BatchImport(), _Decisions(), set(leave_out)
     pages = _Pages(study, design_of(study))
     problems: list[tuple[int, str]] = []

@@ -33,6 +33,7 @@ from annotation.models.assignments import LIVE, AssignmentQuerySet
 from annotation.presentation import Place, draw_layout, placed, places_of, units_of_hit
 from annotation.services.admission import has_done_all, refuse_unqualified
 from annotation.services.alarms import raise_used_up
+from annotation.services.gate import pass_gate
 from annotation.services.own_captions import own_captions, without_own_captions
 from annotation.services.panel_sessions import session_with_room
 from annotation.services.stopping import in_work_by_hit, reopen_slots, settled_units
@@ -260,6 +261,8 @@ def take(
     """
     study, hit, worker = offer.study, offer.hit, offer.worker
     promised, session = session is not None, session or offer.session
+    if not late:
+        pass_gate(study)
     if not _takes_work(study, worker, late=late):
         return None
     if not HIT.objects.filter(pk=hit.pk, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
@@ -306,6 +309,7 @@ def _accept_reserved(found: Claim) -> Claim | None:
         IntegrityError: the worker took another HIT meanwhile.
     """
     reserved = found.assignment
+    pass_gate(reserved.study)
     if not _takes_work(reserved.study, reserved.worker):
         return None
     now = timezone.now()

@@ -8,6 +8,7 @@ from django.db import transaction
 from annotation.backends import CrowdBackend, backend_for
 from annotation.services.calls import carry_out_calls
 from annotation.services.claims import expire_overdue, free_reserved
+from annotation.services.gate import shut_gate
 from annotation.services.money import budget_of, set_budget
 from annotation.services.publishing import ask_to_expire, plan_publications
 from annotation.services.rules import copy_rules
@@ -104,6 +105,7 @@ def begin_closing(*, study: Study, by: User | None = None) -> None:
     Raises:
         WrongState: as for ``close_study``.
     """
+    shut_gate(study)
     was = study.state
     mark_closed(study=study)
     ask_to_expire(study=study, by=by)

@@ -254,7 +254,7 @@ def reopen_units(
 
 
 def _require_open(study: Study) -> None:
-    Study.objects.select_for_update().get(pk=study.pk)
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     study.refresh_from_db()
     if study.state != Study.State.OPEN:
         raise WrongState(

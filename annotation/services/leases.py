@@ -15,6 +15,7 @@ from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate
 from annotation.models import Assignment, CrowdSession, Participation
 from annotation.models.assignments import LIVE
 from annotation.services.claims import ATTEMPTS, Beaten, Claim, Offer, look_for_hit, take
+from annotation.services.gate import pass_gate
 from annotation.services.stopping import lock_for_settling, settle_hits
 from annotation.standing import refuse_stopped, refuse_while_paused
 from annotation.terms import instructions_version
@@ -109,6 +110,7 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
 def _retake(assignment: Assignment) -> Assignment:
     study, now = assignment.study, timezone.now()
+    pass_gate(study)
     lost = Assignment.objects.select_for_update().get(pk=assignment.pk)
     lost.study = study
     if lost.state == Assignment.State.ACCEPTED and lost.expires_at is not None and lost.expires_at > now:

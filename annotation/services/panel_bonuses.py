@@ -91,7 +91,7 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     """
     if Ability.APPROVE in backend_of(study).can:
         raise WrongState("Nothing was listed: this crowd is told of bonuses by Quorum itself.")
-    Study.objects.select_for_update().get(pk=study.pk)  # one list at a time
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
     last, _ = listed_bonuses(study)
     calls = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE).order_by(
         "pk"

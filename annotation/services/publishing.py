@@ -34,7 +34,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     backend = backend_of(study)
     if Ability.PUBLISH not in backend.can:
         return 0
-    Study.objects.select_for_update().get(
+    Study.objects.select_for_update(no_key=True).get(
         pk=study.pk
     )  # who opens it at the same moment finds what is planned
     design = design_of(study)

@@ -28,11 +28,11 @@ from annotation.services.submissions import submit_assignment
 from judgments.controls import REPEATED, REPEATS
 from judgments.draws import rng_for
 from judgments.errors import WrongState
-from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.owners import let_go, new_owner, owner_lives
 from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
+from judgments.services.studies import kind_of
 
 NEWCOMERS = 5  # at most so many times as many people come in place of those who were stopped
 
@@ -62,7 +62,7 @@ def _begin(study: Study, crowd: Crowd) -> str:
     """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers; the
     name it is held under."""
     expire_overdue(study=study)
-    locked = Study.objects.select_for_update().get(pk=study.pk)
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} has no HITs to rehearse; generate them first.")
     people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
@@ -94,7 +94,7 @@ def _begin(study: Study, crowd: Crowd) -> str:
 @transaction.atomic
 def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
     """Let go of the study; a rehearsal that was killed leaves its owner's name, and a dead owner holds nothing."""
-    locked = Study.objects.select_for_update().get(pk=study.pk)
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.state = state
     locked.closed_at = timezone.now() if state == Study.State.CLOSED else None
@@ -152,7 +152,7 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
     """
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
-    kind = KINDS[assignment.study.protocol]
+    kind = kind_of(assignment.study)
     answers = []
     said: dict[str, Any] = {}
     for place in sorted(places_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):

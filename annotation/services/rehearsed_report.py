@@ -13,9 +13,8 @@ from annotation.models import Assignment, Judgment
 from annotation.quality import control_records
 from annotation.services.rehearsed_people import Person
 from annotation.services.rehearsed_rules import SortReport, reports_by_sort
-from judgments.kinds import KINDS
 from judgments.models import HIT, Study
-from judgments.services.studies import design_of
+from judgments.services.studies import design_of, kind_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +55,7 @@ class RehearsalReport:
 
 def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int) -> RehearsalReport:
     """Count what is stored of the rehearsal."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     people = list(people)
     careless = {person.worker.pk for person in people if person.accuracy is None}
     answers: list[tuple[int, int, Any]] = []

@@ -6,8 +6,8 @@ from typing import Any
 
 from judgments.controls import REPEATED, REPEATS
 from judgments.draws import rng_for
-from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System, Unit
+from judgments.services.studies import kind_of
 
 # how good a caption is on the scale of grades: a person's for the image, a machine's for it, one of another image
 QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
@@ -16,7 +16,7 @@ QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
 def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """Unit id -> the right answer: of a control item what is expected, else drawn with the seed, leaning the way
     people's answers do (QUALITY). Triplets of one pair share their truth, and so does a unit that is shown again."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     outputs = Output.objects.filter(system__dataset=study.dataset).values_list(
         "item_id", "caption_id", "system_id"

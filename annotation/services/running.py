@@ -7,6 +7,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.services.claims import free_reserved
+from annotation.services.gate import shut_gate
 from annotation.services.publishing import ask_to_expire, offer_again
 from judgments.errors import WrongState
 from judgments.models import Study
@@ -21,6 +22,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     Raises:
         WrongState: the study is not open, or no reason is given.
     """
+    shut_gate(study)
     _hold(study)
     if study.paused_at is not None:
         return
@@ -76,7 +78,7 @@ def reason_of(why: str) -> str:
 
 def _hold(study: Study) -> None:
     """The study as it stands, held against others until the transaction ends."""
-    Study.objects.select_for_update().get(pk=study.pk)
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     study.refresh_from_db()
 
 

@@ -19,6 +19,7 @@ from annotation.models import Assignment, Judgment, Participation, ProblemReport
 from annotation.presentation import Place, places_of
 from annotation.services.caption_signals import note_copies
 from annotation.services.claims import Beaten, Claim, claim_assignment, look_for_hit, settle
+from annotation.services.gate import pass_gate
 from annotation.services.panel_sessions import note_page
 from annotation.services.stopping import settle_submission
 from annotation.services.watching import is_stopped, watch_worker
@@ -121,6 +122,8 @@ def submit_and_claim(
         found = None
     try:
         with transaction.atomic():
+            if found is not None:
+                pass_gate(study)  # before the assignment is held
             submission = _submit(sheet)
             claim = settle(found) if not submission.missing else None
     except (Beaten, IntegrityError):

@@ -44,7 +44,7 @@ def add_webhook(
     if unknown or not events:
         said = f"There is no event {unknown[0]!r}" if unknown else "A webhook needs an event"
         raise DesignError(f"{said}; expected one or more of {', '.join(EVENTS)}.", field="events")
-    Study.objects.select_for_update().get(pk=study.pk)
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if Webhook.objects.filter(study=study).count() >= MOST:
         raise DataConflict(f"Study {study.slug!r} has {MOST} webhooks already; remove one first.")
     try:

@@ -142,7 +142,11 @@ def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
     places, design = places_of(assignment), design_of(assignment.study)
     answers, unfinished = without_unfinished(
         answers_of_form(
-            request.POST, places, kind=KINDS[design.protocol], final=False, saved=assignment.answers
+            request.POST,
+            places,
+            kind=KINDS[design.protocol].of(design),
+            final=False,
+            saved=assignment.answers,
         ),
         design=design,
         places=places,

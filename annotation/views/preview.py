@@ -25,10 +25,11 @@ from judgments.design import StudyDesign
 from judgments.draws import rng_for
 from judgments.errors import QuorumError, WrongState
 from judgments.kinds import KINDS
-from judgments.looks import find_look
+from judgments.looks import find_look, find_row
 from judgments.material import UnitSpec
 from judgments.models import Dataset, HITUnit, Item, Study, Unit
 from judgments.services.generation import build_batch
+from judgments.services.hit_templates import sketched_hits
 from judgments.services.studies import design_of, find_dataset
 
 
@@ -69,14 +70,23 @@ def _look(request: HttpRequest, key: str) -> HttpResponse:
     if design is None:
         raise Http404("This design is not looked at any more.")
     try:
-        dataset = find_dataset(design.dataset, user=signed_in(request))
-        hits = build_batch(design, dataset).hits
+        row = find_row(request.session, key)
+        if row is None:
+            dataset = find_dataset(design.dataset, user=signed_in(request))
+            hits = build_batch(design, dataset).hits
+        else:
+            dataset, hits = Dataset(name=design.dataset), sketched_hits(design, row)
         if not hits:
             raise WrongState("This design draws no HIT, so there is no page of work to show.")
     except QuorumError as error:
-        context = {"title": "There is nothing to preview", "message": str(error), "in_frame": True}
+        context = {
+            "title": "There is nothing to preview",
+            "message": str(error),
+            "in_frame": True,
+            "designing": True,  # beside the form, not at a crowd
+        }
         return render(request, "annotation/ended.html", context, status=error.status)
-    examples = sketched_examples(dataset, design)
+    examples = sketched_examples(dataset, design) if dataset.pk else ()
     return render_preview(request, design, hits[0].units, dataset=dataset, examples=examples)
 
 
@@ -115,11 +125,15 @@ def _pictures(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> Callable[[P
     """Where each place's picture is, for staff; one query for units that are no rows yet."""
     names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
     items = (
-        {item.name: item for item in Item.objects.filter(dataset=dataset, name__in=names)} if names else {}
+        {item.name: item for item in Item.objects.filter(dataset=dataset, name__in=names)}
+        if names and dataset.pk
+        else {}
     )
 
     def address(place: Place) -> str:
         unit: Unit | UnitSpec = place.unit
-        return preview_picture_url(items[unit.image] if isinstance(unit, UnitSpec) else unit.item)
+        if isinstance(unit, UnitSpec):  # a sketched row has no picture yet
+            return preview_picture_url(items[unit.image]) if unit.image in items else ""
+        return preview_picture_url(unit.item)
 
     return address

@@ -43,9 +43,8 @@ from annotation.views.framed import work_in_frame
 from annotation.views.sheet import render_sheet
 from annotation.worksheet import answers_of_form, open_positions, undecided
 from judgments.errors import NotThere
-from judgments.kinds import KINDS
 from judgments.models import HIT, Study
-from judgments.services.studies import design_of, find_study
+from judgments.services.studies import design_of, find_study, kind_of
 
 RECENT = 5  # of a worker's newest assignments, one is the last that was submitted or ran out of time
 
@@ -130,7 +129,7 @@ def submit(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse
 def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
     places = places_of(assignment)
-    kind = KINDS[assignment.study.protocol]
+    kind = kind_of(assignment.study)
     answers, unfinished = without_unfinished(
         answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers),
         design=design_of(assignment.study),
@@ -169,7 +168,7 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     places = places_of(assignment)
     if request.method != "POST":
         return render_sheet(request, assignment, places, revising=True)
-    kind = KINDS[assignment.study.protocol]
+    kind = kind_of(assignment.study)
     answers, unfinished = without_unfinished(
         answers_of_form(request.POST, places, kind=kind, final=True, saved=assignment.answers),
         design=design_of(assignment.study),
@@ -226,8 +225,7 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
         "assignment": assignment,
         "position": position,
         "form": form,
-        "has_picture": "image"
-        in KINDS[assignment.study.protocol].shown(place.unit, side=None, picture_url=""),
+        "has_picture": "image" in kind_of(assignment.study).shown(place.unit, side=None, picture_url=""),
     }
     return render(request, "annotation/report.html", context, status=400 if form.is_bound else 200)
 

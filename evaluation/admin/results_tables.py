@@ -10,6 +10,8 @@ from judgments.templatetags.quorum_figures import coefficient
 ENOUGH = 20  # judgments from which a habit is worth a note
 ONE_SIDE = 0.9
 CAPTIONS_AT_AN_END = 5
+VALUES_SHOWN = 6
+TEXTS_SHOWN = 3
 KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
@@ -114,3 +116,39 @@ def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
         "splits": half.get("splits"),
         "reliability": None if reliable is None else coefficient(reliable),
     }
+
+
+def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What people answered to each question of a form, and how far they agree; empty where there is no form."""
+    rows = []
+    for one in figures.get("questions", ()):
+        alpha = one.get("alpha")
+        row = {"name": one["name"], "label": one["label"], "answered": one["answered"], "said": _said(one)}
+        if alpha is not None:
+            row |= {
+                "alpha": None if alpha["value"] is None else coefficient(alpha["value"]),
+                "range": ""
+                if alpha["low"] is None or alpha["high"] is None
+                else f"{coefficient(alpha['low'])} to {coefficient(alpha['high'])}",
+                "level": alpha["level"],
+                "reason": alpha["reason"],
+            }
+        rows.append(row)
+    return rows
+
+
+def _said(one: Mapping[str, Any]) -> list[str]:
+    """The answers in a few short pieces."""
+    if "votes" in one:
+        votes = list(one["votes"].items())
+        said = [f"{value}: {count:,}" for value, count in votes[:VALUES_SHOWN]]
+        left = one["different"] - len(said)
+        said += [f"{left:,} more"] if left > 0 else []
+        return said or (["none was ticked"] if one["answered"] else [])
+    if "texts" in one:
+        said = [f"“{text if len(text) <= 80 else text[:79] + '…'}”" for text in one["texts"][:TEXTS_SHOWN]]
+        left = one["different"] - len(said)
+        return said + ([f"{left:,} more"] if left > 0 else [])
+    if one["mean"] is None:
+        return []
+    return [f"mean {one['mean']:.2f}", f"median {one['median']:g}", f"{one['low']:g} to {one['high']:g}"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
@@ -9,7 +11,8 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from evaluation.models import Analysis, Consensus, MetricScore
-from judgments.admin.base import ReadOnlyAdmin, study_column, study_words
+from judgments.admin.base import ReadOnlyAdmin, WordsFilter, study_column, study_words
+from judgments.visibility import visible_rows
 
 
 @admin.register(Consensus)
@@ -44,12 +47,24 @@ class AnalysisAdmin(ReadOnlyAdmin):
     fields = ("study", "what", "signature", "judgments", "settings", "data_hash", "created_at")
 
 
+class MetricFilter(WordsFilter):
+    """By the metrics that any study was evaluated with."""
+
+    title, parameter_name = "metric", "metric"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """They stand in the analyses' settings, of which there are few, and in the scores, of which there are many."""
+        rows = visible_rows(Analysis.objects.filter(what=Analysis.What.META_EVALUATION), request.user)
+        found = {name for names in rows.values_list("settings__metrics", flat=True) for name in names or ()}
+        return [(name, name) for name in sorted(found)]
+
+
 @admin.register(MetricScore)
 class MetricScoreAdmin(ReadOnlyAdmin):
     """The score behind each comparison of a metric with people."""
 
     list_display = ("metric", "study", "about", "first", "second")
-    list_filter = ("metric", "analysis__study")
+    list_filter = (MetricFilter, "analysis__study")
     list_select_related = ("analysis__study", "pair", "unit")
     search_fields = ("=pair__key", "=unit__key")
     fields = ("metric", "about", "first", "second")

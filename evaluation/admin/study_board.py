@@ -12,7 +12,7 @@ from evaluation.admin.drawings import drawn
 from evaluation.admin.results_tables import worker_note
 from evaluation.models import BoardSnapshot
 from evaluation.services.board_now import Pulse, ask_for_board, board_now, is_stale, pulse_of
-from judgments.admin.study_pages import Context, StudyPage, add_page, take_refusal
+from judgments.admin.study_pages import Context, Group, StudyPage, add_page, take_refusal
 from judgments.kinds import KINDS
 from judgments.models import Study
 
@@ -102,5 +102,7 @@ def _note(row: dict[str, Any], threshold: Any) -> str:
     return "; ".join(note for note in notes if note)
 
 
-add_page(StudyPage(name="board", label="Board", order=1, view=show_board, shown=was_opened))
+add_page(
+    StudyPage(name="board", label="Board", order=1, view=show_board, shown=was_opened, group=Group.COLLECT)
+)
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))

@@ -28,7 +28,7 @@ from evaluation.services.closer import (
 from evaluation.services.next_batch import make_next_batch
 from judgments.admin.addresses import picture_address
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -147,8 +147,8 @@ def _people(said: Any, pairs: bool) -> str:
 
 
 def _score(value: float) -> str:
-    """Three digits; scores that are tiny and not 0 (BLEU without a match of an order) as such."""
-    return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else f"{value:.0e}"
+    """Three digits; scores that are tiny and not 0 (BLEU without a match of an order) say that they are not."""
+    return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else "< 0.001"
 
 
 def show_one(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -280,8 +280,12 @@ def has_metrics(study: Study) -> bool:
     return not KINDS[study.protocol].instead_of_evaluate
 
 
-add_page(StudyPage(name="closer", label="Look closer", order=52, view=show_closer, shown=has_metrics))
-add_page(StudyPage(name="closer-look", label="", order=53, view=show_one))
+add_page(
+    StudyPage(
+        name="closer", label="Look closer", order=52, view=show_closer, shown=has_metrics, group=Group.ANALYSE
+    )
+)
+add_page(StudyPage(name="closer-look", label="", order=53, view=show_one, under="closer"))
 add_step(
     StudyStep(
         name="next-batch", label="Make the next batch from these", run=_next_batch, permission=Right.CHANGE

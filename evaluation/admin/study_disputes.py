@@ -7,7 +7,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.paginator import Paginator
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -18,8 +17,8 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 from annotation.models import Adjudication
 from annotation.services.adjudication import adjudicators, can_be_adjudicated, send_to_adjudicator, withdraw
 from evaluation.models import Consensus
-from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, page_address
+from judgments.admin.base import BoundedPaginator, signed_in
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import NotThere, WrongState
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
@@ -32,6 +31,12 @@ SHOWN = [
     ("close", "Ties, and votes as close as 2 to 1"),
     ("all", "All units"),
 ]
+
+
+class DisputesPaginator(BoundedPaginator):
+    """Nobody has more than that decided; the closest stand first."""
+
+    most = 5_000
 
 
 class DisputeForm(forms.Form):
@@ -72,14 +77,14 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("unit", "adjudicator", "sent_by")
-    page = Paginator(_disputed(study, wanted["show"], wanted["unit"]), ON_A_PAGE).get_page(
-        request.GET.get("page")
-    )
+    # row ids alone are sorted and leafed through: an open study has many units that are close
+    pages = DisputesPaginator(_disputed(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
+    page = pages.get_page(request.GET.get("page"))
     context |= {
         "form": form,
         "query": f"&show={wanted['show']}&unit={wanted['unit']}",
         "page": page,
-        "rows": [_row(one) for one in page.object_list],
+        "rows": [_row(one) for one in _shown(page.object_list)],
         "computed": Consensus.objects.filter(study=study).exists(),
         "possible": can_be_adjudicated(study),
         "send_form": SendForm(study),
@@ -92,19 +97,25 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _disputed(study: Study, show: str, begins: str) -> QuerySet[Consensus]:
-    """The stored consensus of the units that are asked for, the closest first, with what was sent of them."""
-    standing = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
-    rows = (
-        Consensus.objects.filter(study=study, unit__isnull=False)
-        .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
-        .annotate(sent=Subquery(standing.values("state")[:1]))
-        .order_by(F("margin").asc(nulls_last=True), "unit__position")
-    )
+    """The stored consensus of the units that are asked for, the closest first; it is stored in the units' order."""
+    rows = Consensus.objects.filter(study=study, unit__isnull=False)
     if begins:
         rows = rows.filter(unit__key__startswith=begins)
-    if show == "ties":
-        return rows.filter(tie=True)
-    return rows.filter(Q(tie=True) | Q(margin__lt=CLOSE)) if show == "close" else rows
+    if show == "all":
+        return rows.order_by(F("margin").asc(nulls_last=True), "pk")
+    rows = rows.order_by("margin", "pk")  # as the index has it
+    return rows.filter(tie=True) if show == "ties" else rows.filter(Q(tie=True) | Q(margin__lt=CLOSE))
+
+
+def _shown(chosen: Any) -> QuerySet[Consensus]:
+    """Those of the page with everything that is shown of them, and what was sent."""
+    standing = Adjudication.objects.filter(unit=OuterRef("unit")).exclude(state=Adjudication.State.WITHDRAWN)
+    return (
+        Consensus.objects.filter(pk__in=chosen)
+        .select_related("unit__reference", "unit__first", "unit__second", "unit__item")
+        .annotate(sent=Subquery(standing.values("state")[:1]))
+        .order_by(F("margin").asc(nulls_last=True), "pk")
+    )
 
 
 def _row(one: Any) -> Row:
@@ -166,6 +177,6 @@ def _withdraw(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "disputes"))
 
 
-add_page(StudyPage(name="disputes", label="Disputes", order=55, view=show_disputes))
+add_page(StudyPage(name="disputes", label="Disputes", order=55, view=show_disputes, group=Group.CHECK))
 add_step(StudyStep(name="adjudicate", label="Send to an adjudicator", run=_send, permission=Right.REVIEW))
 add_step(StudyStep(name="withdraw", label="Withdraw", run=_withdraw, permission=Right.REVIEW))

@@ -53,5 +53,5 @@ def _take(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(page_address(study, "known"))
 
 
-add_page(StudyPage(name="known", label="", order=31, view=show_known))
+add_page(StudyPage(name="known", label="", order=31, view=show_known, under="controls"))
 add_step(StudyStep(name="take-known", label="Take known items", run=_take))

@@ -18,6 +18,7 @@ from evaluation.services.planning import (
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -82,6 +83,10 @@ def _compares(study: Study) -> bool:
     return KINDS[study.protocol].compares_pairs
 
 
-add_page(StudyPage(name="planning", label="Plan", order=15, view=show_planning, shown=_compares))
+add_page(
+    StudyPage(
+        name="planning", label="Plan", order=15, view=show_planning, shown=_compares, group=Group.PREPARE
+    )
+)
 add_step(StudyStep(name="plan-power", label="Simulate", run=_plan, job="plan_power", beside=True))
 add_step(StudyStep(name="use-plan", label="Use this in the design", run=_use))

@@ -19,6 +19,7 @@ from evaluation.services.registration import may_be_registered, register_study
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -84,6 +85,15 @@ def _designed(study: Study) -> bool:
     return study.source == Study.Source.DESIGNED
 
 
-add_page(StudyPage(name="register", label="Register", order=16, view=show_registration, shown=_designed))
-add_page(StudyPage(name="registration-file", label="", order=17, view=download_registration))
+add_page(
+    StudyPage(
+        name="register",
+        label="Register",
+        order=36,
+        view=show_registration,
+        shown=_designed,
+        group=Group.PREPARE,
+    )
+)
+add_page(StudyPage(name="registration-file", label="", order=37, view=download_registration))
 add_step(StudyStep(name="register", label="Register", run=_register, beside=True))

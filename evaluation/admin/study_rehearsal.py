@@ -23,6 +23,7 @@ from evaluation.services.rehearsals import rehearsal_shown
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -97,7 +98,16 @@ def _is_designed(study: Study) -> bool:
     return study.source == Study.Source.DESIGNED
 
 
-add_page(StudyPage(name="rehearsal", label="Rehearsal", order=16, view=show_rehearsal, shown=_is_designed))
+add_page(
+    StudyPage(
+        name="rehearsal",
+        label="Rehearsal",
+        order=16,
+        view=show_rehearsal,
+        shown=_is_designed,
+        group=Group.PREPARE,
+    )
+)
 add_step(
     StudyStep(
         name="rehearse", label="Rehearse a copy", run=_rehearse, also="judgments.add_study", beside=True

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -26,6 +26,7 @@ from evaluation.services.releases import (
 )
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -34,6 +35,7 @@ from judgments.admin.study_pages import (
     page_address,
     take_refusal,
 )
+from judgments.downloads import file_download
 from judgments.errors import NotThere
 from judgments.models import Job, Study
 from judgments.roles import Right
@@ -117,12 +119,8 @@ def download_release(request: HttpRequest, study: Study, context: Context) -> Ht
         path = release_file(release)
     except NotThere as error:
         raise Http404(str(error)) from None
-    return FileResponse(
-        path.open("rb"),
-        as_attachment=True,
-        filename=release_name(study, release.version),
-        content_type="application/zip",
-    )
+    name = release_name(study, release.version)
+    return file_download(request, path, name=name, content_type="application/zip")
 
 
 def _release(request: HttpRequest, study: Study) -> HttpResponse:
@@ -158,7 +156,16 @@ def _was_opened(study: Study) -> bool:
     return study.state in (Study.State.OPEN, Study.State.CLOSED)
 
 
-add_page(StudyPage(name="releases", label="Releases", order=70, view=show_releases, shown=_was_opened))
+add_page(
+    StudyPage(
+        name="releases",
+        label="Releases",
+        order=70,
+        view=show_releases,
+        shown=_was_opened,
+        group=Group.ANALYSE,
+    )
+)
 add_page(StudyPage(name="release-file", label="", order=71, view=download_release))
 add_step(
     StudyStep(name="release", label="Release", run=_release, permission=Right.OWN, job="release", beside=True)

@@ -10,8 +10,16 @@ from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 
 from evaluation.admin.drawings import drawn
-from evaluation.services.reports import newest_report, report_file, report_is_old, report_parts, sections_of
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from evaluation.services.reports import (
+    newest_report,
+    report_archive,
+    report_file,
+    report_is_old,
+    report_parts,
+    sections_of,
+)
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.downloads import file_download
 from judgments.errors import NotThere, WrongState
 from judgments.models import Study
 
@@ -73,8 +81,12 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
     analysis = newest_report(study)
     if analysis is None:
         raise Http404
+    name = request.GET.get("name", "")
     try:
-        file = report_file(analysis, request.GET.get("name", ""))
+        if not name:
+            path = report_archive(analysis)
+            return file_download(request, path, name=path.name, content_type="application/zip")
+        file = report_file(analysis, name)
     except NotThere as error:
         raise Http404(str(error)) from None
     headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
@@ -91,6 +103,6 @@ def _make(request: HttpRequest, study: Study) -> None:
     messages.success(request, "The report is being made; it appears here.")
 
 
-add_page(StudyPage(name="report", label="Report", order=60, view=show_report))
+add_page(StudyPage(name="report", label="Report", order=60, view=show_report, group=Group.ANALYSE))
 add_page(StudyPage(name="report-file", label="", order=61, view=download_report))
 add_step(StudyStep(name="make-report", label="Make the report", run=_make, job="report", permission="view"))

@@ -10,16 +10,23 @@ from typing import Any
 
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Q
-from django.http import FileResponse, Http404, HttpRequest, HttpResponse
+from django.db.models import Q, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
-from evaluation.admin.drawings import drawn
+from evaluation.admin.drawings import drawn, drawn_once
 from evaluation.admin.forms import MetricsForm
-from evaluation.admin.results_tables import accuracy_table, caption_table, correlation_table, worker_note
+from evaluation.admin.results_tables import (
+    accuracy_table,
+    caption_table,
+    correlation_table,
+    question_rows,
+    worker_note,
+)
 from evaluation.export.formats import formats_for
 from evaluation.filter_audit import audit_sentence
 from evaluation.models import Analysis
@@ -27,12 +34,13 @@ from evaluation.services.adoption import adopt_captions
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import Context, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.downloads import file_download
 from judgments.errors import WrongState
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.remembered import remembered
+from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.services.studies import design_of
 
 WORKERS_SHOWN = 200
@@ -43,14 +51,16 @@ FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.St
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Everything that is known about a study so far."""
     newest = {}
-    for analysis in Analysis.objects.filter(study=study).order_by("created_at"):
+    for analysis in Analysis.objects.filter(
+        Q(pk=_newest(study, Analysis.What.AGGREGATION)) | Q(pk=_newest(study, Analysis.What.META_EVALUATION))
+    ):
         newest[analysis.what] = analysis
     aggregation = newest.get(Analysis.What.AGGREGATION)
     evaluation = newest.get(Analysis.What.META_EVALUATION)
-    progress = remembered(
-        study, "progress", lambda: study_progress(study), rows=lambda found: int(found["judgments"])
-    )
+    counted = remembered(study, PROGRESS)
+    progress = certain(counted)
     context |= {
+        "counted": counted,
         "progress": progress,
         "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED),
         "held": _held(study, progress),
@@ -69,6 +79,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "compares_pairs": KINDS[study.protocol].compares_pairs,
         "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
         "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
+        "question_rows": question_rows(aggregation.result.get("figures", {})) if aggregation else [],
         "figures": _figures(study, aggregation, evaluation, progress),
         **_freshness(study, aggregation, evaluation, progress),
         **(_agreement(aggregation) if aggregation else {}),
@@ -77,6 +88,12 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
     return TemplateResponse(request, "evaluation/study_results.html", context)
+
+
+def _newest(study: Study, what: str) -> Subquery:
+    """Of all analyses the row id alone: their results are large."""
+    rows = Analysis.objects.filter(study=study, what=what).order_by("-created_at", "-pk")
+    return Subquery(rows.values("pk")[:1])
 
 
 def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
@@ -102,23 +119,31 @@ def _figures(
     if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
         newest = aggregation or evaluation  # what is counted has the signature of what was computed last
         found["progress"] = (
-            stamped(figures.progress_figure(progress, study.simulated), newest.judgments if newest else ""),
+            stamped(
+                drawn_once(figures.progress_figure, {**progress, "revised_at": None}, study.simulated),
+                newest.judgments if newest else "",
+            ),
             figures.progress_sentence(progress),
         )
     if aggregation is not None:
         agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
         threshold = design_of(study).controls.threshold
         found["agreement"] = (
-            stamped(figures.agreement_figure(agreement, study.simulated), aggregation.judgments),
+            stamped(drawn_once(figures.agreement_figure, agreement, study.simulated), aggregation.judgments),
             figures.agreement_sentence(agreement),
         )
         found["workers"] = (
-            stamped(figures.workers_figure(workers, threshold, study.simulated), aggregation.judgments),
+            stamped(
+                drawn_once(figures.workers_figure, workers, threshold, study.simulated),
+                aggregation.judgments,
+            ),
             figures.workers_sentence(workers, threshold),
         )
     if evaluation is not None:
         found["metrics"] = (
-            stamped(figures.accuracy_figure(evaluation.result, study.simulated), evaluation.judgments),
+            stamped(
+                drawn_once(figures.accuracy_figure, evaluation.result, study.simulated), evaluation.judgments
+            ),
             figures.accuracy_sentence(evaluation.result),
         )
     return {name: (drawn(figure), sentence) for name, (figure, sentence) in found.items()}
@@ -168,9 +193,7 @@ def download(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     if job is None:
         raise Http404
     found = exported_file(job=job, manifest="manifest" in request.GET)
-    return FileResponse(
-        found.path.open("rb"), as_attachment=True, filename=found.name, content_type=found.content_type
-    )
+    return file_download(request, found.path, name=found.name, content_type=found.content_type)
 
 
 def _compute(request: HttpRequest, study: Study) -> None:
@@ -217,7 +240,19 @@ def _can_be_adopted(study: Study) -> bool:
     return written and study.state == Study.State.CLOSED
 
 
-add_page(StudyPage(name="results", label="Results", order=50, view=show_results))
+def _progress_from_json(value: dict[str, Any]) -> dict[str, Any]:
+    return value | {"revised_at": value["revised_at"] and parse_datetime(value["revised_at"])}
+
+
+PROGRESS = add_figures(
+    Figures(
+        "progress",
+        study_progress,
+        rows=lambda found: int(found["judgments"]),
+        from_json=_progress_from_json,
+    )
+)
+add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.ANALYSE))
 add_page(StudyPage(name="download", label="", order=51, view=download))
 add_step(
     StudyStep(
@@ -225,6 +260,7 @@ add_step(
         label="Compute now",
         run=_compute,
         job="aggregate",
+        primary_on=frozenset({"results"}),
         offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
         permission="view",
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
-from django.http import FileResponse, HttpResponse
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import serializers, status
@@ -15,7 +17,11 @@ from rest_framework.reverse import reverse
 
 from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.models import Registration, Release
+from evaluation.plans import make_plan
+from evaluation.provenance import without_nan
+from evaluation.registration import deviations, outcome_words, outcomes
 from evaluation.releases.licences import LICENCES, check_licence
+from evaluation.services.registration import register_study
 from evaluation.services.releases import (
     JOB_KIND,
     Terms,
@@ -27,10 +33,12 @@ from evaluation.services.releases import (
 )
 from judgments import jobs
 from judgments.api.bodies import body_of, member
+from judgments.api.downloads import RANGE_HEADERS, file_responses
 from judgments.api.filters import Filters, study_filter
 from judgments.api.permissions import staff_of, study_for
 from judgments.api.resources import Resource
 from judgments.api.serializers import JobSerializer
+from judgments.downloads import file_download
 from judgments.errors import WrongState
 from judgments.models import Job
 from judgments.roles import Right
@@ -60,6 +68,54 @@ class RegistrationFilters(Filters):
         fields = ["study"]
 
 
+class RegistrationRequest(serializers.Serializer[Any]):
+    """A study that was not opened yet, and its plan."""
+
+    study = serializers.CharField()
+    plan = serializers.DictField(help_text="What the table [registration] of a plan file holds.")
+
+
+class OutcomeSerializer(serializers.Serializer[Any]):
+    """A registered hypothesis, and what became of it."""
+
+    text = serializers.CharField()
+    claim = serializers.CharField(allow_blank=True)
+    verdict = serializers.CharField()
+    first_only = serializers.IntegerField(help_text="Pairs on which only the first metric is right.")
+    second_only = serializers.IntegerField()
+    p = serializers.FloatField(allow_null=True, help_text="McNemar, exact; null where nothing was tested.")
+    adjusted = serializers.FloatField(allow_null=True, help_text="After Holm.")
+    words = serializers.CharField()
+
+
+class DeviationSerializer(serializers.Serializer[Any]):
+    """Something that was not done as registered."""
+
+    what = serializers.CharField()
+    words = serializers.CharField()
+
+
+class OutcomesSerializer(serializers.Serializer[Any]):
+    """What became of a registered plan."""
+
+    outcomes = OutcomeSerializer(many=True)
+    deviations = DeviationSerializer(many=True)
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=RegistrationRequest,
+        responses={
+            201: RegistrationSerializer,
+            404: OpenApiResponse(description="No such study."),
+        },
+        description="Fixes a plan before the study opens; once, and for good.",
+    ),
+    outcomes=extend_schema(
+        responses=OutcomesSerializer,
+        description="What became of the hypotheses, and what was done otherwise.",
+    ),
+)
 class RegistrationResource(Resource):
     """Plans that were fixed before their study opened."""
 
@@ -67,6 +123,32 @@ class RegistrationResource(Resource):
     serializer_class = RegistrationSerializer
     filterset_class = RegistrationFilters
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "registered_at": "registered_at"}
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Register."""
+        body = body_of(request)
+        study = study_for(request, member(body, "study", str), Right.CHANGE)
+        plan = body.get("plan")
+        if not isinstance(plan, dict):
+            raise serializers.ValidationError({"plan": ["must be an object."]})
+        made = register_study(study=study, plan=make_plan(plan), by=staff_of(request))
+        place = reverse("api:registrations-detail", args=[made.pk], request=request)
+        return Response(
+            self.get_serializer(made).data, status=status.HTTP_201_CREATED, headers={"Location": place}
+        )
+
+    @action(detail=True, methods=["get"])
+    def outcomes(self, request: Request, pk: str) -> Response:
+        """Computed from the rows as they are now."""
+        study = self.get_object().study
+        return Response(
+            {
+                "outcomes": [
+                    without_nan(asdict(one)) | {"words": outcome_words(one)} for one in outcomes(study)
+                ],
+                "deviations": [asdict(one) for one in deviations(study)],
+            }
+        )
 
 
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
@@ -133,7 +215,8 @@ class ReleaseRequest(serializers.Serializer[Any]):
         description="Starts making a release of a closed study, as its owner; follow `state`, then list and download.",
     ),
     download=extend_schema(
-        responses={(200, "application/zip"): OpenApiTypes.BINARY},
+        parameters=RANGE_HEADERS,
+        responses=file_responses("application/zip"),
         description="The bundle; `manage.py verify` checks it.",
     ),
 )
@@ -168,15 +251,11 @@ class ReleaseResource(Resource):
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
     @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> FileResponse:
-        """The bytes, as an attachment."""
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
         release = self.get_object()
-        return FileResponse(
-            release_file(release).open("rb"),
-            as_attachment=True,
-            filename=release_name(release.study, release.version),
-            content_type="application/zip",
-        )
+        path, name = release_file(release), release_name(release.study, release.version)
+        return file_download(request._request, path, name=name, content_type="application/zip")
 
     @lists_files("The files of a release.")
     @action(detail=True, methods=["get"], url_path="files")

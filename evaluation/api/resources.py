@@ -6,7 +6,8 @@ from typing import Any
 
 import django_filters as filters
 from django.db.models import QuerySet
-from django.http import FileResponse, HttpResponse
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
     OpenApiParameter,
@@ -21,17 +22,20 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
-from evaluation.api.files import FILE_PATH, GONE, given_file, gives_a_file, lists_files, told_files
+from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
 from evaluation.models import Analysis, Consensus
 from evaluation.services.exports import JOB_KIND, exported_file
-from evaluation.services.reports import report_archive
+from evaluation.services.reports import report_archive, report_file
 from judgments import jobs
 from judgments.api.bodies import body_of, member
+from judgments.api.downloads import RANGE_HEADERS, file_responses
 from judgments.api.filters import Filters, study_filter
 from judgments.api.permissions import staff_of, study_for
 from judgments.api.resources import Resource, jobs_about
 from judgments.api.serializers import JobSerializer
+from judgments.downloads import file_download
+from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 
@@ -138,6 +142,17 @@ class ReportFilters(Filters):
         fields = ["study", "what"]
 
 
+@extend_schema_view(
+    download=extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "name", str, description="Of one file, such as `tables/accuracy.csv`; all without it."
+            )
+        ],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        description="The files of a report of `what` = `report`: one of them, or a ZIP archive of all.",
+    )
+)
 class ReportResource(Resource):
     """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
 
@@ -168,17 +183,15 @@ class ReportResource(Resource):
         """The bytes, as an attachment."""
         return given_file(report_archive(self.get_object()), name, what="report")
 
-    @extend_schema(
-        responses={(200, "application/zip"): OpenApiTypes.BINARY, 404: GONE},
-        description="All files of a report as one archive.",
-    )
     @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> FileResponse:
-        """The archive, as an attachment."""
-        path = report_archive(self.get_object())
-        return FileResponse(
-            path.open("rb"), as_attachment=True, filename=path.name, content_type="application/zip"
-        )
+    def download(self, request: Request, pk: str) -> HttpResponse:
+        """The bytes, as an attachment."""
+        found: Analysis = self.get_object()
+        if "file" not in found.settings:
+            raise NotThere("Only a report of what = report has files.")
+        file = report_file(found, request.query_params.get("name", ""))
+        headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+        return HttpResponse(file.content, content_type="application/octet-stream", headers=headers)
 
 
 class ExportRequest(serializers.Serializer[Any]):
@@ -211,11 +224,12 @@ class ExportFilters(Filters):
         description="Starts writing a study's judgments to a file; follow `state`, then download.",
     ),
     download=extend_schema(
-        parameters=[OpenApiParameter("manifest", bool, description="The manifest instead of the file.")],
-        responses={
-            (200, "application/octet-stream"): OpenApiTypes.BINARY,
-            409: OpenApiResponse(description="It is not done."),
-        },
+        parameters=[
+            OpenApiParameter("manifest", bool, description="The manifest instead of the file."),
+            *RANGE_HEADERS,
+        ],
+        responses=file_responses("application/octet-stream")
+        | {409: OpenApiResponse(description="It is not done.")},
         description="The file of a finished export.",
     ),
 )
@@ -249,12 +263,10 @@ class ExportResource(Resource):
         return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
     @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> FileResponse:
-        """The bytes, as an attachment."""
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
         wants = request.query_params.get("manifest", "false").lower()
         if wants not in ("true", "false", "1", "0"):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
         file = exported_file(job=self.get_object(), manifest=wants in ("true", "1"))
-        return FileResponse(
-            file.path.open("rb"), as_attachment=True, filename=file.name, content_type=file.content_type
-        )
+        return file_download(request._request, file.path, name=file.name, content_type=file.content_type)

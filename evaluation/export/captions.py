@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from annotation.models import Judgment
+from annotation.moments import Moment
 from evaluation.errors import EvaluationError
-from evaluation.loaders import in_order, unnamed_work, unused_workers
+from evaluation.loaders import in_order
 from judgments.draws import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -45,28 +45,26 @@ def check_writes(study: Study) -> None:
         )
 
 
-def written_captions(study: Study) -> Iterator[Written]:
-    """The used captions in the order of the units, then of the workers' names."""
-    unused = unused_workers(study)
+def written_captions(study: Study, moment: Moment) -> Iterator[Written]:
+    """The captions that counted at ``moment``, in the order of the units, then of the workers' names."""
     rows = (
-        Judgment.objects.current()
-        .filter(assignment__study=study, unit__control=False, set_aside=False)
-        .exclude(assignment__in=unnamed_work(study))
+        moment.judgments(study)
+        .filter(unit__control=False, set_aside=False)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",
-            "unit__item_id", "unit__item__name", "unit__item__split",
+            "unit__item_id", "unit__item__name", "unit__item__split", "assignment_id",
         )
     )  # fmt: skip
     for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
-        _, worker, worker_id, judgment, text, unit, item, image, split = row
-        if worker_id not in unused:
+        _, worker, worker_id, judgment, text, unit, item, image, split, assignment = row
+        if moment.counts(assignment, worker_id):
             key = f"w-{content_key('written', study.slug, unit, worker, text)}"
             yield Written(key, text, image, split, item, worker_id, worker, judgment)
 
 
-def pseudonyms(study: Study) -> dict[int, str]:
+def pseudonyms(study: Study, moment: Moment) -> dict[int, str]:
     """Worker row id -> a name that says nothing of the person: numbered by name among the study's writers."""
-    names = {one.worker_id: one.worker for one in written_captions(study)}
+    names = {one.worker_id: one.worker for one in written_captions(study, moment)}
     ordered = sorted(names, key=lambda worker: (names[worker], worker))
     return {worker: f"writer-{number:04d}" for number, worker in enumerate(ordered, start=1)}

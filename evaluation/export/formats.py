@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 
+from annotation.moments import Moment
 from evaluation.errors import ExportError
 from evaluation.export import consensus, gold, results, tables
 from evaluation.export.parts import Encoding
 from evaluation.export.written import write_captions
+from evaluation.judgment_tally import Votes
 from judgments.files import HashedFile
 from judgments.kinds import KINDS
-from judgments.models import Study
+from judgments.models import Study, System
 
 TASKS = ("annotation", "search")
 
@@ -24,14 +26,15 @@ class Options:
 
     Attributes:
         task: qrels: ``annotation`` asks with images, ``search`` with captions.
-        revisions: every judgment: whether answers that were revised are written as well.
+        scale: the study's allowed answers.
     """
 
     task: str = TASKS[0]
-    revisions: bool = False
+    scale: tuple[int, ...] = ()
 
 
-Write = Callable[[Study, HashedFile, Options], dict[str, int]]
+Written = tuple[dict[str, int], Votes | None]
+Write = Callable[[Study, Moment, HashedFile], Written]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +47,9 @@ class Format:
         content_type: for downloads.
         what: one line for people.
         fits: the sentence why it cannot hold a study, or "".
-        write: (study, file, options) -> counts; None where the file is written in parts.
-        encoding: makes how it is written in parts, for what holds every judgment.
+        write: (study, moment, file) -> counts, and what people gave where it was counted on the way; None where the
+            file is written in parts.
+        encoding: makes how it is written in parts.
     """
 
     name: str
@@ -54,21 +58,29 @@ class Format:
     what: str
     fits: Callable[[Study], str]
     write: Write | None = None
-    encoding: Callable[[], Encoding] | None = None
+    encoding: Callable[[Options], Encoding] | None = None
 
 
-def _parquet() -> Encoding:
+def _parquet(options: Options) -> Encoding:
     from evaluation.export.parquet import ParquetParts
 
     return ParquetParts()
 
 
+def _mtme(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
+    from evaluation.export.mtme import (
+        write_mtme,  # with the metrics, which are compiled when they are imported
+    )
+
+    return write_mtme(study, moment, file)
+
+
 # which of its two files holds answers on a scale
-FLICKR8K = {(0, 1): consensus.write_flickr8k_crowd, (1, 2, 3, 4): consensus.write_flickr8k_expert}
+FLICKR8K = {(0, 1): consensus.Flickr8kCrowd, (1, 2, 3, 4): consensus.Flickr8kExpert}
 
 
-def _flickr8k(study: Study, file: HashedFile, options: Options) -> dict[str, int]:
-    return FLICKR8K[KINDS[study.protocol].values](study, file)
+def _only_counts(write: Callable[[Study, Moment, HashedFile], dict[str, int]]) -> Write:
+    return lambda study, moment, file: (write(study, moment, file), None)
 
 
 def _any(study: Study) -> str:
@@ -96,6 +108,14 @@ def _closed(study: Study) -> str:
     return "" if KINDS[study.protocol].values else "it holds answers from a fixed scale"
 
 
+def _of_systems(study: Study) -> str:
+    if not KINDS[study.protocol].values:
+        return "it holds answers from a fixed scale on systems' captions (relevance, graded, slider, triplet, pairwise)"
+    if not System.objects.filter(dataset=study.dataset_id).exists():
+        return f"it holds judgments of systems, and dataset {study.dataset.name!r} has none"
+    return ""
+
+
 def _own(name: str, why: str, study: Study) -> str:
     return "" if name in KINDS[study.protocol].own_formats else why
 
@@ -104,31 +124,33 @@ FORMATS = {
     one.name: one
     for one in (
         Format("jsonl", "jsonl", "application/jsonl", "every judgment, one JSON object a line", _any,
-               encoding=tables.JsonLines),
+               encoding=lambda options: tables.JsonLines()),
         Format("csv", "csv", "text/csv; charset=utf-8", "every judgment, for spreadsheet programs", _any,
-               encoding=tables.CsvLines),
+               encoding=lambda options: tables.CsvLines()),
         Format("parquet", "parquet", "application/vnd.apache.parquet", "every judgment, typed columns", _any,
                encoding=_parquet),
         Format("qrels", "qrels.txt", "text/plain; charset=utf-8", "consensus as TREC relevance judgments",
-               _captions_of_images,
-               lambda study, file, options: consensus.write_qrels(study, file, task=options.task)),
+               _captions_of_images, encoding=lambda options: consensus.Qrels(options.task)),
         Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
-               "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k, _flickr8k),
+               "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k,
+               encoding=lambda options: FLICKR8K[options.scale]()),
         Format("captions", "captions.jsonl", "application/jsonl", "the captions that were written, as a dataset file",
-               _written, lambda study, file, options: write_captions(study, file)),
+               _written, _only_counts(write_captions)),
         Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
                "workers x units, as agreement is computed from", _closed,
-               lambda study, file, options: consensus.write_reliability(study, file)),
+               consensus.write_reliability),
         Format("mturk", "mturk.csv", "text/csv; charset=utf-8",
                "every assignment, in the columns of Mechanical Turk's result files", results.why_not,
-               lambda study, file, options: results.write_results(study, file)),
+               _only_counts(results.write_results)),
+        Format("mtme", "mtme.zip", "application/zip", "the folder layout of mt-metrics-eval, as an archive",
+               _of_systems, _only_counts(_mtme)),
         Format("keywords", "keywords.jsonl", "application/jsonl", "how many people gave each keyword, an image a line",
                partial(_own, "keywords", "it holds keywords"),
-               lambda study, file, options: gold.write_keywords(study, file)),
+               _only_counts(gold.write_keywords)),
         Format("grounding", "grounding.jsonl", "application/jsonl",
                "links of words to boxes by majority, a description a line",
                partial(_own, "grounding", "it holds links from words to boxes"),
-               lambda study, file, options: gold.write_grounding(study, file)),
+               _only_counts(gold.write_grounding)),
     )
 }  # fmt: skip
 

@@ -11,35 +11,42 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from annotation.moments import Moment
 from evaluation import loaders
+from evaluation.export.moments import take_moment
 from judgments.files import HashedFile
 from judgments.kinds import KINDS, Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import stemmed
 from judgments.models import Study, Unit
+from judgments.streams import batched
+
+UNITS_AT_ONCE = 500
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
     """Image -> its multiset of tags R_j (MC12 §3.2): keyword -> how many workers gave it; merged by ``stems`` as in the
     paper, or as words."""
+    moment = take_moment(study)
     return {
         unit.item.name: Counter(stemmed(found.answer) if stems else found.answer)
-        for unit, found in _decided(study)
+        for unit, found in _decided(study, moment)
     }
 
 
 def content_gold(study: Study) -> dict[str, list[set[int]]]:
     """Image -> for each of its descriptions the boxes it names, as numbers from 0 (the sets G_m of WG15 eq. 1-3)."""
+    moment = take_moment(study)
     gold: dict[str, list[set[int]]] = {}
-    for unit, found in _decided(study):
+    for unit, found in _decided(study, moment):
         gold.setdefault(unit.item.name, []).append(set(box_numbers(found.answer, unit.content["boxes"])))
     return gold
 
 
-def write_keywords(study: Study, file: HashedFile) -> dict[str, int]:
+def write_keywords(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
     """JSON lines: image, unit, how many workers, and the counts of keywords as words and with one stem merged."""
     lines = 0
-    for unit, found in _decided(study):
+    for unit, found in _decided(study, moment):
         _write(
             file,
             {
@@ -54,10 +61,10 @@ def write_keywords(study: Study, file: HashedFile) -> dict[str, int]:
     return {"images": lines, "left_out": _judged_units(study) - lines}
 
 
-def write_grounding(study: Study, file: HashedFile) -> dict[str, int]:
+def write_grounding(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
     """JSON lines: a description with its links by majority and the boxes that it names."""
     lines = 0
-    for unit, found in _decided(study):
+    for unit, found in _decided(study, moment):
         labels = {box["id"]: box["label"] for box in unit.content["boxes"]}
         caption = unit.first
         assert caption is not None  # every unit of its kind has one
@@ -88,13 +95,18 @@ def write_grounding(study: Study, file: HashedFile) -> dict[str, int]:
     return {"descriptions": lines, "left_out": _judged_units(study) - lines}
 
 
-def _decided(study: Study) -> Iterator[tuple[Unit, Consensus]]:
+def _decided(study: Study, moment: Moment) -> Iterator[tuple[Unit, Consensus]]:
     """The units with used judgments in their order, each with what these say."""
-    judged = loaders.judged_answers(study, loaders.load_judgments(study))
     kind = KINDS[study.protocol]
-    found = kind.consensus([one.unit.pk for one in judged], [one.given for one in judged]) if judged else {}
-    for unit in {one.unit.pk: one.unit for one in judged}.values():
-        yield unit, found[unit.pk]
+    for some in batched(loaders.counted_answers(study, moment), UNITS_AT_ONCE):
+        answers = [(unit, given) for unit, own in some for given in own]
+        if not answers:
+            continue
+        found = kind.consensus([unit for unit, _ in answers], [given for _, given in answers])
+        units = Unit.objects.select_related("item", "first").in_bulk([unit for unit, _ in some])
+        for unit, _ in some:
+            if unit in found:
+                yield units[unit], found[unit]
 
 
 def _judged_units(study: Study) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaluation.export.rows import JudgmentRows, columns_of
+from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
 from evaluation.export.tables import JSON_COLUMNS, expected_cell
 from evaluation.provenance import quorum_version
 from judgments.files import HashedFile
@@ -45,6 +45,10 @@ class ParquetParts:
     """Parquet in parts: Arrow streams, of which the file is made. A Parquet file cannot be written further."""
 
     suffix = "arrow"
+    tallies = True
+
+    def __init__(self) -> None:
+        self.counts = no_judgments()
 
     def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None:
         """Batches of some thousand judgments; open answers as JSON texts."""

@@ -1,8 +1,9 @@
 """Long files in parts, so that an export that was stopped goes on where it was.
 
-A part holds the judgments of some ten thousand units, in the order of the file. It is written beside the file, in a
-hidden folder, and stands there whole or not at all; the finished file is made of the parts alone, so that it is the
-same however often the work was stopped. Memory holds a batch of rows, whatever the file's length.
+A part holds the judgments of some ten thousand units, in the order of the file, as they stood when the export began
+(``Held``): what comes meanwhile, or before a stopped export goes on, is not in the file. It is written beside the
+file, in a hidden folder, and stands there whole or not at all; the finished file is made of the parts alone, so that
+it is the same however often the work was stopped. Memory holds a batch of rows, whatever the file's length.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from django.db.models import Count, Max, Q
+from django.db.models import Q
 
-from annotation.models import Assignment, Judgment
 from evaluation.errors import ExportError
+from evaluation.export.held import Held, held_from, hold
 from evaluation.export.rows import JudgmentRows
-from evaluation.loaders import unused_workers
 from evaluation.provenance import quorum_version
 from judgments.files import FileProblem, HashedFile, whole_file
 from judgments.models import Study, Unit
@@ -29,9 +30,17 @@ STATE = "state.json"
 
 
 class Encoding(Protocol):
-    """How rows become a part, and parts the file."""
+    """How the rows of some units become a part, and parts the file.
+
+    Attributes:
+        suffix: of a part.
+        counts: what is counted, from 0.
+        tallies: whether every judgment passes by, so that ``JudgmentRows.tally`` is complete when no part was skipped.
+    """
 
     suffix: str
+    tallies: bool
+    counts: dict[str, int]
 
     def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None: ...
 
@@ -57,53 +66,65 @@ def drop_parts(output: Path) -> None:
     shutil.rmtree(parts_folder(output), ignore_errors=True)
 
 
-def state_of(study: Study, *, format: str, revisions: bool) -> dict[str, Any]:
-    """What parts were made from: as long as it is the same, the next part belongs to them."""
-    judgments = Judgment.objects.filter(assignment__study=study).aggregate(
-        last=Max("pk"), rows=Count("pk"), set_aside=Count("pk", filter=Q(set_aside=True))
-    )
-    gone = Q(state__in=[Assignment.State.INVALIDATED, Assignment.State.APART])
+def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
+    """What parts were made for: as long as it is the same, the next part belongs to them."""
     return {
         "study": study.slug,
+        "created_at": study.created_at.isoformat(),  # another study may get the name of one that was deleted
         "format": format,
+        "task": task,
         "revisions": revisions,
         "version": quorum_version(),
-        "judgments": judgments,
-        "invalidated": Assignment.objects.filter(gone, study=study).count(),
-        "unused": sorted(unused_workers(study)),
-        "struck": Unit.objects.filter(study=study, struck=True).count(),
     }
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An export that is under way: what it holds, and its last part where there is one already."""
+
+    held: Held
+    last: Part | None
+
+
+def begin_parts(study: Study, output: Path, *, asked: dict[str, Any], resume: bool) -> Begun:
+    """Go on with the moment of a stopped export, or begin with the study as it stands now.
+
+    Raises:
+        ExportError: ``resume``, and what is there was made for something else; or judgments are being stored in one
+            long transaction.
+        FileProblem: the folder cannot be written to.
+    """
+    folder = parts_folder(output)
+    with _told(folder):
+        found = _stopped(study, folder, asked) if resume else None
+        if found is not None:
+            return found
+        held = hold(study)
+        drop_parts(output)
+        folder.mkdir()
+        with whole_file(folder / STATE) as file:
+            file.write_text(json.dumps({"asked": asked, "held": held.as_json()}))
+        return Begun(held, None)
+
+
 def write_in_parts(
+    begun: Begun,
     rows: JudgmentRows,
     output: Path,
     encoding: Encoding,
     *,
-    state: dict[str, Any],
-    resume: bool,
     progress: Callable[[float, str], None],
-) -> tuple[dict[str, int], str]:
-    """Write the parts that are missing.
-
-    Returns:
-        counts over all of them, and the hash of the judgments where all of them passed by, else "".
+) -> None:
+    """Write the parts that are missing; ``rows.counts`` are then those of all of them.
 
     Raises:
-        ExportError: ``resume``, and what is there was made from other judgments.
         FileProblem: the folder cannot be written to.
     """
-    folder = parts_folder(output)
-    try:
-        last = _last_part(folder, state) if resume else None
-        if last is None:
-            drop_parts(output)
-            folder.mkdir()
-            (folder / STATE).write_text(json.dumps(state), encoding="utf-8")
+    folder, last = parts_folder(output), begun.last
+    with _told(folder):
         total = max(1, Unit.objects.filter(study=rows.study).count())
         number, after = (last.number, last.after) if last else (0, None)
-        if last:
-            rows.counts = dict(last.counts)
+        rows.counts = dict(last.counts if last else encoding.counts)
         while block := _next_units(rows.study, after):
             number, after = number + 1, block[-1]
             rows.only = [pk for _, pk in block]
@@ -114,10 +135,16 @@ def write_in_parts(
             with whole_file(folder / f"{number:06}.json") as said:
                 said.write_text(json.dumps({"after": after, "counts": rows.counts}))
             share = min(1.0, number * UNITS_A_PART / total)
-            progress(0.05 + 0.85 * share, f"{rows.counts['judgments']:,} judgments")
+            what, count = next(iter(rows.counts.items()))
+            progress(0.05 + 0.85 * share, f"{count:,} {what}")
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise FileProblem(f"{folder} cannot be written: {error.strerror or error}.") from None
-    return rows.counts, "" if last else rows.data_hash.hexdigest()
 
 
 def written_parts(output: Path, suffix: str) -> Iterator[Path]:
@@ -125,24 +152,24 @@ def written_parts(output: Path, suffix: str) -> Iterator[Path]:
     return iter(sorted(parts_folder(output).glob(f"*.{suffix}")))
 
 
-def _last_part(folder: Path, state: dict[str, Any]) -> Part | None:
-    """The last whole part of an export of the same rows; None where there is nothing to go on with."""
+def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
+    """What an export of the same left; None where there is nothing to go on with."""
     if not (folder / STATE).is_file():
         return None
     try:
         found = json.loads((folder / STATE).read_text(encoding="utf-8"))
     except ValueError:
-        return None  # killed while it was written: no part is there yet
-    if found != json.loads(json.dumps(state)):
+        found = {}
+    if found.get("asked") != asked:
         raise ExportError(
-            f"The export in {folder} was made from other judgments or another version; export without --resume."
+            f"The export in {folder} was made of another study, format or version; export without --resume."
         )
     said = sorted(path for path in folder.glob("*.json") if path.name != STATE)
     if not said:
         return None
     last = json.loads(said[-1].read_text(encoding="utf-8"))
     position, pk = last["after"]
-    return Part(int(said[-1].stem), (position, pk), last["counts"])
+    return Begun(held_from(study, found["held"]), Part(int(said[-1].stem), (position, pk), last["counts"]))
 
 
 def _next_units(study: Study, after: tuple[int, int] | None) -> list[tuple[int, int]]:

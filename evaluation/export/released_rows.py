@@ -9,6 +9,7 @@ from typing import Any
 from django.db.models import F, Q
 
 from annotation.models import Worker
+from evaluation.export.moments import take_moment
 from evaluation.export.rows import JudgmentRows
 from evaluation.loaders import decisions_of, full_depth_units, load_references
 from evaluation.releases.pseudonyms import Pseudonyms, scrubbed
@@ -26,7 +27,7 @@ def released_judgments(
 ) -> Iterator[dict[str, Any]]:
     """Every judgment but those that were revised, by unit and then by pseudonym: names say nothing by their order."""
     anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
-    for _, rows in groupby(JudgmentRows(study), key=lambda row: row["unit"]):
+    for _, rows in groupby(JudgmentRows(study, take_moment(study)), key=lambda row: row["unit"]):
         yield from sorted(
             (_judgment(row, pseudonyms, anonymous, texts=texts, comments=comments) for row in rows),
             key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),

@@ -11,12 +11,14 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Max, QuerySet
+from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from annotation.models import Assignment, Judgment
+from annotation.moments import Moment
 from evaluation.export.tables import Lines
 from judgments.design import StudyDesign
 from judgments.files import HashedFile
@@ -49,37 +51,50 @@ def why_not(study: Study) -> str:
     return ""
 
 
-def write_results(study: Study, file: HashedFile) -> dict[str, int]:
-    """A header and one line an assignment, by HIT and worker; what was submitted, whatever was decided since."""
-    kind, design = KINDS[study.protocol], design_of(study)
+def write_results(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
+    """A header and one line an assignment, by HIT and worker: what had been submitted at ``moment``, whatever was
+    decided."""
+    design = design_of(study)
+    kind = KINDS[study.protocol].of(design)
     most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
     inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in _input_names(study, kind)]
     answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
+    own = _OwnColumns.of(study, kind, most)
+    inputs += [name for name in own.inputs if name not in inputs]
+    answers += [name for name in own.answers if name not in answers]
     writer = csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
     writer.writerow(result_header(inputs, answers))
     counts = {"assignments": 0, "judgments": 0}
     places: dict[int, list[dict[str, Any]]] = {}
     rows = (
         _work(study)
+        .exclude(Exists(_later(moment)))
         .select_related("hit", "worker", "session__publication")
         .order_by("hit__position", "hit_id")
     )
     for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
-        given = _given(batch)
+        given = _given(study, moment, batch)
         places = _places({one.hit_id for one in batch if one.hit_id}, held=places)
         for assignment in batch:
             units = places.get(assignment.hit_id or 0, [])
-            own = given.get(str(assignment.pk), {})
-            result = _result(study, design, assignment, _inputs(units, kind), _answers(units, own, kind))
+            judged = given.get(str(assignment.pk), {})
+            asked = own.input_cells(units, kind) | _inputs(units, kind)
+            answered = own.answer_cells(units, judged, kind) | _answers(units, judged, kind)
+            result = _result(study, design, assignment, asked, answered)
             writer.writerow(result_cells(result, inputs, answers))
             counts["assignments"] += 1
-            counts["judgments"] += len(own)
+            counts["judgments"] += len(judged)
     return counts
 
 
 def _work(study: Study) -> QuerySet[Assignment]:
     """Everything handed in."""
     return Assignment.objects.filter(study=study, submitted_at__isnull=False)
+
+
+def _later(moment: Moment) -> QuerySet[Judgment]:
+    """First answers that came after ``moment``: their work had not been submitted then."""
+    return Judgment.objects.filter(assignment=OuterRef("pk"), pk__gt=moment.last, replaces=None)
 
 
 def _in_order(rows: Iterable[Assignment]) -> Iterator[Assignment]:
@@ -114,15 +129,61 @@ def _places(hits: set[int], held: Mapping[int, list[dict[str, Any]]]) -> dict[in
     return dict(found)
 
 
-def _given(batch: Sequence[Assignment]) -> dict[str, dict[int, tuple[Any, ...]]]:
+def _given(
+    study: Study, moment: Moment, batch: Sequence[Assignment]
+) -> dict[str, dict[int, tuple[Any, ...]]]:
     """Assignment -> unit -> (value, answer, seconds, comment), the latest of each."""
     found: defaultdict[str, dict[int, tuple[Any, ...]]] = defaultdict(dict)
-    rows = Judgment.objects.filter(assignment__in=batch, replaced_by__isnull=True).order_by("pk")
+    rows = moment.judgments(study).filter(assignment__in=batch).order_by("pk")
     for assignment, unit, *given in rows.values_list(
         "assignment_id", "unit_id", "value", "answer", "seconds", "comment"
     ):
         found[str(assignment)][unit] = tuple(given)
     return dict(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnColumns:
+    """Columns that a kind names itself, as its requester's own scripts expect them: by their plain names where a HIT is
+    one unit, with ``u<number>_`` before them where it is several."""
+
+    inputs: list[str]
+    answers: list[str]
+    single: bool
+
+    @classmethod
+    def of(cls, study: Study, kind: Kind, most: int) -> _OwnColumns:
+        unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
+        inputs, answers = list(kind.results_inputs(unit or {})), kind.results_names()
+        if most <= 1:
+            return cls(inputs, answers, single=True)
+        numbers = range(1, most + 1)
+        return cls(
+            [f"u{number}_{name}" for number in numbers for name in inputs],
+            [f"u{number}_{name}" for number in numbers for name in answers],
+            single=False,
+        )
+
+    def _named(self, number: int, cells: Mapping[str, str]) -> dict[str, str]:
+        return {(name if self.single else f"u{number}_{name}"): cell for name, cell in cells.items()}
+
+    def input_cells(self, units: Sequence[Mapping[str, Any]], kind: Kind) -> dict[str, str]:
+        """What the units show."""
+        cells: dict[str, str] = {}
+        for number, unit in _numbered(units):
+            cells |= self._named(number, kind.results_inputs(unit["content"]))
+        return cells
+
+    def answer_cells(
+        self, units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind
+    ) -> dict[str, str]:
+        """What was answered to them."""
+        cells: dict[str, str] = {}
+        for number, unit in _numbered(units):
+            answer = given[unit["pk"]][1] if unit["pk"] in given else None
+            if answer is not None:
+                cells |= self._named(number, kind.results_cells(answer))
+        return cells
 
 
 def _numbered(units: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:

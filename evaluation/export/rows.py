@@ -10,10 +10,10 @@ from typing import Any
 
 from django.db.models import Q
 
-from annotation.models import Assignment, Judgment
-from annotation.services.imported_rows import BY_A_PERSON, IMPORTED_REVISION, UNKNOWN_TO_CROWD
-from evaluation.loaders import in_order, unused_workers
-from evaluation.provenance import DataHash
+from annotation.moments import Moment
+from annotation.services.imported_rows import IMPORTED_REVISION
+from evaluation.judgment_tally import JudgmentTally
+from evaluation.loaders import in_order
 from judgments.importers.records import JUDGMENT_COLUMNS
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -44,7 +44,6 @@ _LOOKUPS = (
     "answer",
     "unit__control",
     "unit__expected",
-    "unit__struck",
     "presented",
     "assignment__simulated",
     "assignment__accepted_at",
@@ -54,8 +53,6 @@ _LOOKUPS = (
     "comment",
     "pk",
     "signals",
-    "assignment__state",
-    "assignment__exclusion__rule",
 )
 OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 
@@ -72,58 +69,57 @@ def timestamp(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
+def no_judgments() -> dict[str, int]:
+    """What is counted of the rows."""
+    counted = ("judgments", "used", "unused", "control", "simulated", "revised", "invalidated")
+    return dict.fromkeys(counted, 0)
+
+
 @dataclass(slots=True)
 class JudgmentRows:
     """A study's judgments, one dict a row, by unit and then by worker's name; iterate once.
 
     Answers that an exclusion invalidated are among them, marked and unused; those that a revision replaced only
-    with ``revisions``, and then before it. ``counts`` and ``data_hash`` are complete when the rows have run out; the
-    hash is over the current judgments, as ``loaders.hash_of_judgments`` has it. With ``only``, row ids of units in
-    their order, the rows of these alone; it may then be iterated again with the next ones.
+    with ``revisions``, and then before it. ``counts`` and ``tally`` are complete when the rows have run out; the tally
+    is over the current judgments, as ``votes_of`` has it. With ``only``, row ids of units in their order, the rows of
+    these alone; it may then be iterated again with the next ones. All as it stood at ``moment``.
     """
 
     study: Study
+    moment: Moment
     revisions: bool = False
     only: Sequence[int] | None = None
-    counts: dict[str, int] = field(
-        default_factory=lambda: {
-            "judgments": 0, "used": 0, "unused": 0, "control": 0, "simulated": 0, "revised": 0, "invalidated": 0,
-        }
-    )  # fmt: skip
-    data_hash: DataHash = field(default_factory=DataHash)
-    _unused: frozenset[int] = frozenset()
+    counts: dict[str, int] = field(default_factory=no_judgments)
+    tally: JudgmentTally = field(default_factory=JudgmentTally)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        self._unused = unused_workers(self.study)
         for units in [None] if self.only is None else batched(self.only, UNITS_AT_ONCE):
             yield from self._rows(units)
 
     def _rows(self, units: Sequence[int] | None) -> Iterator[dict[str, Any]]:
         study, counts, kind = self.study, self.counts, KINDS[self.study.protocol]
-        unused = self._unused
+        moment = self.moment
         imported = study.source == Study.Source.IMPORTED
         columns = columns_of(study)
         among = Q() if units is None else Q(unit__in=units)
         replaces = self._replaced(among)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
-        judgments = Judgment.objects.filter(among, assignment__study=study)
-        if not self.revisions:
-            judgments = judgments.filter(replaced_by__isnull=True)
+        judgments = moment.all_judgments(study) if self.revisions else moment.judgments(study)
         lookups = (*_LOOKUPS, "unit__content") if kind.is_open else _LOOKUPS
-        rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(*lookups)
+        rows = judgments.filter(among).order_by("unit__position", "unit_id", "pk").values_list(*lookups)
         for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
             (
-                _, worker, worker_id, assignment, external_id, set_aside, unit, image, reference, first, second,
-                reference_text, first_text, second_text, unit_kind, pair, hit, value, answer, control, expected, struck,
-                presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, pk, signals, state,
-                rule, *content,
+                unit_id, worker, worker_id, assignment, external_id, set_aside, unit, image, reference, first, second,
+                reference_text, first_text, second_text, unit_kind, pair, hit, value, answer, control, expected,
+                presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, pk, signals, *content,
             ) = row  # fmt: skip
-            apart = state == Assignment.State.APART
-            invalidated = apart or state == Assignment.State.INVALIDATED
+            invalidated = assignment in moment.gone
             current = pk not in replaced and not invalidated
-            used = current and not set_aside and not struck and worker_id not in unused
+            fit = not set_aside and unit_id not in moment.struck
+            used = current and fit and moment.counts(assignment, worker_id)
             if current:
-                self.data_hash.add(unit, worker, value if answer is None else answer, used)
+                given = value if answer is None else answer
+                self.tally.add(unit, worker, given, used=used, control=control, presented=presented)
             counts["judgments"] += 1
             counts["used" if used else "unused"] += 1
             counts["control"] += control
@@ -161,14 +157,14 @@ class JudgmentRows:
                 "wall_seconds": wall_seconds,
                 "comment": comment or None,
                 "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
-                "invalidated": UNKNOWN_TO_CROWD if apart else (rule or BY_A_PERSON) if invalidated else None,
+                "invalidated": moment.gone.get(assignment),
                 "content": held or None,
             }
             yield {name: cells[name] for name in columns}
 
     def _replaced(self, among: Q) -> dict[int, int]:
         """Judgments that revise another -> that one."""
-        revisions = Judgment.objects.filter(among, assignment__study=self.study, replaces__isnull=False)
+        revisions = self.moment.all_judgments(self.study).filter(among, replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 
 

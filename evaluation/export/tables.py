@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from evaluation.export.rows import JudgmentRows, columns_of
+from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
 from judgments.files import HashedFile
 from judgments.importers.formulas import guard_formula
 from judgments.importers.judgment_tables import answer_cell
@@ -76,6 +76,10 @@ class JsonLines:
     """JSON lines in parts."""
 
     suffix = "jsonl"
+    tallies = True
+
+    def __init__(self) -> None:
+        self.counts = no_judgments()
 
     def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None:
         """The lines."""

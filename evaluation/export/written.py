@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 
+from annotation.moments import Moment
 from evaluation.export.captions import pseudonyms, written_captions
 from judgments.files import HashedFile
 from judgments.models import Study
 
 
-def write_captions(study: Study, file: HashedFile) -> dict[str, int]:
+def write_captions(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
     """JSON lines: image, caption, caption_id, split where there is one, and the writer under a pseudonym."""
-    names = pseudonyms(study)
+    names = pseudonyms(study, moment)
     counts = {"captions": 0, "writers": len(names)}
-    for one in written_captions(study):
+    for one in written_captions(study, moment):
         row = {
             "image": one.image,
             "caption": one.text,

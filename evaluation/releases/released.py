@@ -38,6 +38,7 @@ class Settings:
         evaluation: how metrics were held against people (``settings``, ``signature``, and the ``signatures`` of the
             metrics), or ``why_not``.
         filter: how many ``pairs`` of image and caption there were, and how many ``passed``; {} without an audit.
+        asked: what of the design the answers depend on (``Kind.setting``); mostly nothing.
     """
 
     protocol: str
@@ -48,11 +49,12 @@ class Settings:
     full_depth: bool
     evaluation: Mapping[str, Any] = field(default_factory=dict)
     filter: Mapping[str, int] = field(default_factory=dict)
+    asked: str = ""
 
     @property
     def kind(self) -> Kind:
         """The protocol's kind."""
-        return KINDS[self.protocol]
+        return KINDS[self.protocol].with_setting(self.asked)
 
     @property
     def threshold(self) -> float:

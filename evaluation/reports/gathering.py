@@ -24,7 +24,7 @@ from evaluation.services.meta_evaluation import compute_evaluation, pair_texts
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Output, Study, Unit
 from judgments.services.generation import Progress, no_progress
-from judgments.services.studies import design_of
+from judgments.services.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
 
@@ -44,7 +44,7 @@ def gather(
     Raises:
         EvaluationError: a metric or tokenizer that is asked for and does not exist.
     """
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     progress(0.02, "reading judgments")
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)

@@ -19,6 +19,7 @@ def sections(gathered: Gathered) -> list[Section]:
         "captions": _captions,
         "pairwise_f1": _keywords,
         "content_selection": _content,
+        "questions": _questions,
     }
     return [make(figures) for name, make in made.items() if name in figures]
 
@@ -143,6 +144,71 @@ def _content(figures: Mapping[str, Any]) -> Section:
     return Section(
         "content", title, (sentence,), (Plot("content", title, sentence, drawing, table),), (table,)
     )
+
+
+def _questions(figures: Mapping[str, Any]) -> Section:
+    """The questions of a form: what was answered, and how far people agree on each."""
+    title = "Questions of the form"
+    found = figures["questions"]
+    if not any(one["answered"] for one in found):
+        return Section("questions", title, empty="Nobody answered a question of the form yet.")
+    table = plain_table(
+        "questions",
+        "Agreement on each question",
+        [
+            ("question", "text"),
+            ("answers", "count"),
+            ("level", "text"),
+            ("alpha", "coefficient"),
+            ("rows", "count"),
+        ],
+        [
+            (one["name"], one["answered"], one["alpha"]["level"], _figure(one["alpha"]), one["alpha"]["n"])
+            for one in found
+            if "alpha" in one
+        ],
+        "Krippendorff's alpha: nominal for choices and boxes, interval for numbers; 95 % bootstrap intervals.",
+    )
+    votes = plain_table(
+        "answers",
+        "Answers to closed questions",
+        [("question", "text"), ("answer", "text"), ("votes", "count")],
+        [(one["name"], value, count) for one in found for value, count in one.get("votes", {}).items()],
+        "Over all rows; of boxes, how often each was ticked.",
+    )
+    numbers = plain_table(
+        "numbers",
+        "Answers to questions for a number",
+        [("question", "text"), ("answers", "count"), ("mean", "coefficient"), ("median", "coefficient"),
+         ("deviation", "coefficient"), ("least", "coefficient"), ("most", "coefficient")],
+        [
+            (one["name"], one["answered"], one["mean"], one["median"], one["deviation"], one["low"], one["high"])
+            for one in found
+            if "mean" in one
+        ],
+        "Over all rows; the deviation is that of a sample (n - 1).",
+    )  # fmt: skip
+    texts = plain_table(
+        "texts",
+        "Texts that people wrote",
+        [("question", "text"), ("text", "text")],
+        [(one["name"], text) for one in found for text in one.get("texts", ())],
+        "Different ones, the first of each question.",
+    )
+    sentence = (
+        f"The form asks {len(found)} question{'' if len(found) == 1 else 's'}; each is aggregated by itself."
+    )
+    drawn = [one for one in found if one.get("alpha", {}).get("value") is not None]
+    plots: tuple[Plot, ...] = ()
+    if drawn:
+        drawing = Dots(
+            tuple(one["name"] for one in drawn),
+            (Panel("", tuple(_figure(one["alpha"]) for one in drawn), (Level("chance", 0.0),)),),
+            "Krippendorff's alpha, 95 % interval",
+        )
+        plots = (Plot("questions", table.title, sentence, drawing, table),)
+    tables = tuple(one for one in (table, votes, numbers, texts) if one.rows)
+    return Section("questions", title, (sentence,), plots, tables)
 
 
 def _figure(one: Mapping[str, Any]) -> Figure:

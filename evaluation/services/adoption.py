@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.models import WrittenCaption
 from evaluation.export.captions import Written, check_writes, written_captions
+from evaluation.export.moments import take_moment
 from judgments.bulk import refresh_statistics
 from judgments.draws import content_key
 from judgments.errors import DataConflict, WrongState
@@ -54,7 +55,7 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
         DataConflict: ``system`` has captions from elsewhere, or cannot be a system's name.
     """
     check_writes(study)
-    locked = Study.objects.select_for_update().select_related("dataset").get(pk=study.pk)
+    locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
     if locked.simulated:
         raise WrongState(f"Nothing was adopted: the captions of study {study.slug!r} are simulated.")
     if locked.state != Study.State.CLOSED:
@@ -62,7 +63,7 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
             f"Nothing was adopted: study {study.slug!r} is {locked.state}; close it first, so that no caption comes "
             "later."
         )
-    written = list(written_captions(locked))
+    written = list(written_captions(locked, take_moment(locked)))
     if not written:
         raise WrongState(f"Nothing was adopted: study {study.slug!r} holds no caption that is used.")
     dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)

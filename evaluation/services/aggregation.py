@@ -34,7 +34,7 @@ from judgments.kinds.crossing import CrossedKind
 from judgments.models import Study
 from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
-from judgments.services.studies import design_of
+from judgments.services.studies import design_of, kind_of
 from judgments.stopping import stopping_in_words, stops_early
 
 ROWS_AT_ONCE = 2_000
@@ -140,7 +140,7 @@ def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
     """What the judgments in ``table``, and adjudicators, say of the study's units and pairs; nothing is stored."""
     units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
     decisions = loaders.decisions_of(study)
-    of_unit = with_decisions(unit_consensus(KINDS[study.protocol], table), decisions)
+    of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
     data_hash = table.data_hash
     if decisions:
         data_hash = hash_with(
@@ -164,7 +164,7 @@ def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], 
 
 def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     """Consensus, agreement and workers of ``study``; nothing is stored."""
-    kind, design = KINDS[study.protocol], design_of(study)
+    kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
     progress(0.35, "finding the consensus")
@@ -197,7 +197,12 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         contents={one.unit.pk: one.unit.content for one in judged},
         figures=kind.figures(judged, seed=design.seed) if judged else Figures(),
         agreement=agreement,
-        workers=worker_table(table, workers, loaders.control_records_of(study), loaders.work_times(study)),
+        workers=worker_table(
+            table,
+            workers,
+            loaders.control_records_of(study),
+            loaders.work_times(study, loaders.without_times(table, workers)),
+        ),
         counts=counts_of(table, consensus, len(workers)),
         systems=system_tallies(
             [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs],
@@ -218,7 +223,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     The same procedure on the same judgments replaces its earlier row: repeating changes nothing but the time.
     """
     study, found = aggregation.study, aggregation.consensus
-    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     Consensus.objects.filter(study=study).delete()
     Consensus.objects.bulk_create(_consensus_rows(study, found, aggregation.figures), batch_size=ROWS_AT_ONCE)
     analysis, _ = Analysis.objects.update_or_create(

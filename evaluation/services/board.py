@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db import transaction
 from django.db.models import Case, F, FloatField, Max, Value, When
-from django.db.models.functions import Cast, Coalesce
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotation.models import Case as QualityCase
 from annotation.models import Judgment, Participation
+from annotation.quality import ControlRecord
 from annotation.services.costs import pay_of_sessions, wages_of
 from evaluation import loaders
 from evaluation.aggregation import one_against_rest, worker_table
@@ -33,12 +35,12 @@ from evaluation.services.board_drawings import draw
 from evaluation.services.board_scores import candidate_scores
 from evaluation.services.progress import study_progress
 from evaluation.statistics.meta import wilson_interval
+from judgments.columns import columns_of
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
-ROWS_AT_ONCE = 20_000
 WORKERS_SHOWN = 200
 NO_VALUE = -1e9
 KIND_ORDER = ("HC", "HI", "HM", "MM")
@@ -64,7 +66,8 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
     newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     progress(0.05, "reading judgments")
-    table, in_order = _table(study, newest)
+    records = loaders.control_records_of(study)
+    table, in_order = _table(study, newest, records)
     progress(0.5, "replaying them")
     units = loaders.unit_rows(study)
     code_of = {unit.pk: code for code, unit in enumerate(units)}
@@ -97,7 +100,7 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
             "correlated": not kind.compares_pairs,
         },
         "controls": {},
-        **_workers(study, table, design.controls.threshold),
+        **_workers(study, table, records, design.controls.threshold),
         "wages": _wages(study),
     }
     stamp = str(signature_of_study(study)) if len(table) else ""
@@ -129,7 +132,7 @@ def _scores(study: Study) -> dict[str, Any]:
     return kept if kept and "of" in kept else candidate_scores(study)
 
 
-def _table(study: Study, newest: int) -> tuple[JudgmentTable, Flags]:
+def _table(study: Study, newest: int, records: Mapping[int, ControlRecord]) -> tuple[JudgmentTable, Flags]:
     """Judgments in the order they came in, up to ``newest``, and which of them count."""
     rows = (
         Judgment.objects.current()
@@ -139,22 +142,15 @@ def _table(study: Study, newest: int) -> tuple[JudgmentTable, Flags]:
             F("pk"),
             F("unit_id"),
             F("assignment__worker_id"),
-            Coalesce(Cast("value", FloatField()), Value(NO_VALUE)),
+            Coalesce(F("value"), Value(NO_VALUE), output_field=FloatField()),
             Coalesce(F("seconds"), Value(-1.0)),
             Case(When(presented="first-left", then=1), When(presented="second-left", then=2), default=0),
             Case(When(set_aside=True, then=1), default=0),
         )
     )
-    parts, part = [], []
-    for row in rows.iterator(ROWS_AT_ONCE):
-        part.append(row)
-        if len(part) == ROWS_AT_ONCE:
-            parts.append(np.array(part, dtype=np.float64))
-            part = []
-    parts.append(np.array(part, dtype=np.float64).reshape(-1, 7))
-    pk, unit, worker, value, seconds, side, aside = np.concatenate(parts).T
+    pk, unit, worker, value, seconds, side, aside = columns_of(rows, 7)
     controls, struck = _marked(study, control=True), _marked(study, struck=True)
-    unused = np.array(sorted(loaders.unused_workers(study)), dtype=np.float64)
+    unused = np.array([one for one, record in records.items() if not record.used], dtype=np.float64)
     unnamed = loaders.unnamed_work(study).values("pk")
     unsaid = Judgment.objects.filter(assignment__in=unnamed).values_list("pk", flat=True)
     used = (aside == 0) & ~np.isin(unit, struck) & ~np.isin(worker, unused)
@@ -222,11 +218,14 @@ def _evaluation(
     return accuracy_so_far(winners, by_pair, kinds)
 
 
-def _workers(study: Study, table: JudgmentTable, threshold: float) -> dict[str, Any]:
+def _workers(
+    study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
+) -> dict[str, Any]:
     """Workers, those to look at first, what the control items say of all of them, and the side they choose."""
-    records = loaders.control_records_of(study)
     people = loaders.worker_rows(study)
-    rows = worker_table(table, people, records, loaders.work_times(study))
+    rows = worker_table(
+        table, people, records, loaders.work_times(study, loaders.without_times(table, people))
+    )
     standing = dict(
         Participation.objects.filter(study=study)
         .exclude(standing=Participation.Standing.ACTIVE)

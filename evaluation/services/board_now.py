@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Count, IntegerField, Max, OuterRef, Subquery
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment
@@ -113,7 +113,11 @@ def board_now(study: Study, pulse: Pulse, result: dict[str, Any]) -> Now:
     known = pulse.snapshot.judgments if pulse.snapshot else 0
     judgments, wanted = known + pulse.new, result.get("wanted", 0)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
-    an_hour = Judgment.objects.filter(assignment__in=recent, replaces=None).count()
+    # counted page by page: asked for all at once, a database may go through every judgment there is
+    own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
+    first = own.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
+    counted = Subquery(first.values("n"), output_field=IntegerField())
+    an_hour = sum(count or 0 for count in recent.order_by().values_list(counted, flat=True))
     left = max(0, wanted - judgments)
     ids = [pk for pk, _ in pulse.held[:HELD_SHOWN]]
     held = list(

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from annotation.models import Judgment
 from evaluation import loaders
@@ -95,8 +95,9 @@ class Closer:
 
 def newest_evaluation(study: Study) -> Analysis | None:
     """The meta-evaluation whose scores are stored."""
-    found = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION, scores__isnull=False)
-    return found.order_by("-created_at", "-pk").first()
+    found = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
+    scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
+    return found.filter(scored).order_by("-created_at", "-pk").first()
 
 
 def find_disagreements(study: Study, analysis: Analysis, metric: str) -> Ranked:

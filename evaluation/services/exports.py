@@ -8,20 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Count
 from django.utils import timezone
 
-from annotation.models import Assignment
 from evaluation.errors import ExportError
-from evaluation.export.formats import TASKS, Format, Options, check_fits, format_named
-from evaluation.export.parts import drop_parts, state_of, write_in_parts, written_parts
+from evaluation.export.formats import TASKS, Options, check_fits, format_named
+from evaluation.export.held import hold
+from evaluation.export.parts import (
+    Begun,
+    Encoding,
+    asked_for,
+    begin_parts,
+    drop_parts,
+    write_in_parts,
+    written_parts,
+)
 from evaluation.export.rows import JudgmentRows, timestamp
-from evaluation.judgment_signature import signature_of_study
-from evaluation.loaders import hash_of_judgments
+from evaluation.judgment_signature import votes_of
+from evaluation.judgment_tally import Votes
 from evaluation.provenance import signature, versions
 from judgments.design import StudyDesign
 from judgments.errors import NotThere
 from judgments.files import HashedFile, check_place, whole_file, write_json
+from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
@@ -60,7 +68,10 @@ def export_judgments(
         format: one of ``evaluation.export.formats.FORMATS``.
         task: qrels only: ``annotation`` asks with images, ``search`` with captions.
         revisions: jsonl, csv and parquet: answers that their workers revised are written as well, as unused ones.
-        resume: jsonl, csv and parquet: go on with what a stopped export of the same judgments left beside the file.
+        resume: formats that are written in parts: go on with what a stopped export left beside the file; it holds the
+            judgments as they stood when that began.
+
+    Whatever comes meanwhile, the file holds the judgments as they stood when it was begun (``as_of``).
 
     Raises:
         ExportError: no such format or task, a study that the format cannot hold, a path that cannot be written.
@@ -72,14 +83,20 @@ def export_judgments(
     check_place(output)
     progress(0.05, f"writing {chosen.name}")
     design = design_of(study)
-    if chosen.write is None:
-        file, counts, data_hash = _in_parts(
-            study, output, chosen, revisions=revisions, resume=resume, progress=progress
-        )
+    if chosen.encoding is not None:
+        options = Options(task=task, scale=KINDS[study.protocol].values)
+        asked = asked_for(study, format=chosen.name, task=task, revisions=revisions)
+        begun = begin_parts(study, output, asked=asked, resume=resume)
+        held = begun.held
+        made = _in_parts(begun, output, chosen.encoding(options), revisions=revisions, progress=progress)
     else:
+        assert chosen.write is not None  # a format is written at once or in parts
+        held = hold(study)
         with whole_file(output) as file:
-            counts = chosen.write(study, file, Options(task=task, revisions=revisions))
-        data_hash = ""
+            made = (file, *chosen.write(study, held.moment, file))
+    file, counts, given = made
+    progress(0.95, "signing")
+    votes = given or votes_of(study, moment=held.moment)
     how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
     if chosen.name == "qrels":
         how["task"] = task
@@ -95,14 +112,15 @@ def export_judgments(
         "file": output.name,
         "bytes": file.size,
         "sha256": file.hexdigest(),
-        "judgments_sha256": data_hash or hash_of_judgments(study),
+        "judgments_sha256": votes.data_hash,
         "counts": counts,
         "seed": design.seed,
         "design": _shareable(design),
-        "texts_read": _texts_read(study),
+        "texts_read": held.texts_read,
         "versions": versions(),
         "signature": signature("export", how),
-        "judgment_signature": str(signature_of_study(study)),
+        "judgment_signature": str(held.signature(votes)),
+        "as_of": timestamp(held.moment.at),
         "created_at": timestamp(timezone.now()),
     }
     write_json(manifest_path(output), manifest)
@@ -114,31 +132,19 @@ def export_judgments(
 
 
 def _in_parts(
-    study: Study, output: Path, chosen: Format, *, revisions: bool, resume: bool, progress: Progress
-) -> tuple[HashedFile, dict[str, int], str]:
-    assert chosen.encoding is not None  # a format is written at once or in parts
-    encoding = chosen.encoding()
-    counts, data_hash = write_in_parts(
-        JudgmentRows(study, revisions=revisions),
-        output,
-        encoding,
-        state=state_of(study, format=chosen.name, revisions=revisions),
-        resume=resume,
-        progress=progress,
-    )
-    progress(0.92, f"joining {chosen.name}")
+    begun: Begun, output: Path, encoding: Encoding, *, revisions: bool, progress: Progress
+) -> tuple[HashedFile, dict[str, int], Votes | None]:
+    rows = JudgmentRows(begun.held.study, begun.held.moment, revisions=revisions)
+    try:
+        write_in_parts(begun, rows, output, encoding, progress=progress)
+    except ExportError:  # what cannot be written cannot be gone on with
+        drop_parts(output)
+        raise
+    progress(0.92, f"joining {output.name}")
     with whole_file(output) as file:
-        encoding.join(study, written_parts(output, encoding.suffix), file)
-    return file, counts, data_hash
-
-
-def _texts_read(study: Study) -> list[dict[str, Any]]:
-    """Which consent text and which instructions finished work was done by, as hashes; the texts are in the design."""
-    work = (
-        Assignment.objects.filter(study=study).finished().order_by("consent_version", "instructions_version")
-    )
-    rows = work.values("consent_version", "instructions_version").annotate(assignments=Count("pk"))
-    return [dict(row) for row in rows]
+        encoding.join(rows.study, written_parts(output, encoding.suffix), file)
+    complete = encoding.tallies and begun.last is None
+    return file, rows.counts, rows.tally.facts() if complete else None
 
 
 def _shareable(design: StudyDesign) -> dict[str, Any]:
@@ -163,7 +169,7 @@ def export_for_download(
     try:
         made = ask(resume=True)  # another worker may have been killed over it
     except ExportError:
-        made = ask()  # the judgments are others by now
+        made = ask()  # Quorum was updated meanwhile
     return {"file": path.name, "manifest_file": made.manifest_path.name, "manifest": made.manifest}
 
 

@@ -210,7 +210,7 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     The same procedure on the same judgments replaces its earlier row; scores are kept for the newest data alone.
     """
     study, judged = evaluation.study, evaluation.judged
-    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
     analysis, _ = Analysis.objects.update_or_create(
         study=study,

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections import Counter
+from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
+from uuid import UUID
 
-from django.db.models import Count, F, IntegerField, Max, Q, Sum, Value
-from django.db.models.functions import Greatest
+from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce, Greatest
 
-from annotation.models import Assignment
+from annotation.models import Assignment, Judgment
 from evaluation.export.rows import timestamp
 from judgments.models import HIT, CandidatePair, HITUnit, Outlook, Study
 from judgments.services.studies import design_of
 from judgments.stopping import expected_share, stops_early
 
 MOST_POINTS = 200
+ROWS_AT_ONCE = 2_000
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
 
 
 def study_progress(study: Study) -> dict[str, Any]:
@@ -26,32 +31,25 @@ def study_progress(study: Study) -> dict[str, Any]:
         when an answer was revised last, or None, and ``stopping``: what early stopping saves, None where the design
         has none.
     """
-    finished = Assignment.objects.filter(study=study).finished()
     imported = study.source == Study.Source.IMPORTED
-    # a HIT stands in as many rows as it has units: each is wanted from as many workers as the HIT
-    hits = HIT.objects.filter(study=study).aggregate(
-        n=Count("pk", distinct=True), wanted=Sum("required", filter=Q(places__isnull=False), default=0)
+    hits = _hits(study)
+    finished = Assignment.objects.filter(study=study).finished()
+    # not asked beside the counts: a database may look for what replaces nothing in the index of what replaces
+    revisions = list(
+        Judgment.objects.filter(replaces__isnull=False, assignment__in=finished).values_list(
+            "assignment_id", "made_at"
+        )
     )
-    complete = F("hit__required") - F("hit__spared")
-    done = finished.values("hit").annotate(done=Count("pk")).filter(done__gte=complete).count()
-    if stops_early(study):
-        done += HIT.objects.filter(study=study, spared__gte=F("required")).count()  # nobody was needed
-    states = (
-        Assignment.objects.filter(study=study)
-        .values_list("state")
-        .annotate(count=Count("pk"))
-        .order_by("state")
-    )
-    timeline, revised_at = _timeline(study)
+    states, timeline = _work(study, Counter(assignment for assignment, _ in revisions))
     stopping = _stopping(study) if stops_early(study) else None
     return {
         "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
         "wanted": stopping["wanted"] if stopping else 0 if imported else hits["wanted"],
         "hits": hits["n"],
-        "hits_done": done,
-        "assignments": dict(states),
+        "hits_done": hits["done"],
+        "assignments": states,
         "timeline": timeline,
-        "revised_at": revised_at,
+        "revised_at": max((made_at for _, made_at in revisions), default=None),
         "stopping": stopping,
     }
 
@@ -86,23 +84,43 @@ def _stopping(study: Study) -> dict[str, Any]:
     }
 
 
-def _timeline(study: Study) -> tuple[list[list[Any]], datetime | None]:
-    """Moments with how many judgments there were, and when the last one was revised: a revision is no further one."""
-    first = Q(judgments__replaces=None)
-    rows = (
-        Assignment.objects.filter(study=study)
-        .finished()
-        .annotate(count=Count("judgments", filter=first), revised=Max("judgments__made_at", filter=~first))
-        .order_by("submitted_at", "pk")
-        .values_list("submitted_at", "count", "revised")
+def _hits(study: Study) -> dict[str, int]:
+    """How many HITs there are, how many judgments they want, and how many of them have every seat submitted."""
+    finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
+    rows = HIT.objects.filter(study=study).annotate(
+        size=_beside(HITUnit.objects.filter(hit=OuterRef("pk")), "hit"), handed_in=_beside(finished, "hit")
     )
-    points: list[list[Any]] = []
-    total, revised_at = 0, None
-    for moment, count, revised in rows.iterator(2_000):
-        total += count
-        points.append([timestamp(moment), total])
-        revised_at = max(filter(None, (revised_at, revised)), default=None)
-    every = -(-len(points) // MOST_POINTS) or 1
-    return [
-        point for place, point in enumerate(points, start=1) if place % every == 0 or place == len(points)
-    ], revised_at
+    complete = Q(handed_in__gte=F("required") - F("spared"))
+    if not stops_early(study):  # where it does, a HIT may be complete because nobody was needed
+        complete &= Q(handed_in__gt=0)
+    return rows.aggregate(
+        n=Count("pk"),
+        # each unit of a HIT is wanted from as many workers as the HIT
+        wanted=Sum(F("required") * F("size"), default=0),
+        done=Count("pk", filter=complete),
+    )
+
+
+def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
+    """How many of ``rows`` belong to the outer row, counted beside it: they stand together in an index, and nothing is
+    sorted or grouped."""
+    counted = rows.order_by().values(owner).annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+
+
+def _work(study: Study, revisions: Mapping[UUID, int]) -> tuple[dict[str, int], list[list[Any]]]:
+    """Assignments by state, and moments with how many judgments there were.
+
+    ``revisions``: assignment -> how many of its judgments are no further ones, but replace another.
+    """
+    judged = _beside(Judgment.objects.filter(assignment=OuterRef("pk")), "assignment")
+    rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
+    found = list(rows.values_list("state", "submitted_at", judged, "pk").iterator(ROWS_AT_ONCE))
+    finished = [row for row in found if row[0] in FINISHED]
+    totals = list(accumulate(count - revisions.get(pk, 0) for _, _, count, pk in finished))
+    every = -(-len(finished) // MOST_POINTS) or 1
+    shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
+    states = Counter(row[0] for row in found)
+    return {state: states[state] for state in sorted(states)}, [
+        [timestamp(finished[at][1]), totals[at]] for at in shown
+    ]

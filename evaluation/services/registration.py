@@ -53,7 +53,7 @@ def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Regis
     Raises:
         RegistrationError: the study was opened, holds imported judgments, or was registered before.
     """
-    fresh = Study.objects.select_for_update().get(pk=study.pk)
+    fresh = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if not may_be_registered(fresh):
         raise RegistrationError(
             f"Study {study.slug!r} holds answers, or may; a plan is registered before it opens."

@@ -227,7 +227,11 @@ def _power(
     for what, first, second, count, question in asked:
         size = Size(count, references, design.judgments_per_unit)
         (found,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
-        told = {key: plain(value) for key, value in asdict(found).items() if key != "size"}
+        told = {
+            key: value if isinstance(value, int) else plain(value)
+            for key, value in asdict(found).items()
+            if key != "size"
+        }
         rows.append({"what": what, "first": first, "second": second, **asdict(size), **told})
     return rows
 

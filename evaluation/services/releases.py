@@ -269,6 +269,7 @@ def _write(
             full_depth=full_depth_units(study) is not None,
             evaluation=_how_evaluated(evaluated) if evaluated else {"why_not": why_not},
             filter=_filter_counts(study),
+            asked=kind.setting(design),
         )
     )
     progress(0.05, "writing units")
@@ -317,7 +318,9 @@ def _write(
             "simulated": study.simulated,
             "texts": terms.texts,
             "comments": terms.comments,
-            "settings": asdict(rows.settings),
+            "settings": {
+                name: value for name, value in asdict(rows.settings).items() if name != "asked" or value
+            },
             "seed": design.seed,
             "signature": findings.signature,
             "versions": versions(),

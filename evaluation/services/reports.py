@@ -30,7 +30,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equa
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """A file out of a report, or all of it."""
+    """A file out of a report."""
 
     name: str
     content_type: str
@@ -57,7 +57,7 @@ def report_for_download(*, study: Study, job_id: int, progress: Progress = no_pr
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
     """Keep the numbers as an analysis; the report of the same judgments replaces its earlier row."""
     how = {"protocol": report.protocol, "seed": report.seed}
-    Study.objects.select_for_update().get(pk=study.pk)  # two at once would both insert
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     analysis, _ = Analysis.objects.update_or_create(
         study=study,
         what=Analysis.What.REPORT,

@@ -5,12 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.contrib.admin import RelatedFieldListFilter, display
+from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter, display
 from django.contrib.admin.utils import NotRelationField, get_fields_from_path, get_model_from_relation
 from django.contrib.auth.models import User
+from django.core.paginator import Paginator
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
+from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
@@ -19,6 +21,8 @@ from unfold.admin import ModelAdmin
 from judgments.admin.addresses import picture_address
 from judgments.models import Dataset, Item, Study
 from judgments.visibility import may_view, visible_rows
+
+MOST_LEAFED = 50_000
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -33,6 +37,56 @@ def count_of(rows: QuerySet[Any], owner: str) -> Coalesce:
         rows.filter(**{owner: OuterRef("pk")}).order_by().values(owner).annotate(n=Count("pk")).values("n")
     )
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+
+
+def counted_beside(model: type[Any], relation: str) -> Coalesce:
+    """How many rows of ``relation`` an outer row of ``model`` has."""
+    field: Any = model._meta.get_field(relation)
+    return count_of(field.related_model._default_manager.all(), field.field.name)
+
+
+class BoundedPaginator(Paginator):
+    """Counts no further than ``most``: counting a million rows takes longer than showing fifty, and nobody leafs
+    through them."""
+
+    most = MOST_LEAFED
+
+    @cached_property
+    def count(self) -> int:
+        """How many rows can be leafed through."""
+        return min(self._counted, self.most)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether there are rows that no page shows."""
+        return self._counted > self.most
+
+    @cached_property
+    def _counted(self) -> int:
+        rows: Any = self.object_list
+        # the keys alone: what a row shows beside itself would be counted for all of them
+        return int(rows.order_by().values("pk")[: self.most + 1].count())
+
+
+class WordsFilter(SimpleListFilter):
+    """Narrows a list by a field whose values are known: asking the rows for them would go through all of them."""
+
+    words: tuple[str, ...] = ()
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        """The values."""
+        return [(word, word) for word in self.words]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
+        """Those of the chosen value; another one finds nothing."""
+        chosen = {word for word, _ in self.lookup_choices}
+        if self.value() is None:
+            return queryset
+        return (
+            queryset.filter(**{self.parameter_name or "": self.value()})
+            if self.value() in chosen
+            else queryset.none()
+        )
 
 
 def short_time(at: datetime) -> str:
@@ -59,6 +113,9 @@ class QuorumAdmin(ModelAdmin):
     list_per_page = 50
     add_label = ""  # the words of the button above a list; empty: "Add ..."
     list_fullwidth = True
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    list_before_template = "judgments/parts/bounded.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """What this person may look at: lists, single rows, searches and suggestions all begin here."""

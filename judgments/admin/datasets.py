@@ -25,7 +25,7 @@ from judgments.forms.uploads import CandidatesForm, DatasetForm, JudgmentsForm, 
 from judgments.jobs import enqueue
 from judgments.models import Caption, Dataset, Item, Job, Output, Study, System
 from judgments.roles import Person
-from judgments.visibility import visible_rows
+from judgments.visibility import loaded_by, visible_rows
 
 SAMPLE = 8
 IMPORTS = ["import_dataset", "import_candidates", "import_judgments"]
@@ -185,7 +185,8 @@ class DatasetAdmin(QuorumAdmin):
             "opts": Dataset._meta,
             "title": dataset.name,
             "dataset": dataset,
-            "may_change": self.has_change_permission(request, dataset),
+            "may_change": self._may_extend(request, dataset),
+            "may_add_study": request.user.has_perm("judgments.add_study"),
             **_contents(dataset, request.user),
         }
         return TemplateResponse(request, "judgments/dataset.html", context)
@@ -196,9 +197,13 @@ class DatasetAdmin(QuorumAdmin):
         dataset = rows.filter(pk=pk).first() if known else None
         if dataset is None:
             raise Http404
-        if change and not self.has_change_permission(request):
+        if change and not self._may_extend(request, dataset):
             raise PermissionDenied
         return dataset
+
+    def _may_extend(self, request: HttpRequest, dataset: Dataset) -> bool:
+        """Who loaded a dataset brings its systems and judgments, too."""
+        return self.has_change_permission(request) or loaded_by(dataset, signed_in(request))
 
 
 def _dataset_args(given: dict[str, Any]) -> dict[str, str]:

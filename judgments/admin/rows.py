@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from judgments.admin.base import (
     ReadOnlyAdmin,
+    WordsFilter,
     count_of,
+    counted_beside,
     item_thumbnail,
     short_time,
     study_column,
@@ -80,6 +81,12 @@ class SystemAdmin(ReadOnlyAdmin):
         return f"{system.n:,}"  # type: ignore[attr-defined]
 
 
+class KindFilter(WordsFilter):
+    """By the kind of candidate pair."""
+
+    title, parameter_name, words = "kind", "kind", ("HC", "HI", "HM", "MM")
+
+
 @admin.register(Unit)
 class UnitAdmin(ReadOnlyAdmin):
     """The units of all studies, with what they compare and what was answered."""
@@ -94,7 +101,7 @@ class UnitAdmin(ReadOnlyAdmin):
         "role",
         "judgment_count",
     )
-    list_filter = ("control", "struck", "filtered", "kind", "study")
+    list_filter = ("control", "struck", "filtered", KindFilter, "study")
     list_select_related = ("study", "item__dataset", "first", "second")
     search_fields = ("=key", "first__text", "second__text", "item__name")
     fields = (
@@ -117,7 +124,12 @@ class UnitAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Unit]:
         """With everything a row shows."""
         related = ("study", "item__dataset", "reference", "first", "second", "pair")
-        return super().get_queryset(request).select_related(*related).annotate(n=_judged())
+        return (
+            super()
+            .get_queryset(request)
+            .select_related(*related)
+            .annotate(n=counted_beside(Unit, "judgments"))
+        )
 
     @display(description="first")
     def first_text(self, unit: Unit) -> str:
@@ -143,12 +155,6 @@ class UnitAdmin(ReadOnlyAdmin):
         return unit.n  # type: ignore[attr-defined]
 
 
-def _judged() -> Coalesce:
-    """How many judgments a unit has, counted beside it."""
-    counted = Unit.objects.filter(pk=OuterRef("pk")).order_by().annotate(n=Count("judgments")).values("n")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
-
-
 @admin.register(HIT)
 class HITAdmin(ReadOnlyAdmin):
     """The pages of work of all studies."""
@@ -162,13 +168,8 @@ class HITAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[HIT]:
         """With the number of its units."""
-        counted = HIT.objects.filter(pk=OuterRef("pk")).order_by().annotate(n=Count("places")).values("n")
-        return (
-            super()
-            .get_queryset(request)
-            .select_related("study")
-            .annotate(n=Coalesce(Subquery(counted, output_field=IntegerField()), Value(0)))
-        )
+        rows = super().get_queryset(request).select_related("study")
+        return rows.annotate(n=counted_beside(HIT, "places"))
 
     @display(description="number", ordering="position")
     def number(self, hit: HIT) -> int:

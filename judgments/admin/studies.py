@@ -21,7 +21,7 @@ from django.utils.safestring import SafeString
 from django.views.decorators.http import require_POST
 from unfold.decorators import display
 
-from judgments.admin import design_desk, study_design, study_reuse
+from judgments.admin import design_desk, study_design, study_reuse, study_template
 from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
 from judgments.admin.study_pages import (
     PAGES,
@@ -134,6 +134,11 @@ class StudyAdmin(QuorumAdmin):
                 name="judgments_study_numbers",
             ),
             path("compare/", self.admin_site.admin_view(self.compare_view), name="judgments_study_compare"),
+            path(
+                "bring-template/",
+                self.admin_site.admin_view(self.template_view),
+                name="judgments_study_bring_template",
+            ),
             path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_from_file"),
             path(
                 "<int:pk>/do/<slug:name>/",
@@ -202,9 +207,7 @@ class StudyAdmin(QuorumAdmin):
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         """What every page of a study shows."""
-        context = study_context(self.admin_site, request, study, active=active)
-        never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
-        return context | {"may_delete": never_opened and context["may_own"]}
+        return study_context(self.admin_site, request, study, active=active)
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
         """The study, if the person may do this to it; who may not see it is not told that it is there."""
@@ -250,6 +253,12 @@ class StudyAdmin(QuorumAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         return study_design.add_study_from_file(self, request)
+
+    def template_view(self, request: HttpRequest) -> HttpResponse:
+        """A study from a HIT template and its inputs."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return study_template.bring_template(self, request)
 
     def compare_view(self, request: HttpRequest) -> HttpResponse:
         """Two designs side by side, each one of a study, an earlier one, or a preset."""

@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 
 from judgments.admin.base import signed_in
 from judgments.admin.design_desk import Desk, answer_look, count_now, open_desk, wants_json
-from judgments.admin.study_pages import StudyPage, add_page, page_address
+from judgments.admin.study_pages import Group, StudyPage, add_page, page_address
 from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
 from judgments.forms.design import (
@@ -207,5 +207,5 @@ def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> 
     return redirect(page_address(study, "change"))
 
 
-add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view))
+add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view, group=Group.PREPARE))
 add_page(StudyPage(name="study-file", label="", order=11, view=show_file))

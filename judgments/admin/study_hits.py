@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Max, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from judgments.admin.study_pages import (
     PLAN_PARTS,
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
     add_step,
     enqueue_once,
 )
+from judgments.control_pool import ControlPool
 from judgments.design import StudyDesign
 from judgments.errors import QuorumError, WrongState
 from judgments.models import HIT, Study, Unit
-from judgments.remembered import remembered
+from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
 from judgments.services.generation import Plan, plan_study
 from judgments.services.studies import design_of
 from judgments.stopping import expected_share
@@ -31,21 +34,25 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
-    context |= remembered(
-        study, "hits", lambda: counts_of(study), rows=lambda found: int(found["units"]["judged"])
-    )
+    counted = remembered(study, COUNTS)
+    context |= certain(counted) | {"counted": counted}
     return TemplateResponse(request, "judgments/study/hits.html", context)
 
 
 def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """The figures of a draft, counted on a real draw; a part of a page."""
     design = design_of(study)
+    context["design"] = design
+    plan = remembered(study, PLAN).value
     try:
-        plan = plan_study(design, study.dataset)
-        context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
+        if isinstance(plan, str):
+            context["problem"] = plan
+        elif plan is None:
+            context["waits"] = True
+        else:
+            context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except QuorumError as error:
         context["problem"] = str(error)
-    context["design"] = design
     return TemplateResponse(request, "judgments/study/plan.html", context)
 
 
@@ -86,6 +93,46 @@ def counts_of(study: Study) -> dict[str, Any]:
     }
 
 
+def _planned(study: Study) -> Plan | str:
+    """The plan of the study's design, or why there is none."""
+    try:
+        return plan_study(design_of(study), study.dataset)
+    except QuorumError as error:
+        return str(error)
+
+
+def _plan_from_json(value: dict[str, Any]) -> Plan | str:
+    if "problem" in value:
+        return str(value["problem"])
+    return Plan(**value | {"pool": ControlPool(**value["pool"])})
+
+
+def _drawn_from(study: Study) -> object:
+    """Everything that a draw depends on: captions are never changed, only added."""
+    return study.design, study.dataset_id, study.dataset.captions.aggregate(last=Max("pk"))["last"]
+
+
+def _is_large(study: Study) -> bool:
+    return study.dataset.captions.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+
+
+COUNTS: Figures[dict[str, Any]] = add_figures(
+    Figures("hits", counts_of, rows=lambda found: int(found["units"]["judged"]))
+)
+PLAN: Figures[Plan | str] = add_figures(
+    Figures(
+        "plan",
+        _planned,
+        rows=lambda plan: 0 if isinstance(plan, str) else plan.units,
+        as_json=lambda plan: {"problem": plan} if isinstance(plan, str) else asdict(plan),
+        from_json=_plan_from_json,
+        version=_drawn_from,
+        exact=True,
+        beyond_a_page=_is_large,
+    )
+)
+
+
 def _generate(request: HttpRequest, study: Study) -> None:
     """Ask for the HITs; the work itself is a job, whatever its size."""
     if study.state != Study.State.DRAFT:
@@ -93,7 +140,7 @@ def _generate(request: HttpRequest, study: Study) -> None:
     enqueue_once(request, study, "generate_hits")
 
 
-add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits))
+add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits, group=Group.PREPARE))
 add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
 add_step(
     StudyStep(

@@ -1,13 +1,15 @@
 """What a study's pages in the admin are made of.
 
-A study is designed in this app, answered in the next one and evaluated in the last, and its pages stand side by
-side as tabs. Each app's admin module adds its own pages and steps here, so that no app needs to know those above.
+A study is designed in this app, answered in the next one and evaluated in the last. Its pages stand in a few groups,
+each group's pages side by side. Each app's admin module adds its own pages and steps here, so that no app needs to know
+those above.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from django.contrib.admin import AdminSite
@@ -33,6 +35,19 @@ def always(study: Study) -> bool:
     return True
 
 
+class Group(StrEnum):
+    """What a researcher does with a study, in the order in which they do it; each of its pages stands under one.
+
+    Verbs, so that no group has the name of one of its pages.
+    """
+
+    PREPARE = "Prepare"
+    COLLECT = "Collect"
+    CHECK = "Check"
+    ANALYSE = "Analyse"
+    MANAGE = "Manage"
+
+
 @dataclass(frozen=True, slots=True)
 class StudyPage:
     """A page about a study.
@@ -40,10 +55,12 @@ class StudyPage:
     Attributes:
         name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
         label: the tab; '' for a page without one.
-        order: tabs stand in this order.
+        order: tabs of a group stand in this order; the group leads to its first.
         view: answers the request; the context holds what every page of the study shows.
         permission: what of the study a person must be allowed to do; a ``Right`` or its word.
         shown: whether the study has the tab.
+        group: under which the tab stands.
+        under: of a page without a tab, the name of the one whose tab stays marked.
     """
 
     name: str
@@ -52,6 +69,8 @@ class StudyPage:
     view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
     permission: str = Right.VIEW
     shown: Callable[[Study], bool] = always
+    group: Group = Group.MANAGE
+    under: str = ""
 
 
 def never(study: Study) -> bool:
@@ -69,7 +88,8 @@ class StudyStep:
         run: does it; an answer of None leads back to the page the post came from.
         done: said afterwards; '' says nothing.
         offered: whether the button stands at the top of the study's pages.
-        primary_in: the states in which it is the filled button, the next thing to do.
+        primary_in: the states in which it is the next thing to do, a filled button; else it stands in the menu there.
+        primary_on: the pages on which it is the next thing to do, whatever the state.
         permission: what of the study a person must be allowed to do; a ``Right`` or its word.
         also: a permission of Django's that the person needs besides, such as ``judgments.add_study``; '' for none.
         job: the kind of job it asks for; while one is under way, the button is away.
@@ -82,6 +102,7 @@ class StudyStep:
     done: str = ""
     offered: Callable[[Study], bool] = never
     primary_in: frozenset[str] = frozenset()
+    primary_on: frozenset[str] = frozenset()
     permission: str = Right.CHANGE
     also: str = ""
     job: str = ""
@@ -123,7 +144,7 @@ LONGEST_KEPT = 5000  # characters of a field
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
 PLAN_PARTS: list[PlanPart] = []
-QUIET_JOBS = {"board"}  # nobody asked for them, and they come and go while a page is looked at
+QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
 
 
 def add_page(page: StudyPage) -> None:
@@ -179,27 +200,31 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
     busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
-    tabs = [
-        {"label": page.label, "link": page_address(study, page.name), "active": page.name == active}
-        for page in sorted(PAGES.values(), key=lambda page: page.order)
-        if page.label and page.permission in rights and page.shown(study)
-    ]
     steps = [
-        {"name": step.name, "label": step.label, "primary": study.state in step.primary_in}
+        step
         for step in STEPS.values()
         if step.offered(study)
         and step.permission in rights
         and step.job not in busy
         and (not step.also or signed_in(request).has_perm(step.also))
     ]
+    next_step = next_of(steps, study, active)
+    others = [step for step in steps if step is not next_step]
+    may_preview = study.source == Study.Source.DESIGNED
+    never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    may_delete = never_opened and Right.OWN in rights
     return {
         **site.each_context(request),
         "opts": Study._meta,
         "title": study.name,
         "study": study,
         "kind": KINDS[study.protocol],
-        "study_tabs": tabs,
-        "study_steps": sorted(steps, key=lambda step: bool(step["primary"])),
+        "study_groups": tab_groups(study, rights, active),
+        "next_step": next_step,
+        "other_steps": others,
+        "may_preview": may_preview,
+        "may_delete": may_delete,
+        "in_menu": len(others) + may_preview + may_delete > 1,  # one alone is a button
         "active_page": active,
         "preview_link": preview_address(study),
         "rights": rights,
@@ -209,6 +234,35 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "may_add": signed_in(request).has_perm("judgments.add_study"),
         "jobs": jobs,
     }
+
+
+def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
+    """The groups with the tabs that the study has and the person may open; the one that is looked at is marked."""
+    page = PAGES.get(active)
+    marked = page.under if page and page.under else active
+    groups = []
+    for group in Group:
+        tabs = [
+            {
+                "label": page.label,
+                "link": page_address(study, page.name),
+                # a page without a tab is below the one that is marked, which is then not the page itself
+                "current": ("page" if page.name == active else "true") if page.name == marked else "",
+            }
+            for page in sorted(PAGES.values(), key=lambda page: page.order)
+            if page.label and page.group == group and page.permission in rights and page.shown(study)
+        ]
+        if tabs:
+            here = any(tab["current"] for tab in tabs)
+            groups.append({"label": group.value, "link": tabs[0]["link"], "tabs": tabs, "active": here})
+    return groups
+
+
+def next_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
+    """The one thing to do next: what the page is for, else what the state asks for."""
+    of_page = [step for step in steps if active in step.primary_on]
+    of_state = [step for step in steps if study.state in step.primary_in]
+    return next(iter([*of_page, *of_state]), None)
 
 
 def enqueue_once(request: HttpRequest, study: Study, kind: str, **args: Any) -> Job:

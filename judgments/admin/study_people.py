@@ -20,6 +20,7 @@ from django.utils.http import urlencode
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -181,8 +182,8 @@ def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
         yield json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
 
 
-add_page(StudyPage(name="people", label="People", order=80, view=show_people))
-add_page(StudyPage(name="log", label="Log", order=81, view=show_log))
+add_page(StudyPage(name="people", label="People", order=80, view=show_people, group=Group.MANAGE))
+add_page(StudyPage(name="log", label="Log", order=81, view=show_log, group=Group.MANAGE))
 add_page(StudyPage(name="log-file", label="", order=82, view=download_log))
 add_step(StudyStep(name="give-role", label="Give a role", run=_give, permission=Right.OWN))
 add_step(StudyStep(name="take-role", label="Take a role away", run=_take, permission=Right.OWN))

@@ -14,6 +14,7 @@ from django.urls import reverse
 from judgments.admin.base import signed_in
 from judgments.admin.study_pages import (
     Context,
+    Group,
     StudyPage,
     StudyStep,
     add_page,
@@ -129,7 +130,7 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
 
-add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse))
+add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse, group=Group.MANAGE))
 add_step(
     StudyStep(name="duplicate", label="Duplicate", run=_duplicate, beside=True, also="judgments.add_study")
 )

@@ -153,7 +153,7 @@ def _told(study: Study) -> Response:
 def _change(request: Request, study: Study, design: StudyDesign) -> Study:
     """Within one transaction: hold the row, compare what was read, store."""
     wanted = request.headers.get("If-Match")
-    held = Study.objects.select_for_update().get(pk=study.pk)
+    held = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     known = [tag.strip() for tag in wanted.split(",")] if wanted is not None else ["*"]
     if "*" not in known and _tag(held.design) not in known:
         raise Changed(f"The design of study {study.slug!r} was changed since it was read; read it again.")

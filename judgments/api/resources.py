@@ -139,7 +139,8 @@ class HITResource(Resource):
 
     def get_queryset(self) -> QuerySet[HIT]:
         """With the units in their order, in one query more."""
-        places = HITUnit.objects.select_related("unit").order_by("position")
+        places = HITUnit.objects.select_related("unit").only("hit_id", "position", "unit__key")
+        places = places.order_by("position")
         return HIT.objects.select_related("study").prefetch_related(Prefetch("places", queryset=places))
 
 

@@ -56,7 +56,7 @@ CHOICES |= {
 }
 RADIOS = {"access.join"}
 SEVERAL = {"controls.kinds"}
-LONG_TEXTS = {"instructions": 7, "consent": 7}
+LONG_TEXTS = {"instructions": 7, "consent": 7, "template.html": 16}
 ROWS = {"examples": 8, "quiz.questions": 8, "controls.known": 8, "rules": 6}  # tables, typed as TOML
 LINES = {"workers.countries": 2, "sampling.only": 2, "keywords.titles": 6}  # one a line
 

@@ -18,6 +18,7 @@ __all__ = [
     "CandidateRow",
     "ImageRow",
     "ImportNotes",
+    "InputRow",
     "JudgmentRow",
     "Note",
     "PairRow",
@@ -101,6 +102,18 @@ class ImageRow:
     image: str
     text: str = ""
     boxes: tuple[BoxRow, ...] = ()
+    split: str | None = None
+    url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InputRow:
+    """A row of the inputs of a HIT template: (column, text) in the order of the columns. `file` is the picture's file
+    name, where pictures come along."""
+
+    image: str
+    fields: tuple[tuple[str, str], ...]
+    file: str | None = None
     split: str | None = None
     url: str | None = None
 

@@ -15,10 +15,19 @@ from judgments.importers.elsewhere.turkle import TURKLE
 from judgments.importers.errors import ImportProblem
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
+from judgments.importers.inputs import InputTable
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mturk.judgments import EXAMPLE, MTURK, ResultColumns, ResultJudgments
 from judgments.importers.notes import ImportNotes
-from judgments.importers.records import CandidateRow, ImageRow, JudgmentRow, PairRow, ReferenceRow, WinnerRow
+from judgments.importers.records import (
+    CandidateRow,
+    ImageRow,
+    InputRow,
+    JudgmentRow,
+    PairRow,
+    ReferenceRow,
+    WinnerRow,
+)
 from judgments.importers.tables import TableCandidates, TableDataset, read_csv, read_json_lines
 
 
@@ -30,7 +39,7 @@ class DatasetSource(Protocol):
 
     notes: ImportNotes
 
-    def rows(self) -> Iterator[ReferenceRow | ImageRow]: ...
+    def rows(self) -> Iterator[ReferenceRow | ImageRow | InputRow]: ...
 
     def references(self) -> Iterator[ReferenceRow]: ...
 
@@ -70,6 +79,7 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "abstract-50s": partial(FiftyDataset, "abstract-50s"),
     "jsonl": lambda path, encoding: TableDataset(path, read_json_lines, encoding),
     "csv": lambda path, encoding: TableDataset(path, read_csv, encoding),
+    "inputs": InputTable,
 }
 
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {

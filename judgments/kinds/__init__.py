@@ -9,6 +9,7 @@ from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.slider import Slider
+from judgments.kinds.template import HITTemplate
 from judgments.kinds.triplet import Triplet
 
 KINDS: dict[str, Kind] = {
@@ -23,6 +24,7 @@ KINDS: dict[str, Kind] = {
         Slider(),
         Keywords(),
         Grounding(),
+        HITTemplate(),
     )
 }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -172,6 +172,22 @@ class Kind(ABC):
         """Whether answers are JSON, under the key ``answer``, and no numbers under ``value``."""
         return not self.values
 
+    def of(self, design: StudyDesign) -> Kind:
+        """The kind as a study asks it: knowing what of the design its answers depend on. Most kinds need nothing."""
+        return self.with_setting(self.setting(design))
+
+    def setting(self, design: StudyDesign) -> str:
+        """What of a design its answers depend on besides their units; files carry it along."""
+        return ""
+
+    def with_setting(self, setting: str) -> Kind:
+        """The kind that knows this ``setting``."""
+        return self
+
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        """What of a design does not fit this kind, each in a clause that begins with the key it is about."""
+        return iter(())
+
     @abstractmethod
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Units, controls and HITs for a design.
@@ -282,6 +298,18 @@ class Kind(ABC):
             ValueError: it is none; the sentence says what was expected.
         """
         return given
+
+    def results_names(self) -> list[str]:
+        """The columns that ``results_cells`` may fill, in their order."""
+        return []
+
+    def results_cells(self, given: Any) -> dict[str, str]:
+        """A canonical answer as columns of its own in Mechanical Turk's result files; none where one cell holds it."""
+        return {}
+
+    def results_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
+        """The same for what a unit shows besides captions; ``content`` is the unit's."""
+        return {}
 
     def relevance(self, value: float) -> int:
         """A consensus as a whole number of TREC relevance, 0 for none."""

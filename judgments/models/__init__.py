@@ -2,6 +2,7 @@
 
 from judgments.models.access import StudyEvent, StudyRole
 from judgments.models.datasets import Caption, Dataset, Item, Output, PublishedPair, System
+from judgments.models.figures import KeptFigures
 from judgments.models.jobs import Job
 from judgments.models.outlooks import Outlook
 from judgments.models.presets import SavedPreset
@@ -17,6 +18,7 @@ __all__ = [
     "HITUnit",
     "Item",
     "Job",
+    "KeptFigures",
     "Outlook",
     "Output",
     "PublishedPair",

@@ -49,6 +49,10 @@ class Item(models.Model):
         default=list, blank=True, help_text="Labelled boxes: [{id, label, x, y, width, height}] (WG15 §3)."
     )
 
+    fields = models.JSONField(
+        default=list, blank=True, help_text="The row of inputs of a HIT template: [[column, text], …]."
+    )
+
     class Meta:
         ordering = ["dataset_id", "position"]
         constraints = [models.UniqueConstraint(fields=["dataset", "name"], name="item_name_once_per_dataset")]

@@ -162,7 +162,12 @@ class Unit(models.Model):
             ),
         ]
         # a list shows fifty of 300,000, in this order: without it, each page sorts all of them
-        indexes = [models.Index(fields=["study", "position"], name="units_in_order")]
+        indexes = [
+            models.Index(fields=["study", "position"], name="units_in_order"),
+            models.Index(
+                fields=["study", "position"], condition=Q(control=True), name="control_items_in_order"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.key

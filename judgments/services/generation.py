@@ -91,7 +91,9 @@ def load_material(dataset: Dataset) -> Material:
     images = []
     names: dict[int, str] = {}
     items = Item.objects.filter(dataset=dataset).order_by("position")
-    for pk, name, split, text, boxes in items.values_list("pk", "name", "split", "text", "boxes"):
+    for pk, name, split, text, boxes, fields in items.values_list(
+        "pk", "name", "split", "text", "boxes", "fields"
+    ):
         names[pk] = name
         images.append(
             Image(
@@ -101,6 +103,7 @@ def load_material(dataset: Dataset) -> Material:
                 outputs=tuple(outputs.get(pk, ())),
                 text=text,
                 boxes=tuple(boxes),
+                fields=tuple((column, cell) for column, cell in fields),
             )
         )
     published = tuple(
@@ -133,7 +136,7 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
     material = load_material(dataset)
     _check_examples(design, material)
     aside = set_aside(design, material)
-    batch = KINDS[design.protocol].batch(design, aside.rest)
+    batch = KINDS[design.protocol].of(design).batch(design, aside.rest)
     quiz = quiz_groups(design, aside)
     if not quiz:
         return batch
@@ -237,7 +240,7 @@ def strike_control(*, study: Study, unit_key: str) -> Unit:
     Raises:
         WrongState: the study has no HITs of its own, or the unit is no control item of it.
     """
-    study = Study.objects.select_for_update().get(pk=study.pk)
+    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
         raise WrongState(f"Study {study.slug!r} has no control items to strike.")
     unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()

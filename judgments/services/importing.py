@@ -14,7 +14,15 @@ from judgments.bulk import refresh_statistics
 from judgments.draws import candidate_key
 from judgments.errors import DataConflict
 from judgments.importers import open_candidates, open_dataset
-from judgments.importers.records import HUMAN, HUMAN_OTHER, CandidateRow, ImageRow, PairRow, ReferenceRow
+from judgments.importers.records import (
+    HUMAN,
+    HUMAN_OTHER,
+    CandidateRow,
+    ImageRow,
+    InputRow,
+    PairRow,
+    ReferenceRow,
+)
 from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.services.generation import Progress, no_progress
 from judgments.services.pictures import PictureCopy, checked_pictures, is_address, picture_address
@@ -123,20 +131,20 @@ def _dataset_counts(dataset: Dataset) -> dict[str, int]:
     }
 
 
-def _file_of(row: ReferenceRow | ImageRow) -> str:
+def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
     """The name of the image's picture."""
-    return (row.file if isinstance(row, ReferenceRow) else None) or row.image
+    return (None if isinstance(row, ImageRow) else row.file) or row.image
 
 
 def _store_rows(
-    dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow], progress: Progress
+    dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
 ) -> dict[str, str]:
     """Items and captions in import order; returns image -> file name."""
     items: dict[str, int] = {}
     files: dict[str, str] = {}
     stored = 0
     for batch in batched(rows, ROWS_AT_ONCE):
-        fresh: dict[str, ReferenceRow | ImageRow] = {}
+        fresh: dict[str, ReferenceRow | ImageRow | InputRow] = {}
         for row in batch:
             if row.image not in items:
                 fresh.setdefault(row.image, row)
@@ -163,10 +171,12 @@ def _store_rows(
     return files
 
 
-def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow) -> Item:
+def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputRow) -> Item:
     item = Item(dataset=dataset, name=row.image, position=position, split=row.split or "", url=row.url or "")
     if isinstance(row, ImageRow):  # it comes before the image's captions
         item.text, item.boxes = row.text, [asdict(box) for box in row.boxes]
+    elif isinstance(row, InputRow):
+        item.fields = [list(cell) for cell in row.fields]
     return item
 
 

@@ -72,7 +72,7 @@ def take_role(*, study: Study, user: User, by: User | None = None) -> None:
 def _held(study: Study, user: User) -> str | None:
     """The person's role; the study's row is held until the transaction ends, so that two owners who leave at once
     do not leave it alone."""
-    Study.objects.select_for_update().get(pk=study.pk)
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     return StudyRole.objects.filter(study=study, user=user).values_list("role", flat=True).first()
 
 

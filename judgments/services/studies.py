@@ -12,6 +12,7 @@ from django.utils import timezone
 from judgments.design import StudyDesign, make_design
 from judgments.design_diff import changed_keys
 from judgments.errors import DataConflict, DesignError, NotThere, WrongState
+from judgments.kinds import KINDS, Kind
 from judgments.models import Dataset, Job, Study, StudyRole
 from judgments.plans import Plan
 from judgments.services.events import note_event
@@ -38,6 +39,11 @@ def keep_plan(*, study: Study, plan: Plan) -> None:
 def design_of(study: Study) -> StudyDesign:
     """The study's design; what is stored was checked when it was stored."""
     return StudyDesign.model_validate(study.design)
+
+
+def kind_of(study: Study) -> Kind:
+    """The kind of the study's protocol, knowing its design (``Kind.of``)."""
+    return KINDS[study.protocol].of(design_of(study))
 
 
 def find_study(slug: str) -> Study:
@@ -243,8 +249,12 @@ def mark_closed(*, study: Study) -> Study:
 
 
 def _lock(study: Study) -> None:
-    """Bring ``study`` up to date and hold its row against others until the transaction ends."""
-    fresh = Study.objects.select_for_update().filter(pk=study.pk).first()
+    """Bring ``study`` up to date and hold its row against others until the transaction ends.
+
+    Not against rows that only refer to it (here and wherever else a study is held): a claim holds its HIT when its
+    commit looks at the study, and whoever holds the study may want that HIT.
+    """
+    fresh = Study.objects.select_for_update(no_key=True).filter(pk=study.pk).first()
     if fresh is None:
         raise NotThere(f"There is no study {study.slug!r} any more.")
     study.refresh_from_db()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -21,12 +23,16 @@ from tests.annotation.foreign_pages import english_on, texts_of
 from tests.annotation.posting import first_answers, submit, work_of
 from tests.annotation.quizzing import take
 from tests.annotation.scenes import make_scenes
+from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db
 
 
 def study_of(protocol: str, **values: Any) -> Study:
     """A study of the kind with its built-in texts and a German name."""
+    if protocol == "template":
+        with TemporaryDirectory() as folder:
+            return make_template_study(Path(folder), name="Formen", **values)
     wanted: dict[str, Any] = {"name": "Formen", "units_per_hit": 3, "contact": "labor@example.org"}
     if protocol in ("keywords", "grounding"):
         return make_study(make_scenes(), protocol, **(wanted | {"controls": {"per_hit": 0}} | values))
@@ -66,7 +72,7 @@ def seen(client: Client, address: str, status: int = 200, **data: Any) -> str:
 
 @pytest.mark.parametrize("protocol", list(KINDS))
 def test_a_page_of_work_of_any_kind_says_nothing_in_english(protocol: str) -> None:
-    preset = next(one.values for one in PRESETS.values() if one.values["protocol"] == protocol)
+    preset = next((one.values for one in PRESETS.values() if one.values["protocol"] == protocol), {})
     built_in = {key: preset[key] for key in ("question", "instructions", "examples") if key in preset}
     study = study_of(protocol, **built_in)
     jutta = german(study)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,10 +16,11 @@ from tests.annotation.casting import Person, joined, make_dataset, make_study
 from tests.annotation.posting import submit, work_of
 from tests.annotation.scenes import make_scenes
 from tests.annotation.writing import writing_study
+from tests.templating import make_template_study
 
 pytestmark = pytest.mark.django_db
 
-OPEN = ("caption", "keywords", "grounding", "best-worst")
+OPEN = ("caption", "keywords", "grounding", "best-worst", "template")
 HALF_A_SIGN = "\ud83d"  # of a pair of surrogates; JSON can say it, UTF-8 cannot
 HOSTILE: list[Any] = [
     *(None, True, 0, -1, 1e308, float("nan"), float("inf"), 10**400),
@@ -33,6 +36,18 @@ HOSTILE: list[Any] = [
         ["🐕"],
         ["dog"] * 500,
         ["x" * 20_000],
+    ),
+    *(
+        {"tone": "pos"},
+        {"tone": HALF_A_SIGN},
+        {"tone": "pos", "why": HALF_A_SIGN},
+        {"tone": "pos", "why": "\x00"},
+    ),
+    *(
+        {"tone": ["pos"]},
+        {"tone": "pos", "age": 10**400},
+        {"tone": "pos", "flags": [["irony"]]},
+        {HALF_A_SIGN: 1},
     ),
     *({}, {"best": 1}, {"best": 1, "worst": 1}, {"best": True, "worst": 2}, {"best": 1e0, "worst": 2}),
     *({"best": float("nan"), "worst": 1}, {"best": [1], "worst": {}}, {"word": 0, "box": "0"}),
@@ -52,6 +67,9 @@ def make(protocol: str) -> Study:
         return writing_study()
     if protocol in ("keywords", "grounding"):
         return make_study(make_scenes(), protocol, units_per_hit=3, controls={"per_hit": 0})
+    if protocol == "template":
+        with TemporaryDirectory() as folder:
+            return make_template_study(Path(folder))
     dataset = make_dataset()
     for number in range(4):
         system = System.objects.create(dataset=dataset, name=f"system-{number}")

@@ -10,9 +10,13 @@ import pytest
 from tests.installations import Installation, Installations
 
 STUDIES = """
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 from judgments.models import Caption, Item, Output, System
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.scenes import make_scenes
+from tests.templating import make_template_study
 
 dataset = make_dataset(images=12)
 for protocol in ("triplet", "pairwise", "relevance", "graded"):
@@ -27,6 +31,8 @@ make_study(
 scenes = make_scenes()
 for protocol in ("keywords", "grounding"):
     make_study(scenes, protocol, slug=protocol, judgments_per_unit=100, units_per_hit=2, controls={"per_hit": 0})
+with TemporaryDirectory() as folder:
+    make_template_study(Path(folder), slug="template", units_per_hit=3, judgments_per_unit=100)
 make_study(dataset, name="Short", slug="short", judgments_per_unit=100, units_per_hit=9)
 make_study(dataset, "relevance", name="Which of all these captions describe the photograph?", slug="long-name")
 make_study(

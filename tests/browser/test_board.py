@@ -61,7 +61,7 @@ def test_a_judgment_from_another_browser_shows_up_without_a_reload(
     reason = page.locator("#why-pause")
     reason.fill("a caption")
     installation.python(LATE)
-    expect(count).not_to_have_attribute("data-judgments", str(before), timeout=30_000)
+    expect(count).not_to_have_attribute("data-judgments", str(before))
     assert page.evaluate("window.stayed") is True
     expect(reason).to_have_value("a caption")
     expect(reason).to_be_focused()

@@ -178,6 +178,7 @@ def test_a_design_is_kept_as_a_preset_copied_and_compared(page: Page, office: In
     page.get_by_label("Name", exact=True).fill("To be kept")
     page.get_by_label("Units in a HIT").fill("7")
     page.get_by_role("button", name="Save", exact=True).click()
+    page.get_by_role("link", name="Manage", exact=True).click()
     page.get_by_role("link", name="Use again").click()
     page.get_by_label("Title").fill("Seven at a time")
     page.get_by_role("button", name="Save as a preset").click()

@@ -20,7 +20,18 @@ SHIFTS = """() => new Promise((told) => {
 
 @pytest.mark.parametrize(
     "study",
-    ["consent", "whole", "pairwise", "graded", "slider", "best-worst", "caption", "keywords", "grounding"],
+    [
+        "consent",
+        "whole",
+        "pairwise",
+        "graded",
+        "slider",
+        "best-worst",
+        "caption",
+        "keywords",
+        "grounding",
+        "template",
+    ],
 )
 def test_a_page_opened_cold_is_light_and_asks_nobody_else(
     page: Page, site: Installation, study: str, person: str

@@ -155,6 +155,32 @@ def test_a_download_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def cut_after(content: bytes) -> Iterator[bytes]:
+    yield content
+    raise httpx.ReadError("cut")
+
+
+def test_a_download_that_breaks_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    asked: list[tuple[str | None, str | None]] = []
+    answers = iter(
+        [
+            httpx.Response(200, content=cut_after(b"one "), headers={"ETag": '"a"'}),
+            httpx.Response(206, content=cut_after(b"two "), headers={"ETag": '"a"'}),
+            httpx.Response(200, content=cut_after(b"another file, "), headers={"ETag": '"b"'}),
+            httpx.Response(206, content=b"to its end", headers={"ETag": '"b"'}),
+        ]
+    )
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append((request.headers.get("Range"), request.headers.get("If-Range")))
+        return next(answers)
+
+    quorum = Quorum("http://quorum", "key", sleep=lambda _: None, transport=httpx.MockTransport(answer))
+    quorum.save("exports/1/download/", str(tmp_path / "file"))
+    assert (tmp_path / "file").read_bytes() == b"another file, to its end"
+    assert asked == [(None, None), ("bytes=4-", '"a"'), ("bytes=8-", '"a"'), ("bytes=14-", '"b"')]
+
+
 def test_the_client_needs_nothing_of_quorum() -> None:
     for path in Path("quorum_client").glob("*.py"):
         words = path.read_text()

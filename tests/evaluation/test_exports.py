@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.models import Assignment, Judgment
 from annotation.services.importing import import_judgments
 from evaluation.errors import ExportError
 from evaluation.services import aggregate_study, export_judgments
@@ -297,12 +296,3 @@ def test_a_study_without_judgments_exports_an_empty_file(tmp_path: Path) -> None
     assert exported(study, tmp_path / "out.jsonl", "jsonl").read_text() == ""
     assert manifest(tmp_path / "out.jsonl")["counts"]["judgments"] == 0
     assert pq.read_table(exported(study, tmp_path / "out.parquet", "parquet")).num_rows == 0
-
-
-def test_rows_are_streamed_in_a_fixed_number_of_queries(
-    pairwise: StudyOf, tmp_path: Path, django_assert_max_num_queries: Any
-) -> None:
-    with django_assert_max_num_queries(18):  # four by units a part, the others by export and its signature
-        exported(pairwise, tmp_path / "out.jsonl", "jsonl")
-    assert Judgment.objects.count() == 9
-    assert Assignment.objects.count() == 3

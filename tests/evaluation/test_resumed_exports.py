@@ -20,7 +20,7 @@ from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation
 
 pytestmark = pytest.mark.django_db
-FORMS = ["jsonl", "csv", "parquet"]
+FORMS = ["jsonl", "csv", "parquet", "qrels", "flickr8k"]
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_stopped_export_goes_on_and_gives_the_same_file(
     made = export_judgments(study=study.study, format=form, output=path, resume=True)
     assert len(before) == 1 + 2 * min(calls, 5)  # the state, and a part with what is said of it for each call
     assert path.read_bytes() == (tmp_path / "whole").read_bytes()
-    times = {"created_at": "", "file": ""}
+    times = {"as_of": "", "created_at": "", "file": ""}
     assert made.manifest | times == whole.manifest | times
     assert not parts.parts_folder(path).exists()
 
@@ -89,17 +89,17 @@ def test_a_part_that_nothing_is_said_of_is_written_again(study: StudyOf, tmp_pat
     assert made.manifest["sha256"] == whole.manifest["sha256"]
 
 
-def test_parts_of_other_judgments_are_refused_and_written_anew_without_resume(
+def test_parts_made_for_something_else_are_refused_and_written_anew_without_resume(
     study: StudyOf, tmp_path: Path
 ) -> None:
     path = tmp_path / "out"
     with pytest.raises(Stopped):
         export_judgments(study=study.study, format="jsonl", output=path, progress=stop_after(3))
-    study.answer(study.hit("h2", [study.unit("u99", "b.jpg", first="more")]), "zoe", [1])
-    with pytest.raises(ExportError, match="made from other judgments or another version; export without"):
-        export_judgments(study=study.study, format="jsonl", output=path, resume=True)
-    made = export_judgments(study=study.study, format="jsonl", output=path)
-    assert made.manifest["counts"]["judgments"] == 28
+    for other in ({"format": "csv"}, {"format": "jsonl", "revisions": True}):
+        with pytest.raises(ExportError, match="of another study, format or version; export without --resume"):
+            export_judgments(study=study.study, output=path, resume=True, **other)
+    made = export_judgments(study=study.study, format="csv", output=path)
+    assert made.manifest["counts"]["judgments"] == 27
 
 
 def test_with_nothing_to_go_on_with_the_command_begins(study: StudyOf, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_job_goes_on_where_a_killed_worker_was(study: StudyOf, tmp_path: Path,
 
     again(progress=report)
     assert len(written) == 7
-    assert len(seen) == 1 + 2 + 2  # begun, the two parts that were missing, joined, done
+    assert len(seen) == 1 + 2 + 3  # begun, the two parts that were missing, joined, signed, done
     whole = export_judgments(study=study.study, format="csv", output=tmp_path / "whole")
     assert (tmp_path / f"{study.study.slug}-7.csv").read_bytes() == whole.path.read_bytes()
 

@@ -23,7 +23,7 @@ def lines(*records: dict[str, Any]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def rows(folder: Path, text: str, name: str = "d.jsonl") -> list[ReferenceRow | ImageRow]:
+def rows(folder: Path, text: str, name: str = "d.jsonl") -> list[Any]:
     return list(open_dataset(name.rsplit(".", 1)[1], written(folder, name, text)).rows())
 
 

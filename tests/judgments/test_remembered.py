@@ -1,10 +1,17 @@
-"""Figures of a large study are kept for a minute, until a person does something to it; of a small one never."""
+"""Figures of a large study are kept: nobody waits for a million rows to be counted. Of a small one they never are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
-from django.core.cache import cache
+from django.utils import timezone
 
-from judgments.models import Study
-from judgments.remembered import MANY_ROWS, remembered
+from judgments import remembered as memory
+from judgments.jobs import run_job
+from judgments.models import Job, KeptFigures, Study
+from judgments.remembered import MANY_ROWS, Figures, Shown, add_figures, remembered
 from judgments.services.events import note_event
 from tests.studies import make_study
 
@@ -14,29 +21,112 @@ pytestmark = pytest.mark.django_db
 class Counting:
     """Figures that say how often they were computed."""
 
-    def __init__(self, rows: int) -> None:
-        self.rows, self.times = rows, 0
+    def __init__(self) -> None:
+        self.rows, self.times = MANY_ROWS, 0
 
-    def __call__(self) -> int:
+    def __call__(self, study: Study) -> int:
         self.times += 1
         return self.times
 
 
-def look(study: Study, figures: Counting) -> int:
-    return remembered(study, "test", figures, rows=lambda found: figures.rows)
+@pytest.fixture
+def counting() -> Iterator[Counting]:
+    yield Counting()
+    memory._KNOWN.pop("test", None)
 
 
-def test_figures_over_many_rows_are_computed_once_until_somebody_does_something() -> None:
-    cache.clear()
-    study, figures = make_study(), Counting(MANY_ROWS)
-    assert [look(study, figures) for _ in range(3)] == [1, 1, 1]
+def figures_of(counting: Counting, **values: object) -> Figures[int]:
+    return add_figures(Figures("test", counting, rows=lambda found: counting.rows, **values))  # type: ignore[arg-type]
+
+
+def age(**values: object) -> None:
+    """Let the kept figures be of an hour ago, and as told."""
+    KeptFigures.objects.update(made_at=timezone.now() - timedelta(hours=1), **values)
+
+
+def work_off() -> int:
+    """Do the jobs that wait; how many there were."""
+    waiting = list(Job.objects.filter(state="queued").values_list("pk", flat=True))
+    for pk in waiting:
+        assert run_job(pk)
+    return len(waiting)
+
+
+def test_figures_over_many_rows_are_counted_once(counting: Counting) -> None:
+    study, figures = make_study(), figures_of(counting)
+    assert [remembered(study, figures).value for _ in range(3)] == [1, 1, 1]
+    assert not Job.objects.exists()
+
+
+def test_old_figures_are_shown_while_one_job_counts_again(counting: Counting) -> None:
+    study, figures = make_study(), figures_of(counting)
+    remembered(study, figures)
+    age()
+    looks = [remembered(study, figures) for _ in range(3)]
+    assert [(one.value, one.again) for one in looks] == [(1, True)] * 3
+    assert looks[0].made_at is not None
+    assert work_off() == 1
+    then = remembered(study, figures)
+    assert (then.value, then.again) == (2, False)
+
+
+def test_earlier_jobs_that_counted_are_not_kept(counting: Counting) -> None:
+    study, figures = make_study(), figures_of(counting)
+    remembered(study, figures)
+    for _ in range(3):
+        age()
+        remembered(study, figures)
+        work_off()
+    assert Job.objects.count() == 1
+
+
+def test_who_does_something_sees_at_once_what_came_of_it_where_that_is_quick(counting: Counting) -> None:
+    study, figures = make_study(), figures_of(counting)
+    remembered(study, figures)
+    KeptFigures.objects.update(seconds=memory.QUICK)
     note_event(study=study, what="controls-struck", words="One was struck.", why="wrong")
-    assert [look(study, figures) for _ in range(2)] == [2, 2]
+    assert remembered(study, figures) == Shown(2)
     Study.objects.filter(pk=study.pk).update(state="closed")
-    assert look(Study.objects.get(pk=study.pk), figures) == 3
+    KeptFigures.objects.update(seconds=memory.QUICK)
+    assert remembered(Study.objects.get(pk=study.pk), figures) == Shown(3)
 
 
-def test_figures_over_few_rows_are_computed_at_each_look() -> None:
-    cache.clear()
-    study, figures = make_study(), Counting(MANY_ROWS - 1)
-    assert [look(study, figures) for _ in range(3)] == [1, 2, 3]
+def test_where_it_is_not_quick_nobody_waits_and_the_page_says_that_it_counts_again(
+    counting: Counting,
+) -> None:
+    study, figures = make_study(), figures_of(counting)
+    remembered(study, figures)
+    KeptFigures.objects.update(seconds=memory.QUICK + 1)
+    note_event(study=study, what="controls-struck", words="One was struck.", why="wrong")
+    shown = remembered(study, figures)
+    assert (shown.value, shown.again) == (1, True)
+    work_off()
+    assert remembered(study, figures).value == 2
+
+
+def test_figures_that_follow_from_their_version_alone_never_grow_old_and_are_never_another_ones(
+    counting: Counting,
+) -> None:
+    study, version = make_study(), ["first"]
+    figures = figures_of(counting, version=lambda study: version, exact=True)
+    remembered(study, figures)
+    age(seconds=memory.QUICK + 1)
+    assert remembered(study, figures).again is False
+    version[0] = "second"
+    assert remembered(study, figures) == Shown(None, again=True)
+    work_off()
+    assert remembered(study, figures).value == 2
+
+
+def test_what_is_beyond_a_page_is_counted_by_a_job_from_the_first_look_on(counting: Counting) -> None:
+    study, figures = make_study(), figures_of(counting, beyond_a_page=lambda study: True)
+    assert remembered(study, figures) == Shown(None, again=True)
+    assert counting.times == 0
+    work_off()
+    assert remembered(study, figures).value == 1
+
+
+def test_figures_over_few_rows_are_counted_at_each_look(counting: Counting) -> None:
+    study, figures = make_study(), figures_of(counting)
+    counting.rows = MANY_ROWS - 1
+    assert [remembered(study, figures).value for _ in range(3)] == [1, 2, 3]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -108,6 +109,28 @@ class TestResearchers:
         assert "animals" in words(client.get(reverse("admin:judgments_dataset_changelist")))
         for name in ("auth_user", "auth_group"):
             assert client.get(reverse(f"admin:{name}_changelist")).status_code == 403
+
+    def test_who_loads_a_dataset_brings_its_systems_and_judgments_and_nobody_elses(self) -> None:
+        others = make_dataset()
+        _, client = somebody("ada", group="Researchers")
+        _, bela = somebody("bela", group="Researchers")
+        for one in (client, bela):  # the second brings the same files under the same name
+            files = [SimpleUploadedFile("own.csv", b"image,caption\na.jpg,A dog runs .\n")]
+            one.post(reverse("admin:judgments_dataset_add"), {"name": "own", "format": "csv", "files": files})
+            assert run_job(Job.objects.latest("pk").pk)
+        own = Dataset.objects.get(name="own")
+        ways = ("candidates", "judgments")
+        for who, dataset, allowed in ((client, own, True), (bela, own, False), (client, others, False)):
+            shown = words(who.get(reverse("admin:judgments_dataset_change", args=[dataset.pk])))
+            assert ("Import candidates" in shown, "New study" in shown) == (allowed, True)
+            for way in ways:
+                answer = who.get(reverse(f"admin:judgments_dataset_{way}", args=[dataset.pk]))
+                assert answer.status_code == (200 if allowed else 403)
+        file = SimpleUploadedFile("x.csv", b"image,caption\na.jpg,A cat .\n")
+        sent = {"system": "x", "format": "csv", "files": [file]}
+        client.post(reverse("admin:judgments_dataset_candidates", args=[own.pk]), sent)
+        assert run_job(Job.objects.latest("pk").pk)
+        assert own.systems.get().name == "x"
 
     def test_by_the_interface_likewise(self) -> None:
         make_study(slug="of-others")

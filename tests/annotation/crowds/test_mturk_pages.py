@@ -42,8 +42,8 @@ def read(protocol: str, fields: dict[str, str], **values: Any) -> Any:
     return answers_of_page(write_answers(fields.items()), design=design, hit=hit, units=units)
 
 
-def test_all_kinds_but_grounding_are_carried() -> None:
-    assert set(KINDS) - set(CARRIED) == {"grounding"}
+def test_all_kinds_but_grounding_and_templates_are_carried() -> None:
+    assert set(KINDS) - set(CARRIED) == {"grounding", "template"}
     with pytest.raises(KindNotCarried, match=r'HIT hit-0007: grounding .* "external"'):
         page_of("grounding")
     mturk = {"backend": "mturk", "question": "html"}

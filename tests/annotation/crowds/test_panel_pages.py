@@ -19,8 +19,8 @@ from judgments.models import Study, StudyEvent
 from judgments.panels import OUTCOMES
 from judgments.services.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.crowds.panel_files import HEADER, completed, done, line
 from tests.annotation.crowds.panels import ADA, BOB, do_page, panel_study, session, start
-from tests.annotation.crowds.test_panel_reconciling import HEADER, completed, done, line
 from tests.judgments.desk import do, page, words
 
 pytestmark = pytest.mark.django_db

@@ -1,0 +1,80 @@
+"""A study's judgments as they stood at one moment, whatever comes while they are read.
+
+Judgments are only ever added, so that a row id says which were there; what else decides whether an answer counts (work
+that an exclusion invalidated, that a crowd does not know, control items that were struck, what an adjudicator decided)
+can change, and is kept as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q
+
+from annotation.models import Judgment
+from annotation.models.assignments import JudgmentQuerySet
+from judgments.models import Study
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What was there, and what counted.
+
+    Attributes:
+        at: when.
+        last: row id of the last judgment.
+        gone: finished work that did not count -> the rule that invalidated it, as files name it.
+        unnamed: paid work that its crowd had not named (yet).
+        unused: row ids of the workers whom the control rule set aside.
+        struck: row ids of the control items that were struck.
+        decisions: unit row id -> the value that an adjudicator decided.
+    """
+
+    at: datetime
+    last: int
+    gone: Mapping[UUID, str]
+    unnamed: frozenset[UUID]
+    struck: frozenset[int]
+    decisions: Mapping[int, int]
+    unused: frozenset[int] = frozenset()
+
+    def all_judgments(self, study: Study) -> JudgmentQuerySet:
+        """Every judgment of the study that was there, those that were revised too."""
+        return Judgment.objects.filter(assignment__study=study, pk__lte=self.last)
+
+    def judgments(self, study: Study) -> JudgmentQuerySet:
+        """Those that no revision had replaced; work in ``gone`` is among them."""
+        return self.all_judgments(study).filter(Q(replaced_by=None) | Q(replaced_by__gt=self.last))
+
+    def counts(self, assignment: UUID, worker: int) -> bool:
+        """Whether answers of this work count, where an import did not set them aside."""
+        return assignment not in self.gone and assignment not in self.unnamed and worker not in self.unused
+
+    def as_json(self) -> dict[str, Any]:
+        """For a file, from which ``moment_from`` reads it."""
+        return {
+            "at": self.at.isoformat(),
+            "last": self.last,
+            "gone": {one.hex: rule for one, rule in self.gone.items()},
+            "unnamed": sorted(one.hex for one in self.unnamed),
+            "struck": sorted(self.struck),
+            "decisions": list(self.decisions.items()),
+            "unused": sorted(self.unused),
+        }
+
+
+def moment_from(kept: Mapping[str, Any]) -> Moment:
+    """Undoes ``Moment.as_json``."""
+    return Moment(
+        at=datetime.fromisoformat(kept["at"]),
+        last=kept["last"],
+        gone={UUID(one): rule for one, rule in kept["gone"].items()},
+        unnamed=frozenset(map(UUID, kept["unnamed"])),
+        struck=frozenset(kept["struck"]),
+        decisions=dict(kept["decisions"]),
+        unused=frozenset(kept["unused"]),
+    )

@@ -1,0 +1,82 @@
+"""Taking the moment that an export holds."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from uuid import UUID
+
+from django.db import OperationalError, connection, transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from annotation.models import Assignment, Judgment
+from annotation.models.assignments import NOT_COUNTED
+from annotation.moments import Moment
+from annotation.services.imported_rows import BY_A_PERSON, UNKNOWN_TO_CROWD
+from evaluation.errors import ExportError
+from evaluation.loaders import decisions_of, unnamed_work, unused_workers
+from judgments.models import Study, Unit
+
+TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while something long (an import) is writing judgments
+LOCK_TIMEOUT = "500ms"  # nobody's submission waits longer behind us
+
+
+def take_moment(study: Study) -> Moment:
+    """How the judgments of ``study`` stand now, read in one transaction.
+
+    Raises:
+        ExportError: somebody writes judgments in one long transaction that does not end.
+    """
+    for _ in range(TRIES):
+        try:
+            moment = _read(study)
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
+                raise
+            time.sleep(PAUSE)
+        else:
+            # from what is kept above alone: it may take long, and nothing waits for it
+            return replace(moment, unused=unused_workers(study, moment=moment))
+    raise ExportError(
+        "Judgments are being stored in one long step, such as an import; export again when it is over."
+    )
+
+
+def _read(study: Study) -> Moment:
+    own_snapshot = connection.vendor == "postgresql" and not connection.in_atomic_block
+    with transaction.atomic():
+        if own_snapshot:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        last = _last_judgment()
+        gone = Assignment.objects.filter(study=study, state__in=NOT_COUNTED)
+        rules: dict[UUID, str] = {
+            pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or BY_A_PERSON
+            for pk, state, rule in gone.values_list("pk", "state", "exclusion__rule")
+        }
+        return Moment(
+            at=timezone.now(),
+            last=last,
+            gone=rules,
+            unnamed=frozenset(unnamed_work(study).values_list("pk", flat=True)),
+            struck=frozenset(Unit.objects.filter(study=study, struck=True).values_list("pk", flat=True)),
+            decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
+        )
+
+
+def _last_judgment() -> int:
+    """The highest row id, with no lower one to come.
+
+    PostgreSQL gives row ids before their transactions end: a lower one may appear after a higher one. A lock that
+    waits for those who write, and is given back at once, sees them all; SQLite has one writer at a time.
+    """
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+                cursor.execute(f'LOCK TABLE "{Judgment._meta.db_table}" IN SHARE MODE')
+        last = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+        if connection.vendor == "postgresql":
+            transaction.set_rollback(True)  # to the savepoint: the lock and its timeout end here
+    return last

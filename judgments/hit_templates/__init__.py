@@ -1,0 +1,31 @@
+"""HIT templates of Mechanical Turk's requester pages and of Turkle: HTML with ``${field}`` for the cells of a row.
+
+``read_template`` makes of such a page what can be shown safely and answered without scripts: clean HTML, and the
+questions that its controls ask. It says in plain sentences what could not be carried over. Pure; no database.
+"""
+
+from judgments.hit_templates.answers import (
+    NoTemplateAnswer,
+    answer_of_form,
+    checked_answer,
+    first_answer,
+)
+from judgments.hit_templates.filling import fill_page, filled, filled_questions
+from judgments.hit_templates.reading import MOST_CHARACTERS, Template, TemplateProblem, read_template
+from judgments.hit_templates.shapes import Option, Question
+
+__all__ = [
+    "MOST_CHARACTERS",
+    "NoTemplateAnswer",
+    "Option",
+    "Question",
+    "Template",
+    "TemplateProblem",
+    "answer_of_form",
+    "checked_answer",
+    "fill_page",
+    "filled",
+    "filled_questions",
+    "first_answer",
+    "read_template",
+]

@@ -1,0 +1,214 @@
+"""A template's page with the cells of a row in it: as HTML for one step of a page of work.
+
+A cell is a text wherever it stands: it cannot make a tag, an attribute or an address other than http, https and the
+row's own picture. Ids and names are those of the step, so that several steps stand on one page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext
+
+from judgments.hit_templates.answers import first_answer
+from judgments.hit_templates.cleaning import cleaned_again
+from judgments.hit_templates.reading import Template
+from judgments.hit_templates.shapes import FIELD, VOID, Element, Question
+
+PICTURE = "picture"  # the column that names a picture that was imported with the rows
+REFERENCES = ("for", "headers", "aria-labelledby", "aria-describedby")
+ADDRESSES = ("href", "src", "poster")
+# set by what was answered, not by the template
+OF_ANSWER = {"name", "value", "checked", "selected", "type"}
+
+
+def filled(text: str, cells: Mapping[str, str]) -> str:
+    """A text with the cells in the places of its fields."""
+    return FIELD.sub(lambda found: str(cells.get(found[1].strip(), "")), text)
+
+
+def filled_questions(questions: Sequence[Question], cells: Mapping[str, str]) -> tuple[Question, ...]:
+    """The questions of one row."""
+    return tuple(
+        replace(
+            question,
+            label=" ".join(filled(question.label, cells).split()) or question.name,
+            preset=filled(question.preset, cells),
+            options=tuple(
+                replace(
+                    option,
+                    value=filled(option.value, cells),
+                    label=" ".join(filled(option.label, cells).split()) or filled(option.value, cells),
+                )
+                for option in question.options
+            ),
+        )
+        for question in questions
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """What a page is filled for."""
+
+    position: int
+    cells: Mapping[str, str]
+    picture: str
+    questions: Sequence[Question]
+    held: Mapping[str, Any]
+    labelled: frozenset[str]
+    keyed: int
+
+
+def fill_page(
+    template: Template,
+    cells: Mapping[str, str],
+    *,
+    position: int,
+    held: Mapping[str, Any] | None = None,
+    picture: str = "",
+) -> SafeString:
+    """The page of a row as HTML.
+
+    Args:
+        cells: column -> text.
+        position: of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
+        held: what was answered, as ``checked_answer`` or ``answer_of_form`` gives it; None: nothing yet.
+        picture: where the row's own picture is.
+    """
+    questions = filled_questions(template.questions, cells)
+    radios = [number for number, one in enumerate(questions) if one.control == "radio"]
+    step = _Step(
+        position=position,
+        cells=cells,
+        picture=picture,
+        questions=questions,
+        held=first_answer(questions) if held is None else held,
+        labelled=frozenset(_labelled(template.page)),
+        keyed=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
+    )
+    html = "".join(_written(template.page, step, inside_label=False))
+    return mark_safe(cleaned_again(html))  # noqa: S308  # cleaned in this line
+
+
+def _labelled(page: Sequence[Element | str]) -> Iterator[str]:
+    """Ids that a label names."""
+    for one in page:
+        if isinstance(one, Element):
+            if one.tag == "label" and one.attributes.get("for"):
+                yield one.attributes["for"]
+            yield from _labelled(one.inside)
+
+
+def _written(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool) -> Iterator[str]:
+    for one in nodes:
+        if isinstance(one, str):
+            yield escape(filled(one, step.cells))
+            continue
+        attributes = dict(_attributes(one, step))
+        if one.question >= 0:
+            attributes = _control(one, attributes, step, inside_label=inside_label)
+        written = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+        yield f"<{one.tag}{written}>"
+        if one.tag in VOID:
+            if one.tag == "input" and attributes.get("type") == "range":
+                yield '<output data-said=""></output>'
+            continue
+        if one.tag == "textarea":
+            yield f"\n{escape(str(step.held.get(step.questions[one.question].name, '')))}"
+        elif one.own_word:
+            words = "".join(part for part in one.inside if isinstance(part, str))
+            yield escape(gettext(words))
+        else:
+            yield from _written(one.inside, step, inside_label=inside_label or one.tag == "label")
+        yield f"</{one.tag}>"
+
+
+def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
+    own = f"t{step.position}-"
+    for name, value in element.attributes.items():
+        if element.question >= 0 and name in OF_ANSWER:
+            continue
+        if name == "id":
+            yield name, own + value
+        elif name in REFERENCES:
+            yield name, " ".join(own + one for one in filled(value, step.cells).split())
+        elif name in ADDRESSES:
+            address = _address(element.tag, filled(value, step.cells), step)
+            if address:
+                yield name, address
+                if element.tag == "a" and not address.startswith("#"):
+                    yield from (("target", "_blank"), ("rel", "noopener noreferrer nofollow"))
+        else:
+            yield name, filled(value, step.cells)
+    if element.tag == "img":
+        if not element.attributes.get("alt"):
+            yield "alt", gettext("Picture")
+        yield from (("loading", "lazy"), ("decoding", "async"))
+    if element.tag in ("audio", "video") and "controls" not in element.attributes:
+        yield "controls", ""
+
+
+def _address(tag: str, text: str, step: _Step) -> str:
+    """An address that may stand on the page; '' where it may not."""
+    address = text.strip()
+    if tag == "a" and address.startswith("#"):
+        return f"#t{step.position}-{address[1:]}"
+    if step.picture and tag == "img" and address and address == step.cells.get(PICTURE, "").strip():
+        return step.picture
+    if any(ord(sign) < 32 or ord(sign) == 127 for sign in address):
+        return ""
+    try:
+        parts = urlsplit(address)
+        fine = (parts.scheme.lower() in ("http", "https") and bool(parts.hostname)) or (
+            tag == "a" and parts.scheme.lower() == "mailto"
+        )
+    except ValueError:
+        fine = False
+    return address.replace(" ", "%20") if fine else ""
+
+
+def _control(
+    element: Element, attributes: dict[str, str], step: _Step, *, inside_label: bool
+) -> dict[str, str]:
+    """The attributes of a control: its name in the form, and what was answered."""
+    question = step.questions[element.question]
+    if element.tag == "option":
+        option = question.options[element.option]
+        chosen = {"selected": ""} if step.held.get(question.name) == option.value else {}
+        return attributes | {"value": option.value} | chosen
+    name = f"u{step.position}-{element.question}"
+    made = attributes | {"name": name, "data-question": question.name, "data-shape": question.shape}
+    if element.option >= 0:
+        option = question.options[element.option]
+        made["value"] = option.value
+        held = step.held.get(question.name)
+        if held is not None and (option.value in held if isinstance(held, list) else option.value == held):
+            made["checked"] = ""
+        made["type"] = question.control
+        if question.control == "checkbox":
+            made["name"] = f"{name}-{element.option}"
+        elif step.keyed == element.question:
+            made["data-key"] = str(element.option + 1)
+    elif element.tag == "input":
+        made["type"] = element.attributes.get("type", "text").lower()
+        made["value"] = (
+            question.preset if question.shape == "fixed" else str(step.held.get(question.name, ""))
+        )
+    if question.shape in ("text", "number") and question.control != "range":
+        made["autocomplete"] = "off"
+    if question.shape == "text":
+        made.setdefault("dir", "auto")
+        made.setdefault("maxlength", str(question.longest))
+    if not inside_label and element.attributes.get("id") not in step.labelled and not _named(element):
+        made["aria-label"] = question.options[element.option].label if element.option >= 0 else question.label
+    return made
+
+
+def _named(element: Element) -> bool:
+    return any(element.attributes.get(name) for name in ("aria-label", "aria-labelledby", "title"))

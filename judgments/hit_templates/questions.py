@@ -1,0 +1,290 @@
+"""The questions that the controls of a page ask. Controls of one name are one question."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from judgments.hit_templates.shapes import FIELD, Element, Option, Question, Shape, walk, words_in
+
+LONGEST_NAME = 100
+LONGEST_TEXT = 10_000
+GREATEST = 1e15  # of a number that is typed: every whole one up to it is exact
+MOST_QUESTIONS = 500
+TYPED = {"text", "email", "url", "tel", "search", "date", "time", "month", "week", "datetime-local", "color"}
+BUTTONS = {"submit", "reset", "button", "image"}
+NOT_CARRIED = {"file", "password"}
+GROUPED = ("radio", "checkbox")
+SHAPES: dict[str, Shape] = {
+    "radio": "choice",
+    "checkbox": "several",
+    "select": "choice",
+    "number": "number",
+    "range": "number",
+    "hidden": "fixed",
+    "text": "text",
+    "textarea": "text",
+}
+SORTS = {
+    "radio": "radio buttons",
+    "checkbox": "checkboxes",
+    "select": "a list to choose from",
+    "number": "a number field",
+    "range": "a slider",
+    "text": "a text field",
+    "textarea": "a text field",
+    "hidden": "a hidden field",
+}
+
+
+@dataclass(slots=True)
+class _Found:
+    """A question while its controls are being read."""
+
+    name: str
+    control: str
+    label: str = ""
+    required: bool = False
+    options: list[Option] = field(default_factory=list)
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    longest: int = LONGEST_TEXT
+    preset: str = ""
+
+    def done(self) -> Question:
+        return Question(
+            name=self.name,
+            shape=SHAPES[self.control],
+            control=self.control,
+            label=self.label or self.name,
+            required=self.required,
+            options=tuple(self.options),
+            low=self.low,
+            high=self.high,
+            step=self.step,
+            longest=self.longest,
+            preset=self.preset,
+        )
+
+
+class _Labels:
+    """The words that belong to a control: of its label, or of the group that it stands in."""
+
+    def __init__(self, page: list[Element | str]) -> None:
+        self._by_id: dict[str, str] = {}
+        self._around: dict[int, str] = {}
+        self._group: dict[int, str] = {}
+        self._read(page, "", "")
+
+    def _read(self, nodes: list[Element | str], label: str, group: str) -> None:
+        for one in nodes:
+            if not isinstance(one, Element):
+                continue
+            own, inner = label, group
+            if one.tag == "label":
+                own = words_in(one)
+                if one.attributes.get("for"):
+                    self._by_id.setdefault(one.attributes["for"], own)
+            elif one.tag == "fieldset":
+                legend = next(
+                    (part for part in one.inside if isinstance(part, Element) and part.tag == "legend"), None
+                )
+                inner = words_in(legend) if legend is not None else group
+            elif one.tag in ("input", "select", "textarea"):
+                self._around[id(one)], self._group[id(one)] = label, group
+            self._read(one.inside, own, inner)
+
+    def own(self, control: Element) -> str:
+        """Of the control itself."""
+        given = control.attributes
+        return (
+            self._around.get(id(control), "")
+            or self._by_id.get(given.get("id", ""), "")
+            or given.get("aria-label", "")
+            or given.get("title", "")
+        )
+
+    def group(self, control: Element) -> str:
+        """Of the group that it stands in."""
+        return self._group.get(id(control), "")
+
+
+def find_questions(page: list[Element | str]) -> tuple[tuple[Question, ...], list[str]]:
+    """The questions of a page, in order; each control is marked with the number of its question.
+
+    Controls that ask nothing are taken out of the page. Returns the questions, and sentences about those.
+
+    Raises:
+        ValueError: a name that is none, or that two sorts of controls share; bounds that are no numbers.
+    """
+    _one_id_each(page)
+    labels = _Labels(page)
+    found: dict[str, _Found] = {}
+    said: list[str] = []
+    _read(page, labels, found, said)
+    if len(found) > MOST_QUESTIONS:
+        raise ValueError(f"The template asks {len(found)} questions; expected at most {MOST_QUESTIONS}.")
+    for one in found.values():
+        _check_options(one)
+    return tuple(one.done() for one in found.values()), list(dict.fromkeys(said))
+
+
+def _one_id_each(page: list[Element | str]) -> None:
+    seen: set[str] = set()
+    for one in walk(page):
+        own = one.attributes.get("id", "")
+        if own and (own in seen or FIELD.search(own) or len(own.split()) != 1):
+            del one.attributes["id"]
+        seen.add(own)
+
+
+def _read(nodes: list[Element | str], labels: _Labels, found: dict[str, _Found], said: list[str]) -> None:
+    kept: list[Element | str] = []
+    for one in nodes:
+        if isinstance(one, str) or one.tag not in ("input", "select", "textarea"):
+            if isinstance(one, Element):
+                _read(one.inside, labels, found, said)
+            kept.append(one)
+            continue
+        control = _control(one)
+        if control in BUTTONS | NOT_CARRIED:
+            continue  # left_out tells of those that matter
+        if not one.attributes.get("name", "").strip():
+            said.append(
+                f"{SORTS[control][0].upper()}{SORTS[control][1:]} without a name: left out, as an answer needs one."
+            )
+            continue
+        _take(one, control, labels, found)
+        kept.append(one)
+    nodes[:] = kept
+
+
+def _control(element: Element) -> str:
+    if element.tag != "input":
+        return element.tag
+    kind = element.attributes.get("type", "text").lower()
+    return kind if kind in SORTS or kind in BUTTONS | NOT_CARRIED else "text"
+
+
+def _take(element: Element, control: str, labels: _Labels, found: dict[str, _Found]) -> None:
+    given = element.attributes
+    name = " ".join(given["name"].split())
+    if FIELD.search(name):
+        raise ValueError(
+            f"The name {name[:60]!r} of {SORTS[control]} holds a field; expected the same name in every row."
+        )
+    if len(name) > LONGEST_NAME or not name.isprintable():
+        raise ValueError(
+            f"The name {name[:60]!r} is none; expected at most {LONGEST_NAME} visible characters."
+        )
+    there = found.get(name)
+    if there is not None and there.control != control:
+        raise ValueError(
+            f"The name {name!r} belongs to {SORTS[there.control]} and to {SORTS[control]}; expected a name for each."
+        )
+    if there is not None and control not in GROUPED:
+        raise ValueError(f"The name {name!r} belongs to {SORTS[control]} twice; expected a name for each.")
+    one = there or _Found(name, control)
+    found.setdefault(name, one)
+    element.question = list(found).index(name)
+    if control in GROUPED:
+        element.option = len(one.options)
+        own = labels.own(element)
+        required = "required" in given
+        value = given.get("value", "on")
+        one.options.append(
+            Option(value, own or value, required and control == "checkbox", "checked" in given)
+        )
+        one.required |= required and control == "radio"
+        one.label = one.label or labels.group(element) or _single_label(element, control, own)
+        return
+    one.label = labels.own(element) or labels.group(element)
+    one.required = "required" in given
+    if control == "select":
+        _take_list(element, one)
+    elif SHAPES[control] == "number":
+        _take_bounds(given, one)
+        one.preset = given.get("value", "")
+    else:
+        one.longest = _whole(given.get("maxlength", ""), LONGEST_TEXT)
+        text = "".join(part for part in element.inside if isinstance(part, str))
+        one.preset = text if control == "textarea" else given.get("value", "")
+
+
+def _single_label(element: Element, control: str, own: str) -> str:
+    """A box that stands alone is a question of its own."""
+    return own if control == "checkbox" and "value" not in element.attributes else ""
+
+
+def _take_list(element: Element, one: _Found) -> None:
+    """The options of a list. One without an empty first entry gets one, and must be answered: otherwise its first
+    option would be an answer that nobody gave."""
+    places = [part for part in walk(element.inside) if part.tag == "option"]
+    chosen = any("selected" in part.attributes for part in places)
+    for part in places:
+        words = " ".join("".join(text for text in part.inside if isinstance(text, str)).split())
+        part.option, part.question = len(one.options), element.question
+        one.options.append(
+            Option(
+                part.attributes.get("value", words),
+                words or part.attributes.get("label", ""),
+                chosen="selected" in part.attributes,
+            )
+        )
+    if places and not chosen and one.options[0].value:
+        one.required = True
+        element.attributes["required"] = ""
+        element.inside.insert(0, Element("option", {"value": ""}, ["–"]))
+
+
+def _take_bounds(given: dict[str, str], one: _Found) -> None:
+    one.low, one.high = (_number(given, bound, one.name) for bound in ("min", "max"))
+    if one.control == "range":
+        one.low, one.high = (
+            one.low if one.low is not None else 0.0,
+            one.high if one.high is not None else 100.0,
+        )
+    step = given.get("step", "1").strip().lower()
+    one.step = None if step == "any" else _number(given, "step", one.name) or 1.0
+    if one.low is not None and one.high is not None and one.low > one.high:
+        raise ValueError(
+            f"“{one.name}” goes from {one.low:g} to {one.high:g}; expected the lower number first."
+        )
+
+
+def _number(given: dict[str, str], bound: str, name: str) -> float | None:
+    text = given.get(bound, "").strip()
+    if not text:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{bound} of “{name}” is {text[:40]!r}; expected a number.")
+    return number
+
+
+def _whole(text: str, otherwise: int) -> int:
+    return min(int(text), otherwise) if text.isascii() and text.isdigit() and 0 < len(text) < 9 else otherwise
+
+
+def _check_options(one: _Found) -> None:
+    values = [option.value for option in one.options]
+    if one.control in GROUPED or one.control == "select":
+        if not any(values):
+            raise ValueError(f"“{one.name}” has nothing to choose; expected options with a value.")
+        twice = next((value for value in values if values.count(value) > 1), None)
+        if twice is not None:
+            raise ValueError(f"“{one.name}” has the option {twice!r} twice; expected every value once.")
+
+
+def as_number(value: Any) -> int | float | None:
+    """A finite number, whole ones as int; None where it is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if not abs(value) <= GREATEST:  # not a number as well
+        return None
+    return int(value) if float(value).is_integer() else float(value)

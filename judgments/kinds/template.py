@@ -1,0 +1,373 @@
+"""HIT templates: a page of the researcher's own, brought from Mechanical Turk's requester pages or from Turkle.
+
+Every row of the inputs is a unit; its cells stand in the places of the template's ``${field}``. An answer is an object,
+name of the control -> what was chosen, typed or ticked (docs/hit-templates.md). The kind of a study knows its template
+(``of``); the one in ``KINDS`` does not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext_lazy as _
+
+from judgments.draws import content_key, rng_for
+from judgments.errors import DesignError
+from judgments.hit_templates import (
+    Question,
+    Template,
+    TemplateProblem,
+    answer_of_form,
+    checked_answer,
+    filled_questions,
+    read_template,
+)
+from judgments.kinds.base import Consensus, Entry, Figures, Judged, Kind, OpenKind
+from judgments.kinds.hits import hits_of
+from judgments.material import Batch, Group, Image, Material, UnitSpec, drawn_images
+
+if TYPE_CHECKING:
+    from judgments.design import StudyDesign
+
+CLOSE = 0.1  # of its range: a rehearsal's mean within so much of the truth recovers a number
+# what the form of a new study begins with
+STARTER = """<blockquote>${text}</blockquote>
+<fieldset>
+  <legend>Does this text make sense?</legend>
+  <label><input type="radio" name="sense" value="yes" required> Yes</label>
+  <label><input type="radio" name="sense" value="no" required> No</label>
+</fieldset>
+"""
+WRITTEN = "An answer of a simulated worker."
+
+
+class HITTemplate(OpenKind):
+    """A form of the researcher's own; closed questions are decided by most votes, numbers by mean and median."""
+
+    name = "template"
+    title = "HIT template: a page of your own, with ${field} for the cells of a row"
+    level = "nominal"
+    aggregation = "majority-of-answers"
+    tie_rule = "no-answer"
+    has_figures = True
+    self_contained = False
+    shows_picture = False
+    instead_of_evaluate = (
+        "the answers are those of a form; aggregate gives the consensus of each question, and export_judgments the "
+        "answers themselves."
+    )
+    defaults = {
+        "question": "Please fill in this form.",
+        "units_per_hit": 1,
+        "seconds_per_unit": 30.0,
+        "template": {"html": STARTER},
+    }
+    template = "annotation/kinds/template.html"
+    script = "js/kinds/template.js"
+    keys = (
+        (("1", "…", "9"), _("choose, where there is one row of buttons")),
+        (("Tab",), _("to the next field")),
+    )
+    asks = {
+        "template.html": Entry(
+            "Template",
+            "HTML with ${field} for the cells of a row. Scripts, styles and frames in it are left out.",
+        )
+    }
+
+    def __init__(self, source: str = "") -> None:
+        self._source = source
+
+    def setting(self, design: StudyDesign) -> str:
+        """The template."""
+        return design.template.html
+
+    def with_setting(self, setting: str) -> Kind:
+        """The kind that asks by this template."""
+        return HITTemplate(setting)
+
+    @property
+    def page(self) -> Template:
+        """The template, read."""
+        assert self._source, "the kind of a study knows its template: KINDS[...].of(design)"
+        return read_template(self._source)
+
+    def questions(self, unit: Any) -> tuple[Question, ...]:
+        """What the page of a unit asks."""
+        return filled_questions(self.page.questions, unit.content["fields"])
+
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        """A template that cannot be used."""
+        if not design.template.html:
+            yield "template.html is empty; expected HTML with ${field} for the cells of a row"
+            return
+        try:
+            read_template(design.template.html)
+        except TemplateProblem as error:
+            yield f"template.html cannot be used: {str(error).rstrip('.')}"
+
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        """One unit for each row of inputs."""
+        if design.controls.per_hit:
+            raise DesignError(
+                "controls.per_hit asks for control items, but nobody said which answer to a row is right; set it to 0 "
+                "(a quiz of questions and the agreement with others tell careful workers).",
+                field="controls.per_hit",
+            )
+        rows = [image for image in material.images if image.fields]
+        if not rows:
+            raise DesignError(
+                f"dataset {material.name!r} has no rows of inputs; import a CSV file with import_dataset inputs.",
+                field="dataset",
+            )
+        template = self.page
+        columns = {name for name, _ in rows[0].fields}
+        missing = [name for name in template.fields if name not in columns]
+        if missing:
+            raise DesignError(
+                f"template.html has the field ${{{missing[0]}}}, but dataset {material.name!r} has no such column; its "
+                f"columns are {', '.join(sorted(columns))}.",
+                field="template.html",
+            )
+        drawn = drawn_images(rows, design.sampling.images, rng_for(design.seed, "images"))
+        groups = [Group(image.name, (self.unit(design, image),)) for image in drawn]
+        hits = hits_of(
+            groups,
+            design=design,
+            size=design.units_per_hit,
+            repeat_images=False,
+            control_images=(),
+            make_control=_no_control,
+        )
+        return Batch(hits=hits, notes={"sentences": list(template.left_out)})
+
+    def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
+        """A row with all of its cells; those that the page does not show go along to the exports."""
+        fields = dict(image.fields)
+        return UnitSpec(
+            key=content_key("unit", self.name, design.seed, image.name, fields),
+            image=image.name,
+            content={"fields": fields},
+        )
+
+    def quiz_usable(self, image: Image) -> bool:
+        """No row has an answer that is known to be right."""
+        return False
+
+    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        """The cells that the page shows, and its questions; columns that it does not show stay with the researcher."""
+        cells = unit.content["fields"]
+        return {
+            "fields": {name: cells.get(name, "") for name in self.page.fields},
+            "questions": [_told(question) for question in self.questions(unit) if question.shape != "fixed"],
+            **({"picture": picture_url} if picture_url else {}),
+        }
+
+    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
+        """As ``judgments.hit_templates.checked_answer`` says."""
+        return checked_answer(self._bound(design).questions(unit), given)
+
+    def _bound(self, design: StudyDesign) -> HITTemplate:
+        return self if self._source else HITTemplate(design.template.html)
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
+        """``u<position>-<question>``, boxes ``u<position>-<question>-<option>``, both from 0; ``u<position>-none``: as
+        it is."""
+        return answer_of_form(form, f"u{position}", self.questions(unit))
+
+    def in_words(self, given: Any) -> str:
+        """Name by name."""
+        return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
+
+    def results_names(self) -> list[str]:
+        """The names of the form."""
+        return [question.name for question in self.page.questions]
+
+    def results_cells(self, given: Any) -> dict[str, str]:
+        """As Mechanical Turk writes a classic form: a bar between several ticked values."""
+        return {
+            name: "|".join(value) if isinstance(value, list) else str(value) for name, value in given.items()
+        }
+
+    def results_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
+        """The row as it came."""
+        return dict(content.get("fields", {}))
+
+    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
+        """``answer``: question -> what its answers say together (docs/hit-templates.md).
+
+        ``share`` and ``margin`` are means over the closed questions: of the winner, and of its lead; ``tie``: of one of
+        them no answer has the most votes.
+        """
+        given: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
+        for unit, value in zip(units, values, strict=True):
+            given[unit].append(value)
+        return {unit: self._said(answers) for unit, answers in given.items()}
+
+    def _said(self, answers: Sequence[Mapping[str, Any]]) -> Consensus:
+        said: dict[str, Any] = {}
+        votes: dict[str, int] = {}
+        shares, margins, ties = [], [], []
+        for question in self.page.questions:
+            values = [answer[question.name] for answer in answers if question.name in answer]
+            if not values or question.shape == "fixed":
+                continue
+            if question.shape == "number":
+                said[question.name] = {
+                    "n": len(values),
+                    "mean": fmean(values),
+                    "median": float(median(values)),
+                }
+                continue
+            if question.shape == "text":
+                said[question.name] = {"n": len(values), "texts": values}
+                continue
+            found = _chosen(values) if question.shape == "choice" else _ticked(values)
+            said[question.name] = found
+            votes |= {f"{question.name}:{value}": count for value, count in found["votes"].items()}
+            shares.append(found["share"])
+            margins.append(found["margin"])
+            ties.append(found["tie"])
+        return Consensus(
+            n=len(answers),
+            value=None,
+            share=fmean(shares) if shares else None,
+            margin=fmean(margins) if margins else None,
+            tie=any(ties),
+            votes=votes,
+            answer=said,
+        )
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        """For closed questions: the number of the chosen option, 0 for none, and of each box whether it is ticked.
+
+        Numbers have another level of measurement and texts none: ``figures`` has the agreement on each question.
+        """
+        found: dict[str, float] = {}
+        for question in self.questions(unit):
+            if question.shape == "choice":
+                values = [option.value for option in question.options]
+                value = given.get(question.name)
+                found[question.name] = float(values.index(value) + 1) if value in values else 0.0
+            elif question.shape == "several":
+                ticked = given.get(question.name, [])
+                found |= {
+                    f"{question.name}\t{place}": float(option.value in ticked)
+                    for place, option in enumerate(question.options)
+                }
+        return found
+
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """``questions``: for each its votes or numbers over all units, and how far people agree on it."""
+        # here and not above: the statistics' machine code would cost every web process its memory
+        from judgments.kinds.template_figures import question_figures
+
+        return Figures(study={"questions": question_figures(self.page.questions, self, judged, seed=seed)})
+
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
+        """Any answer that the form takes."""
+        return checked_answer(
+            self.questions(unit),
+            {one.name: _drawn(one, rng) for one in self.questions(unit) if one.shape != "fixed"},
+        )
+
+    def draw_answer(
+        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Right: the truth; wrong: another answer to one question that has some; without looking: any answer."""
+        if right:
+            return dict(truth)
+        drawn = self.draw_truth(unit, [], rng)
+        if right is None:
+            return drawn
+        others = [name for name in truth if drawn.get(name) is not None and drawn[name] != truth[name]]
+        if not others:
+            return drawn
+        name = others[int(rng.integers(len(others)))]
+        return dict(truth) | {name: drawn[name]}
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """Every closed question has the truth's answer, and every number a mean near it."""
+        for question in self.page.questions:
+            said = (found.answer or {}).get(question.name)
+            if said is None or question.shape in ("text", "fixed"):
+                continue
+            if question.shape == "number":
+                wide = (question.high or 0.0) - (question.low or 0.0) or 100.0
+                if abs(said["mean"] - truth.get(question.name, said["mean"])) > CLOSE * wide:
+                    return False
+            elif said["answer"] != truth.get(question.name):
+                return False
+        return True
+
+
+def _told(question: Question) -> dict[str, Any]:
+    """A question for a client that draws its own page."""
+    bounds = {name: getattr(question, name) for name in ("low", "high", "step")}
+    return {
+        "name": question.name,
+        "shape": question.shape,
+        "label": question.label,
+        "required": question.required,
+        **({"options": [option.value for option in question.options]} if question.options else {}),
+        **({name: value for name, value in bounds.items() if value is not None}),
+    }
+
+
+def _as_text(value: Any) -> str:
+    return ", ".join(value) or "–" if isinstance(value, list) else str(value)
+
+
+def _chosen(values: Sequence[str]) -> dict[str, Any]:
+    """The option with the most votes; None where several have."""
+    counts = Counter(values).most_common()
+    (best, most), runner_up = counts[0], counts[1][1] if len(counts) > 1 else 0
+    n = len(values)
+    return {
+        "n": n,
+        "answer": best if most > runner_up else None,
+        "votes": dict(sorted(counts, key=lambda entry: (-entry[1], entry[0]))),
+        "share": most / n,
+        "margin": (most - runner_up) / n,
+        "tie": most == runner_up,
+    }
+
+
+def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The boxes that more than half ticked; a box on which the votes are even is a tie."""
+    counts = Counter(one for value in values for one in value)
+    n = len(values)
+    ordered = dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+    # of a box that nobody ticked nothing is said; a form without ticks is agreed on
+    leads = [abs(2 * count - n) / n for count in counts.values()]
+    return {
+        "n": n,
+        "answer": [value for value, count in ordered.items() if 2 * count > n],
+        "votes": ordered,
+        "share": fmean([max(count, n - count) / n for count in counts.values()]) if counts else 1.0,
+        "margin": fmean(leads) if leads else 1.0,
+        "tie": any(2 * count == n for count in counts.values()),
+    }
+
+
+def _drawn(question: Question, rng: np.random.Generator) -> Any:
+    """An answer that the question takes."""
+    values = [option.value for option in question.options if option.value]
+    if question.shape == "choice":
+        return values[int(rng.integers(len(values)))]
+    if question.shape == "several":
+        return [option.value for option in question.options if bool(rng.random() < 0.4) | option.required]
+    if question.shape == "number":
+        low = question.low if question.low is not None else 0.0
+        high = question.high if question.high is not None else low + 100.0
+        step = question.step or 1.0
+        return low + step * int(rng.integers(int((high - low) / step + 1e-9) + 1))
+    return WRITTEN[: question.longest]
+
+
+def _no_control(*given: Any) -> Group:
+    raise AssertionError("rows of a template have no control items")

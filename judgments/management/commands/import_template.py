@@ -1,0 +1,63 @@
+"""Bring a HIT template and its inputs over as a study."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from judgments.errors import QuorumError
+from judgments.importers import ImportProblem
+from judgments.management.base import QuorumCommand, progress_bar
+from judgments.services.hit_templates import Brought, import_template, look_at_template, read_source
+
+
+class Command(QuorumCommand):
+    """All or nothing: a dataset of the rows, and a draft study of the template."""
+
+    help = "Bring a HIT template of Mechanical Turk or Turkle over, with its CSV of inputs (docs/hit-templates.md)."
+    example = "manage.py import_template tone template.html inputs.csv --dry-run"
+    named_errors = (QuorumError, ImportProblem)
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What the command takes (docs/commands.md)."""
+        parser.add_argument("study", help="slug of the study, and name of its dataset")
+        parser.add_argument("template", type=Path, help="HTML with ${field} for the cells of a row")
+        parser.add_argument("inputs", type=Path, help="CSV with a column for each field, a row for each task")
+        parser.add_argument("--name", default="", help="what workers read; otherwise the slug")
+        parser.add_argument(
+            "--images", help="a folder with the pictures that a column picture names, or their address"
+        )
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+        parser.add_argument(
+            "--dry-run", action="store_true", help="say what was understood and left out; store nothing"
+        )
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Look, store unless it is a dry run, and say what was left out."""
+        slug: str = options["study"]
+        source = read_source(options["template"], encoding=options["encoding"])
+        if options["dry_run"]:
+            found = look_at_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
+            self.say(f"Understood; nothing was stored. Without --dry-run this becomes study {slug}.")
+            self._tell(found)
+            return
+        with progress_bar() as progress:
+            study, found = import_template(
+                slug=slug,
+                source=source,
+                inputs=options["inputs"],
+                name=options["name"],
+                images=options["images"],
+                encoding=options["encoding"],
+                progress=progress,
+            )
+        self.say(f"Study {study.slug} created as a draft. Next: manage.py generate_hits {study.slug}")
+        self._tell(found)
+
+    def _tell(self, found: Brought) -> None:
+        self.say(f"  {found.rows:>9,} rows of inputs")
+        for question in found.template.questions:
+            self.say(
+                f"  question {question.name}: {question.control}{', needed' if question.required else ''}"
+            )
+        for sentence in found.left_out:
+            self.say(f"  {sentence}")

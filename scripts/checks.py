@@ -1,0 +1,100 @@
+"""`make test`, `make coverage`, `make lint` and `make docs`: what a developer runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+
+from scripts.environment import PYTHON, ROOT, check_writable, install, say
+
+NUMERIC_PACKAGES = ("evaluation/metrics", "evaluation/statistics", "evaluation.signatures")
+CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
+
+
+def test(arguments: list[str]) -> int:
+    """Installs what tests need, finds a browser, and runs pytest; its exit code."""
+    check_writable(ROOT)
+    install("requirements-dev.txt")
+    find_browser()
+    return subprocess.run([PYTHON, "-m", "pytest", *arguments], cwd=ROOT).returncode
+
+
+def coverage() -> int:
+    """Runs the tests of the numeric packages and asks that they see every branch; pytest's exit code.
+
+    Kernels run as the plain Python they are, so that their lines are seen too; tests on the shared data would
+    take hours that way and are left to `make test`.
+    """
+    check_writable(ROOT)
+    install("requirements-dev.txt")
+    environment = {name: value for name, value in os.environ.items() if name != "QUORUM_SHARED"}
+    environment |= {"NUMBA_DISABLE_JIT": "1", "QUORUM_REQUIRE_SERVICES": "0"}
+    command = [PYTHON, "-m", "pytest", "-q", "--cov-branch", "--cov-report=term-missing:skip-covered"]
+    command += [f"--cov={package}" for package in NUMERIC_PACKAGES]
+    command += ["--cov-fail-under=100", "tests/metrics", "tests/statistics", "tests/test_signatures.py"]
+    return subprocess.run(command, cwd=ROOT, env=environment).returncode
+
+
+def find_browser() -> None:
+    """A Chromium on the PATH, else Playwright's own, else the system's package; else tests are named as not run."""
+    if any(shutil.which(name) for name in CHROMIUM_NAMES) or _playwright_has_one():
+        return
+    say("No Chromium on the PATH; asking Playwright for its own ...")
+    if _quietly([PYTHON, "-m", "playwright", "install", "chromium"]) and _playwright_has_one():
+        return
+    if shutil.which("apt-get") and os.geteuid() == 0:
+        say("Playwright could not bring one; asking the system's packages ...")
+        environment = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
+        if _quietly(["apt-get", "update"], environment):
+            _quietly(["apt-get", "install", "-y", "--no-install-recommends", "chromium"], environment)
+    if not any(shutil.which(name) for name in CHROMIUM_NAMES):
+        say("No browser to be had: install Chromium; until then the browser tests are named at the end.")
+
+
+def _playwright_has_one() -> bool:
+    program = (
+        "import os\nfrom playwright.sync_api import sync_playwright\n"
+        "with sync_playwright() as p: raise SystemExit(not os.path.exists(p.chromium.executable_path))"
+    )
+    return _quietly([PYTHON, "-c", program])
+
+
+def _quietly(command: list[str], environment: dict[str, str] | None = None) -> bool:
+    try:
+        done = subprocess.run(
+            command, cwd=ROOT, env=environment, timeout=600,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0
+
+
+def lint() -> int:
+    """Style, types, migrations and the settings of a public server; 0 when all are clean."""
+    install("requirements-dev.txt")
+    with tempfile.TemporaryDirectory() as data:
+        here = dict(os.environ, DATA_DIR=data, DATABASE_URL="", CELERY_BROKER_URL="")
+        public = dict(here, HTTPS="true", DEBUG="false", ALLOWED_HOSTS="quorum.example.org")
+        failed = 0
+        for command, environment in (
+            (["ruff", "check"], here),
+            (["ruff", "format", "--check"], here),
+            (["mypy", "."], here),
+            (["manage.py", "makemigrations", "--check", "--dry-run"], here),
+            (["manage.py", "check", "--deploy", "--fail-level", "WARNING"], public),
+        ):
+            say("$ " + " ".join(command))
+            start = [PYTHON] if command[0] == "manage.py" else [PYTHON, "-m"]
+            failed |= subprocess.run(start + command, cwd=ROOT, env=environment).returncode
+    return failed
+
+
+def docs() -> int:
+    """Builds the documentation as a site; 0 when nothing in it is amiss."""
+    install("requirements-dev.txt")
+    # the theme's makers announce another program of theirs at every start
+    environment = dict(os.environ, NO_MKDOCS_2_WARNING="1")
+    return subprocess.run([PYTHON, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, env=environment).returncode

@@ -1,0 +1,142 @@
+"""What must be there before Quorum can do anything: a Python, folders that can be written to, ports, packages.
+
+Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
+needs to be told that it is too old.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+VENV = os.path.join(ROOT, ".venv")
+PYTHON = os.path.join(VENV, "bin", "python")
+OLDEST = (3, 11)
+
+
+class CannotGoOn(Exception):
+    """Holds the one line that says why."""
+
+
+def say(text: str) -> None:
+    """Prints at once, also into a pipe."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+# --- what must be there ---------------------------------------------------------------------------
+
+
+def use_a_new_python() -> None:
+    """Goes on in a newer Python of this machine when this one is too old."""
+    if sys.version_info >= OLDEST:
+        return
+    for minor in range(20, OLDEST[1] - 1, -1):
+        found = shutil.which(f"python3.{minor}")
+        if found:
+            os.execv(found, [found, "-m", "scripts.quorum", *sys.argv[1:]])
+    oldest, found = ".".join(map(str, OLDEST)), ".".join(map(str, sys.version_info[:3]))
+    raise CannotGoOn(
+        f"Quorum needs Python {oldest} or newer; {sys.executable} is {found}. "
+        "Install a newer one, or name it: make run PYTHON=python3.12"
+    )
+
+
+def setting(name: str, default: str) -> str:
+    """A setting from the environment, else from .env, else the default."""
+    if os.environ.get(name):
+        return os.environ[name]
+    try:
+        with open(os.path.join(ROOT, ".env"), encoding="utf-8") as stream:
+            for line in stream:
+                key, equals, value = line.strip().partition("=")
+                if equals and key.replace("export ", "").strip() == name and value.strip():
+                    return value.strip().strip("'\"")
+    except FileNotFoundError:
+        return default
+    return default
+
+
+def check_writable(folder: str) -> None:
+    """Tries it out: permissions alone do not tell about read-only disks, or root."""
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return
+    except OSError as error:
+        raise CannotGoOn(
+            f"The folder {folder} cannot be written to ({error.strerror}); Quorum keeps its data and packages there."
+        ) from error
+
+
+def check_port(name: str = "PORT", usual: str = "8000", order: str = "make run") -> int:
+    """The port from a setting, free."""
+    text = setting(name, usual)
+    if not text.isdigit() or not 0 < int(text) < 65536:
+        raise CannotGoOn(f"{name} is {text!r}; expected a number from 1 to 65535.")
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", int(text)))
+        except OSError as error:
+            another = int(text) % 65535 + 1
+            raise CannotGoOn(
+                f"Port {text} cannot be used ({error.strerror}); stop what runs there, or choose another: "
+                f"{order} {name}={another}"
+            ) from error
+    return int(text)
+
+
+# --- the environment --------------------------------------------------------------------------------
+
+
+def install(requirements: str) -> None:
+    """Makes .venv and installs a requirements file, unless its very words are installed already."""
+    wanted = hashlib.sha256(sys.version.encode())
+    for name in sorted({"requirements.txt", requirements}):
+        with open(os.path.join(ROOT, name), "rb") as stream:
+            wanted.update(stream.read())
+    note = os.path.join(VENV, "installed-" + requirements)
+    if os.path.exists(PYTHON) and read(note) == wanted.hexdigest():
+        return
+    if not _is_new_enough(PYTHON):
+        say("Making .venv ...")
+        made = subprocess.run(
+            [sys.executable, "-m", "venv", "--clear", VENV],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        if made.returncode:
+            shutil.rmtree(VENV, ignore_errors=True)
+            raise CannotGoOn(
+                f"{sys.executable} cannot make a virtual environment (on Debian and Ubuntu: "
+                f"apt-get install python3-venv): {' '.join(made.stdout.split())}"
+            )
+    say(f"Installing what {requirements} names; the first time this takes a minute or two ...")
+    command = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements]
+    if subprocess.run(command, cwd=ROOT).returncode:
+        raise CannotGoOn(f"Installing {requirements} failed; pip's words are above.")
+    with open(note, "w", encoding="ascii") as stream:
+        stream.write(wanted.hexdigest())
+
+
+def _is_new_enough(python: str) -> bool:
+    """Whether .venv's Python still runs; a system upgrade may have taken it away."""
+    if not os.path.exists(python):
+        return False
+    program = f"import sys; sys.exit(sys.version_info[:2] != {tuple(sys.version_info[:2])})"
+    return subprocess.run([python, "-c", program], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def read(path: str) -> str:
+    """A file's text; nothing where there is no such file."""
+    try:
+        with open(path, encoding="utf-8") as stream:
+            return stream.read()
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,212 @@
+"""`make run`: the web server and the background worker, started, looked after and ended.
+
+Only the standard library, because this runs before anything is installed; and no newer syntax than a Python
+needs to be told that it is too old.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from typing import Dict  # noqa: UP035 - a Python that is too old still has to read this file
+
+from scripts.environment import (
+    PYTHON,
+    ROOT,
+    VENV,
+    CannotGoOn,
+    check_port,
+    check_writable,
+    install,
+    read,
+    say,
+    setting,
+)  # fmt: skip
+
+STOP_SECONDS = 8
+START_SECONDS = 60
+MOST_RESTARTS = 5
+WEB, WORKER = "web server", "background worker"
+COMMANDS = {
+    WEB: ["gunicorn", "--config", "python:config.gunicorn", "config.wsgi"],
+    WORKER: ["config.worker", "--loglevel=WARNING"],
+}
+
+BANNER = """
+Quorum runs at  {address}
+{account}
+Three things to try
+  1. Judge a few captions as a worker:     {address}/
+  2. Look at a finished study, simulated:  {address}/admin/ (sign in, then Studies)
+  3. The same figures by command:          .venv/bin/python manage.py aggregate demo-triplet-simulated
+
+Ctrl-C stops it. What you do is kept in {data}.
+"""
+
+Services = Dict[str, "subprocess.Popen[bytes]"]
+
+
+class Stopped(Exception):
+    """Somebody wants it to end."""
+
+
+def run() -> None:
+    """Sets up, starts server and worker, tells where, and waits for Ctrl-C."""
+    ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    for number in ends:
+        signal.signal(number, _stop)
+    services: Services = {}
+    try:
+        data = os.path.join(ROOT, os.path.expanduser(setting("DATA_DIR", "var")))
+        check_writable(ROOT)
+        check_writable(data)
+        port = check_port()
+        install("requirements.txt")
+        environment = dict(os.environ, DATA_DIR=data, PORT=str(port), PYTHONUNBUFFERED="1")
+        environment.setdefault("OMP_NUM_THREADS", "1")
+        account = prepare(environment)
+        address = f"http://127.0.0.1:{port}"
+        services[WEB] = start(WEB, environment)
+        wait_for_answer(address, services)
+        services[WORKER] = start(WORKER, environment)  # second, so that the pages are there sooner
+        say(BANNER.format(address=address, account=account_lines(account), data=data))
+        keep_running(services, environment)
+    except Stopped:
+        say("\nStopping ...")
+    finally:
+        for number in ends:
+            signal.signal(number, signal.SIG_IGN)
+        stop(services)
+
+
+def start(name: str, environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    """Starts a service in a session of its own: Ctrl-C reaches this script alone, which ends them in order."""
+    return subprocess.Popen(
+        [PYTHON, "-m", *COMMANDS[name]],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def keep_running(services: Services, environment: dict[str, str]) -> None:
+    """Looks after the services for ever; one that dies is started again, but not for ever."""
+    restarts = 0
+    while True:
+        for name, process in services.items():
+            if process.poll() is None:
+                continue
+            restarts += 1
+            if restarts > MOST_RESTARTS:
+                _check_alive(services)
+            say(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
+            _end_group(process)
+            services[name] = start(name, environment)
+        time.sleep(0.5)
+
+
+def prepare(environment: dict[str, str]) -> dict[str, str] | None:
+    """Database, static files, demo and first account; the account when it is new, else None."""
+    data = environment["DATA_DIR"]
+    note, wanted = os.path.join(data, "prepared", "by-make-run"), _what_prepare_reads()
+    static = os.path.join(ROOT, setting("STATIC_ROOT", "staticfiles"), "staticfiles.json")
+    database = setting("DATABASE_URL", "") or os.path.exists(os.path.join(data, "quorum.sqlite3"))
+    if read(note) == wanted and database and os.path.exists(static):
+        return None
+    handle, path = tempfile.mkstemp(prefix="quorum-", suffix=".json")
+    os.close(handle)
+    try:
+        done = subprocess.run([PYTHON, "manage.py", "prepare", "--output", path], cwd=ROOT, env=environment)
+        if done.returncode:
+            raise CannotGoOn("Setting up failed; the reason is above.")
+        account: dict[str, str] | None = json.loads(read(path))["admin"]
+    finally:
+        os.remove(path)
+    with open(note, "w", encoding="ascii") as stream:
+        stream.write(wanted)
+    return account
+
+
+def _what_prepare_reads() -> str:
+    """Changes with the packages, migrations, static files and settings: then a start has something to prepare."""
+    seen = hashlib.sha256()
+    for name in ("DATABASE_URL", "STATIC_ROOT"):
+        seen.update(f"{name}={setting(name, '')}\n".encode())
+    seen.update(read(os.path.join(VENV, "installed-requirements.txt")).encode())
+    for pattern in ("*/migrations/*.py", "static/**/*"):
+        for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
+            if os.path.isfile(path):
+                seen.update(path.encode())
+                with open(path, "rb") as stream:
+                    seen.update(stream.read())
+    return seen.hexdigest()
+
+
+def account_lines(account: dict[str, str] | None) -> str:
+    if account is None:
+        return (
+            "Admin account   as printed at the first start; for a new password:\n"
+            "                .venv/bin/python manage.py ensure_admin --reset\n"
+            "Workers         need no account: they join by name\n"
+        )
+    return (
+        "Admin account   {name}   password {password}   (shown this once)\n"
+        "Workers         need no account: they join by name\n".format(**account)
+    )
+
+
+def wait_for_answer(address: str, services: Services) -> None:
+    """Until the server answers, whatever it says."""
+    end = time.monotonic() + START_SECONDS
+    while time.monotonic() < end:
+        _check_alive(services)
+        try:
+            with urllib.request.urlopen(address + "/admin/login/", timeout=START_SECONDS):
+                return
+        except urllib.error.HTTPError as error:
+            error.close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise CannotGoOn(f"The web server gave no answer within {START_SECONDS} seconds.")
+
+
+def _check_alive(services: Services) -> None:
+    for name, process in services.items():
+        if process.poll() is not None:
+            raise CannotGoOn(f"The {name} ended by itself (exit code {process.returncode}).")
+
+
+def _stop(number: int, frame: object) -> None:
+    raise Stopped
+
+
+def stop(services: Services) -> None:
+    """Asks all to end, waits for a while, and ends by force what is left, children too."""
+    for process in services.values():
+        if process.poll() is None:
+            process.terminate()
+    end = time.monotonic() + STOP_SECONDS
+    for process in services.values():
+        try:
+            process.wait(max(end - time.monotonic(), 0.1))
+        except subprocess.TimeoutExpired:
+            say("Still at work; what it was doing is taken up at the next start.")
+        _end_group(process)
+        process.wait()
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends by force what is left of a service and its children; mostly nothing is."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)

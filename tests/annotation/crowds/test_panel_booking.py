@@ -1,0 +1,215 @@
+"""What confirming a panel's list books, whom it pays, and the lists that are handed back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotation.models import Assignment, CrowdSession, RawId, Worker
+from annotation.services.arrivals import forget_raw_ids
+from annotation.services.calls import carry_out_calls
+from annotation.services.crowd import close_study
+from annotation.services.money import kept_cents, ledger_sums
+from annotation.services.panel_bonuses import bonus_list, pay_pages, unpaid_pages
+from annotation.services.payments import decide_session, pay_bonus
+from annotation.services.reconciling import book_list, compare, payment_list
+from annotation.services.reviews import approve_assignments
+from annotation.services.wages import approve_unopposed
+from judgments.errors import WrongState
+from judgments.models import Study, StudyEvent
+from tests.annotation.crowds.panel_files import (
+    HEADER,
+    at_work,
+    completed,
+    done,
+    everything,
+    line,
+    submissions,
+)
+from tests.annotation.crowds.panels import ADA, BOB, EVE, do_page, panel_study, session, start
+
+# --- booking --------------------------------------------------------------------------------------
+
+
+def budget_agrees(study: Study) -> None:
+    budget = study.budgets.get()
+    assert ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
+    assert kept_cents(budget) == budget.reserved_cents
+
+
+@pytest.mark.django_db
+def test_confirming_books_what_the_panel_decided_once() -> None:
+    study = panel_study()
+    done(study, ADA, BOB)
+    at_work(study, EVE)
+    listed = submissions(study, line(ADA, "APPROVED"), line(BOB, "REJECTED"), line(EVE, "RETURNED"))
+    booked = book_list(study=study, submissions=listed)
+    assert (booked.approved, booked.rejected, booked.ended) == (1, 1, 1)
+    statuses = list(CrowdSession.objects.order_by("pk").values_list("status", flat=True))
+    assert statuses == ["approved", "rejected", "returned"]
+    assert study.budgets.get().spent_cents == 65
+    budget_agrees(study)
+    before = everything()
+    again = book_list(study=study, submissions=listed)
+    assert (again.changed, everything()) == (0, before)
+
+
+@pytest.mark.django_db
+def test_what_is_to_pay_is_approved_here_only_when_asked_for() -> None:
+    study = panel_study()
+    done(study, ADA)
+    listed = submissions(study, line(ADA, "AWAITING REVIEW", completed(study)))
+    assert book_list(study=study, submissions=listed).changed == 0
+    assert session(study).status == "submitted"
+    assert session(study).confirmed
+    assert book_list(study=study, submissions=listed, approve=True).approved == 1
+    assert session(study).booked == "spent"
+    assert book_list(study=study, submissions=listed, approve=True).changed == 0
+    budget_agrees(study)
+
+
+@pytest.mark.django_db
+def test_who_gave_back_there_what_was_finished_here_leaves_the_place() -> None:
+    study = panel_study()
+    done(study, ADA)
+    book_list(study=study, submissions=submissions(study, line(ADA, "RETURNED")))
+    assert session(study).status == "returned"
+    close_study(study=study)
+    assert study.budgets.get().reserved_cents == 0
+    budget_agrees(study)
+
+
+@pytest.mark.django_db
+def test_the_payment_list_names_the_panel_s_ids_and_the_amount() -> None:
+    study = panel_study(reward=125)
+    done(study, ADA)
+    at_work(study, BOB)
+    listed = submissions(study, line(ADA, "AWAITING REVIEW", completed(study)), line(BOB, "ACTIVE"))
+    rows = payment_list(study, compare(study=study, submissions=listed))
+    assert [row[:3] for row in rows[1:]] == [[ADA["PROLIFIC_PID"], ADA["SESSION_ID"], "1.25"]]
+
+
+# --- reviews and bonuses --------------------------------------------------------------------------
+
+
+@pytest.mark.django_db
+def test_pages_of_a_session_under_way_wait_for_its_end() -> None:
+    study = panel_study(hits=2)
+    client, _ = start(study, ADA)
+    do_page(study, client)
+    assert approve_unopposed(study=study) == 0
+    first = Assignment.objects.get(state="submitted")
+    assert approve_assignments(study=study, assignments=[first.pk]) == 0
+    assert Assignment.objects.get(pk=first.pk).state == "submitted"
+    do_page(study, client)
+    assert approve_unopposed(study=study) == 2
+    assert session(study).booked == "spent"
+    budget_agrees(study)
+
+
+@pytest.mark.django_db
+def test_pages_of_a_session_that_was_left_are_judged_alone_and_paid_by_a_bonus_once() -> None:
+    study = panel_study(hits=2, reward=50)
+    client, _ = start(study, ADA)
+    do_page(study, client)
+    client.post(f"/s/{study.slug}/panel/end/", {"confirm": "1"})
+    assert approve_unopposed(study=study) == 1
+    assert session(study).booked == ""
+    (one,) = unpaid_pages(study)
+    assert (one.pages, one.cents) == (1, 50)
+    assert pay_pages(study=study, why="For the pages.") == 1
+    assert study.budgets.get().spent_cents == 50
+    budget_agrees(study)
+    with pytest.raises(WrongState, match="no pages of sessions that ended early"):
+        pay_pages(study=study, why="For the pages.")
+    assert bonus_list(study=study) == (1, [(ADA["SESSION_ID"], "0.50")])
+
+
+@pytest.mark.django_db
+def test_each_bonus_is_in_one_list_which_can_be_had_again() -> None:
+    study = panel_study()
+    done(study, ADA, BOB)
+    for one in CrowdSession.objects.all():
+        decide_session(session=one, approve=True)
+    one, two = CrowdSession.objects.order_by("pk")
+    pay_bonus(session=one, cents=120, why="Well done.")
+    carry_out_calls(study=study)
+    first = bonus_list(study=study)
+    assert first == (1, [(ADA["SESSION_ID"], "1.20")])
+    with pytest.raises(WrongState, match="no bonus is left that is in none of 1 lists"):
+        bonus_list(study=study)
+    pay_bonus(session=two, cents=5, why="Well done.")
+    carry_out_calls(study=study)
+    assert bonus_list(study=study) == (2, [(BOB["SESSION_ID"], "0.05")])
+    assert bonus_list(study=study, number=1) == first
+    with pytest.raises(WrongState, match="there is no list 7"):
+        bonus_list(study=study, number=7)
+    budget_agrees(study)
+
+
+@pytest.mark.django_db
+def test_raw_ids_are_deleted_for_a_closed_study_alone_and_only_of_its_own_people() -> None:
+    study, other = panel_study(), panel_study(dataset="more", name="More", slug="more")
+    done(study, ADA, BOB)
+    at_work(other, {**BOB, "SESSION_ID": "elsewhere"})
+    with pytest.raises(WrongState, match="close it first"):
+        forget_raw_ids(study=study)
+    close_study(study=study)
+    forget_raw_ids(study=study)
+    left = set(RawId.objects.values_list("value", flat=True))
+    assert left == {BOB["PROLIFIC_PID"], "elsewhere"}
+    assert Worker.objects.count() == 2
+    assert StudyEvent.objects.filter(what="forget-ids").count() == 1
+
+
+# --- commands -------------------------------------------------------------------------------------
+
+
+def run(*arguments: str) -> str:
+    out = io.StringIO()
+    call_command(*arguments, stdout=out)
+    return out.getvalue()
+
+
+@pytest.mark.django_db
+def test_the_command_says_whom_to_pay_writes_both_files_and_books_when_told_to(tmp_path: Path) -> None:
+    study = panel_study()
+    done(study, ADA, BOB)
+    listed = tmp_path / "export.csv"
+    listed.write_text(
+        "\n".join((HEADER, line(ADA, "AWAITING REVIEW", completed(study)), line(BOB, "APPROVED")))
+    )
+    output, payments = tmp_path / "all.json", tmp_path / "pay.csv"
+    before = everything()
+    said = run(
+        "reconcile_panel", study.slug, str(listed), "--output", str(output), "--payments", str(payments)
+    )
+    assert "1 to pay\n1 paid\n" in said
+    assert everything() == before
+    assert [one["verdict"] for one in json.loads(output.read_text())["submissions"]] == ["pay", "paid"]
+    assert list(csv.reader(payments.read_text().splitlines()))[1][0] == ADA["PROLIFIC_PID"]
+    assert "Booked: 2 approved, 0 rejected, 0 ended." in run(
+        "reconcile_panel", study.slug, str(listed), "--book", "--approve"
+    )
+    assert "Booked: 0 approved" in run("reconcile_panel", study.slug, str(listed), "--book", "--approve")
+    with pytest.raises(CommandError, match="no column 'nope'"):
+        run("reconcile_panel", study.slug, str(listed), "--worker-column", "nope")
+
+
+@pytest.mark.django_db
+def test_forget_ids_warns_first_and_deletes_when_told_to() -> None:
+    study = panel_study()
+    done(study, ADA)
+    close_study(study=study)
+    with pytest.raises(CommandError, match="say --yes"):
+        run("forget_ids", study.slug)
+    assert RawId.objects.count() == 2
+    said = run("forget_ids", study.slug, "--yes")
+    assert "1 sessions wait for their approval" in said
+    assert "2 raw ids were deleted." in said
+    assert not RawId.objects.exists()

@@ -1,0 +1,211 @@
+"""What each failure of a call to Prolific means, and answers that cannot be read."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+
+import pytest
+
+from annotation.backends.prolific_client import ProlificClient
+from annotation.backends.prolific_errors import (
+    ProlificNotConfigured,
+    ProlificNotReached,
+    ProlificRefused,
+    ProlificThrottled,
+    ProlificUnknown,
+    UnreadableAnswer,
+    WrongRequest,
+)
+from annotation.backends.prolific_shapes import (
+    Submission,
+    SubmissionState,
+    upwards,
+    whole,
+)
+from tests.annotation.prolific.drafts import DRAFT
+from tests.fakes.prolific import Fault, Faults, ProlificEmulator
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[str]:
+    """A server that says the same to everybody."""
+
+    class Parrot(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Parrot) as server:
+        thread = Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# --- what goes wrong ------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "fault", [Fault.DROP_BEFORE, Fault.DROP_AFTER, Fault.ERROR_BEFORE, Fault.ERROR_AFTER]
+)
+def test_an_answer_that_never_came_leaves_it_open_whether_the_call_was_carried_out(
+    client: ProlificClient, prolific: ProlificEmulator, fault: Fault
+) -> None:
+    prolific.faults.plan("create study", fault)
+    with pytest.raises(ProlificUnknown, match="may have carried it out or not"):
+        client.create_study(DRAFT)
+    created = fault in {Fault.DROP_AFTER, Fault.ERROR_AFTER}
+    assert len(client.find_studies("quorum-1f0c")) == created
+    assert (
+        prolific.calls["create study"] == created
+    )  # asked once: nothing is repeated behind the caller's back
+
+
+def test_an_answer_that_was_cut_short_is_unknown_too(
+    client: ProlificClient, prolific: ProlificEmulator
+) -> None:
+    prolific.faults.plan("create study", Fault.CUT_SHORT)
+    with pytest.raises(ProlificUnknown, match="cut short"):
+        client.create_study(DRAFT)
+    assert prolific.calls["create study"] == 1
+
+
+def test_a_throttled_call_says_how_long_to_wait(client: ProlificClient, prolific: ProlificEmulator) -> None:
+    prolific.faults.plan("get balance", Fault.THROTTLE)
+    with pytest.raises(ProlificThrottled) as throttled:
+        client.balance("w1")
+    assert throttled.value.retry_after == 2
+    assert client.balance("w1").total_cents == 100_000
+
+
+def test_a_call_that_was_never_sent_is_told_apart() -> None:
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        with (
+            ProlificClient(url=address, token="t") as client,
+            pytest.raises(ProlificNotReached, match="was not sent"),
+        ):
+            client.pay_bonuses("5d0c")
+
+
+def test_a_wrong_token_is_refused_and_never_repeated_in_the_message(prolific: ProlificEmulator) -> None:
+    invalid = pytest.raises(ProlificRefused, match=r"\(401\): Invalid token")
+    with ProlificClient(url=prolific.url, token="sekrit") as client, invalid as refused:
+        client.balance("w1")
+    assert "sekrit" not in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["http://api.prolific.com", "ftp://127.0.0.1x", "api.prolific.com"])
+def test_the_token_is_sent_to_no_address_in_the_clear(url: str) -> None:
+    with pytest.raises(ProlificNotConfigured, match="expected an https address"):
+        ProlificClient(url=url, token="t")
+    with pytest.raises(ProlificNotConfigured, match="PROLIFIC_TOKEN is empty"):
+        ProlificClient(url="https://api.prolific.com", token="")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "../users/me", "a/b", "a b", "a?x=1", "a,1.00", "a\n1", "x" * 101, "é"]
+)
+def test_an_id_that_could_mean_something_else_is_never_sent(
+    client: ProlificClient, prolific: ProlificEmulator, wrong: str
+) -> None:
+    for ask in (
+        client.get_study,
+        client.submission,
+        client.approve,
+        client.pay_bonuses,
+        client.submissions,
+        client.group_members,
+        client.balance,
+        client.groups,
+        lambda one: client.set_up_bonuses("5d0c", {one: 1}),
+        lambda one: client.add_to_group("5d0c", [one]),
+        lambda one: client.send_message(participant=one, study="5d0c", text="t"),
+    ):
+        with pytest.raises(WrongRequest, match="is no id of a"):
+            ask(wrong)
+    assert not prolific.calls
+
+
+def test_errors_without_the_documented_shape_are_still_told(client: ProlificClient) -> None:
+    with pytest.raises(ProlificRefused, match="Could not find study with id 5d0c") as refused:
+        client.get_study("5d0c")
+    assert refused.value.answered == 404
+    for body, said in (
+        (b"<h1>Forbidden</h1>", "<h1>Forbidden</h1>"),
+        (b"", "Forbidden"),
+        (b'["one", "two"]', "one two"),
+        (b'{"message": "Not yours"}', "Not yours"),
+    ):
+        with (
+            answering(403, body) as address,
+            ProlificClient(url=address, token="t") as other,
+            pytest.raises(ProlificRefused, match=said),
+        ):
+            other.balance("w1")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[]",
+        b'{"results": 3}',
+        b'{"results": [1]}',
+        b'{"results": [{"id": "a/b"}]}',
+        b'{"results": [{"id": 7}]}',
+    ],
+)
+def test_a_list_that_is_none_is_not_taken_for_an_empty_one(body: bytes) -> None:
+    with (
+        answering(200, body) as address,
+        ProlificClient(url=address, token="t") as client,
+        pytest.raises(UnreadableAnswer),
+    ):
+        client.groups("w1")
+
+
+def test_the_same_seed_draws_the_same_faults() -> None:
+    first, second = (Faults(5, {Fault.DROP_AFTER: 0.3, Fault.THROTTLE: 0.2}) for _ in range(2))
+    drawn = [first.draw("approve") for _ in range(200)]
+    assert drawn == [second.draw("approve") for _ in range(200)]
+    assert set(drawn) == {None, Fault.DROP_AFTER, Fault.THROTTLE}
+
+
+# --- reading --------------------------------------------------------------------------------------
+def test_amounts_and_times_are_read_exactly() -> None:
+    row = {
+        "id": "5d0c",
+        "participant": "aa1",
+        "status": "SOMETHING NEW",
+        "started_at": "2026-11-20T10:00:00.250000",
+        "completed_at": "2026-11-20T12:00:00+02:00",
+        "bonus_payments": [5, 10],
+    }
+    submission = Submission.read(row, study="ee1")
+    assert submission.state is SubmissionState.UNKNOWN
+    assert submission.started_at == datetime(2026, 11, 20, 10, 0, 0, 250000, UTC)
+    assert submission.completed_at == datetime(2026, 11, 20, 10, tzinfo=UTC)
+    assert (submission.bonus_cents, submission.study) == ((5, 10), "ee1")
+
+
+def test_numbers_that_are_none_are_not_guessed() -> None:
+    assert whole(Decimal("150.0"), "reward") == 150
+    assert upwards(Decimal("1330.01"), "total_cost") == 1331
+    for wrong in ("150", None, True, 1.5):
+        with pytest.raises(UnreadableAnswer, match="expected a number"):
+            whole(wrong, "reward")
+    with pytest.raises(UnreadableAnswer, match="expected a whole number"):
+        whole(Decimal("0.5"), "reward")
+    with pytest.raises(UnreadableAnswer, match="expected ISO 8601"):
+        Submission.read({"id": "a", "participant": "b", "started_at": "yesterday"})

@@ -1,0 +1,175 @@
+"""What the answers to a form say together: numbers worked out by hand, and the files that take them home."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from evaluation.services import aggregate_study, export_judgments
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.services.studies import mark_closed
+from tests.annotation.calling import accept, submit
+from tests.studies import make_worker
+from tests.templating import TONE, make_template_study
+
+pytestmark = pytest.mark.django_db
+
+# row -> what Ann, Ben and Cem answer
+GIVEN: dict[str, list[dict[str, Any]]] = {
+    "a1": [
+        {"tone": "pos", "flags": ["irony"], "age": 10, "why": "first"},
+        {"tone": "pos", "flags": ["irony", "rude"], "age": 20},
+        {"tone": "neg", "age": 60, "why": "third"},
+    ],
+    "a2": [
+        {"tone": "neg", "age": 30, "place": "Ulm"},
+        {"tone": "neg", "age": 30, "place": "Ulm"},
+        {"tone": "neg", "age": 30, "place": "Bonn"},
+    ],
+    "a3": [{"tone": "pos", "age": 0}, {"tone": "neg", "age": 5}, {"tone": "pos", "age": 1}],
+}
+
+
+@pytest.fixture
+def answered(tmp_path: Path) -> Study:
+    study = make_template_study(tmp_path)
+    for place, name in enumerate(("ann", "ben", "cem")):
+        _, headers = make_worker(study, name)
+        for _ in GIVEN:
+            held = accept(study, headers).json()
+            row = held["units"][0]["fields"]["id"]
+            reply = submit(held["id"], [{"position": 1, "answer": GIVEN[row][place]}], headers)
+            assert reply.status_code == 200, reply.content
+    return study
+
+
+def of_row(study: Study, row: str) -> dict[str, Any]:
+    result = aggregate_study(study=study)
+    unit = study.units.get(content__fields__id=row)
+    return next(one for one in result["units"] if one["unit"] == unit.key)
+
+
+def question(study: Study, name: str) -> dict[str, Any]:
+    figures = aggregate_study(study=study)["figures"]
+    return next(one for one in figures["questions"] if one["name"] == name)
+
+
+def test_closed_questions_go_by_most_votes_numbers_by_mean_and_median_and_texts_are_listed(answered):
+    found = of_row(answered, "a1")["answer"]
+    assert found["tone"] == {
+        "n": 3, "answer": "pos", "votes": {"pos": 2, "neg": 1}, "share": 2 / 3, "margin": 1 / 3, "tie": False,
+    }  # fmt: skip
+    # irony: 2 of 3, so ticked; rude: 1 of 3, so not
+    assert found["flags"]["answer"] == ["irony"]
+    assert found["flags"]["votes"] == {"irony": 2, "rude": 1}
+    assert found["age"] == {"n": 3, "mean": 30.0, "median": 20.0}
+    assert found["why"] == {"n": 2, "texts": ["first", "third"]}
+    assert "place" not in found
+    assert "source" not in found
+
+
+def test_a_question_that_people_answer_evenly_is_a_tie():
+    kind = KINDS["template"].with_setting(TONE)
+    answers = [{"tone": "pos", "flags": []}, {"tone": "neg", "flags": ["rude"]}]
+    found = kind.consensus([1, 1], answers)[1]
+    assert (found.answer["tone"]["answer"], found.tie) == (None, True)
+    assert found.answer["flags"]["answer"] == []
+    assert found.share == 0.5  # of tone 1/2, of the only box that anybody ticked 1/2
+    assert kind.consensus([1], [{"tone": "pos", "flags": []}])[1].share == 1.0
+
+
+def test_agreement_is_krippendorffs_alpha_of_each_question(answered):
+    # tone: pos pos neg | neg neg neg | pos neg pos. Coincidences: o(pos,neg) = 2 * (2 * 1) / 2 * 2 rows = 4, as
+    # ordered pairs over m - 1: each of the two mixed rows gives 4 / 2 = 2. n = 9, pos 4, neg 5.
+    # alpha = 1 - (n - 1) * o / (n_pos * n_neg * 2) with o counted both ways: 1 - 8 * 4 / (2 * 4 * 5) = 0.2
+    tone = question(answered, "tone")
+    assert tone["votes"] == {"neg": 5, "pos": 4}
+    assert tone["alpha"]["value"] == pytest.approx(0.2)
+    assert (tone["alpha"]["level"], tone["alpha"]["n"], tone["answered"]) == ("nominal", 3, 9)
+
+
+def test_agreement_on_numbers_is_of_intervals(answered):
+    # rows 10 20 60 | 30 30 30 | 0 5 1. Observed: sum over rows of squared differences of ordered pairs over m - 1,
+    # over n: row 1: 2 * (100 + 2500 + 1600) / 2 = 4200; row 3: 2 * (25 + 1 + 16) / 2 = 42; D_o = 4242 / 9.
+    # Expected: squared differences of all ordered pairs over n (n - 1): 2 * (n * sum of squares - square of the sum)
+    # = 2 * (9 * 6826 - 186 ** 2) = 53676; D_e = 53676 / 72. alpha = 1 - D_o / D_e.
+    age = question(answered, "age")
+    assert sum(one["age"] ** 2 for row in GIVEN.values() for one in row) == 6826
+    assert age["alpha"]["value"] == pytest.approx(1 - (4242 / 9) / (53676 / 72))
+    assert (age["alpha"]["level"], age["mean"], age["median"]) == ("interval", pytest.approx(186 / 9), 20.0)
+    assert (age["low"], age["high"]) == (0.0, 60.0)
+
+
+def test_texts_have_no_alpha_and_constants_are_no_question(answered):
+    names = [one["name"] for one in aggregate_study(study=answered)["figures"]["questions"]]
+    assert names == ["tone", "flags", "age", "place", "why"]
+    why = question(answered, "why")
+    assert (why["answered"], why["texts"], "alpha" in why) == (2, ["first", "third"], False)
+
+
+def test_mechanical_turks_columns_are_those_that_scripts_written_for_it_expect(answered, tmp_path):
+    target = tmp_path / "results.csv"
+    export_judgments(study=answered, format="mturk", output=target)
+    with target.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9
+    ann = next(row for row in rows if row["WorkerId"] == "ann" and row["Input.id"] == "a1")
+    assert ann["Input.text"] == "Wunderbar & <schön>"
+    assert ann["Input.gold"] == "pos"
+    assert [ann[f"Answer.{name}"] for name in ("tone", "flags", "age", "place", "why", "source")] == [
+        "pos", "irony", "10", "", "first", "batch-a1",
+    ]  # fmt: skip
+    ben = next(row for row in rows if row["WorkerId"] == "ben" and row["Input.id"] == "a1")
+    assert ben["Answer.flags"] == "irony|rude"
+
+
+def test_several_rows_in_a_hit_are_numbered(tmp_path):
+    study = make_template_study(tmp_path, units_per_hit=3)
+    _, headers = make_worker(study, "ann")
+    held = accept(study, headers).json()
+    submit(held["id"], [{"position": n, "answer": {"tone": "pos"}} for n in (1, 2, 3)], headers)
+    target = tmp_path / "results.csv"
+    export_judgments(study=study, format="mturk", output=target)
+    with target.open(encoding="utf-8", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert [row[f"Answer.u{n}_tone"] for n in (1, 2, 3)] == ["pos"] * 3
+    assert sorted(row[f"Input.u{n}_id"] for n in (1, 2, 3)) == ["a1", "a2", "a3"]
+
+
+def test_judgments_carry_the_row_in_the_column_content(answered, tmp_path):
+    target = tmp_path / "judgments.jsonl"
+    export_judgments(study=answered, format="jsonl", output=target)
+    lines = [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 9
+    assert {line["content"]["fields"]["gold"] for line in lines} == {"pos", "neg"}
+    assert all(line["answer"]["source"].startswith("batch-") for line in lines)
+
+
+def test_the_results_page_shows_each_question(answered: Study, admin_client: Client) -> None:
+    aggregate_study(study=answered)
+    html = admin_client.get(f"/admin/judgments/study/{answered.pk}/results/").content.decode()
+    assert "Questions" in html
+    assert "neg: 5" in html
+    assert "median 20" in html
+    assert "“first”" in html
+
+
+def test_the_report_has_a_section_for_the_form(answered, tmp_path):
+    call_command("report", answered.slug, "--output", str(tmp_path / "report"))
+    html = next((tmp_path / "report").glob("*.html")).read_text(encoding="utf-8")
+    assert "Questions of the form" in html
+    assert "Texts that people wrote" in html
+
+
+def test_a_release_computes_the_same_figures_from_its_rows(answered, tmp_path):
+    mark_closed(study=answered)
+    bundle = tmp_path / "bundle.zip"
+    call_command("release", answered.slug, "--output", str(bundle), "--licence", "CC0-1.0")
+    call_command("verify", str(bundle))

@@ -1,0 +1,406 @@
+"""HIT templates: what is read of them, what is left out and said, and that nothing hostile gets onto a page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judgments.hit_templates import (
+    NoTemplateAnswer,
+    TemplateProblem,
+    answer_of_form,
+    checked_answer,
+    fill_page,
+    filled_questions,
+    first_answer,
+    read_template,
+)
+from judgments.hit_templates.cleaning import cleaned_again
+from tests.templating import TONE
+
+CELLS = {"id": "a1", "text": "Wunderbar & <schön>"}
+FIELD = '<input name="x" type="text">'
+EVIL = (
+    "<script>alert(1)</script>",
+    "<svg onload=alert(1)>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "javascript:alert(1)",
+    "JaVaScRiPt:alert(1)",
+    "java\tscript:alert(1)",
+    "\x01javascript:alert(1)",
+    "data:text/html,<script>alert(1)</script>",
+    "vbscript:msgbox(1)",
+    "//evil.example/x",
+    "</textarea><script>alert(1)</script>",
+    "</div></section></form><form action=https://evil.example>",
+    "<style>*{position:fixed}</style>",
+    "<base href=https://evil.example>",
+    '<meta http-equiv="refresh" content="0;url=https://evil.example">',
+    "<iframe src=https://evil.example></iframe>",
+    "${text}",
+    "<!--",
+    "]]>",
+    "&lt;script&gt;",
+)
+
+
+class Page(HTMLParser):
+    """The elements of a page, each with its attributes, and how deep the outermost box was left."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def of(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+    def values(self, attribute: str) -> list[str]:
+        return [found[attribute] for _, found in self.elements if attribute in found]
+
+
+def filled(source: str, cells: dict[str, str] | None = None, **values: Any) -> Page:
+    return Page(fill_page(read_template(source), cells or {}, **({"position": 1} | values)))
+
+
+def questions(source: str = TONE, cells: dict[str, str] | None = None) -> Any:
+    return filled_questions(read_template(source).questions, CELLS if cells is None else cells)
+
+
+def harmless(html: str) -> None:
+    page = Page(html)
+    tags = {tag for tag, _ in page.elements}
+    assert not tags & {"script", "style", "svg", "iframe", "form", "base", "meta", "link", "object", "button"}
+    names = {name for _, attributes in page.elements for name in attributes}
+    assert not [
+        name for name in names if name.startswith("on") or name in ("style", "action", "formaction", "form")
+    ]
+    for address in page.values("href") + page.values("src") + page.values("poster"):
+        assert address.lower().startswith(("https://", "http://", "mailto:", "#t")), address
+    assert cleaned_again(html) == html, "a second look finds nothing to take away"
+
+
+# --- what is read -----------------------------------------------------------------------------------
+
+
+def test_every_sort_of_control_becomes_a_question():
+    found = {one.name: one for one in questions()}
+    assert [(name, one.shape, one.required) for name, one in found.items()] == [
+        ("tone", "choice", True),
+        ("flags", "several", False),
+        ("age", "number", False),
+        ("place", "choice", False),
+        ("why", "text", False),
+        ("source", "fixed", False),
+    ]
+    assert [option.value for option in found["tone"].options] == ["pos", "neg"]
+    assert (found["age"].low, found["age"].high, found["age"].label) == (0, 120, "Alter")
+    assert (found["why"].longest, found["why"].label) == (200, "Grund")
+    assert found["source"].preset == "batch-a1"
+    assert read_template(TONE).fields == ("text", "id")
+
+
+def test_cells_stand_as_text_wherever_they_stand():
+    page = filled('<p title="${a}">${a}</p><textarea name="t">${a}</textarea>', {"a": "\"<b>&amp;'</b>"})
+    assert page.of("p")[0]["title"] == "\"<b>&amp;'</b>"
+    assert page.of("b") == []
+    assert page.text.count("\"<b>&amp;'</b>") == 2
+
+
+def test_amazons_elements_become_plain_controls():
+    source = """<crowd-form><crowd-classifier name="kind" categories="['Cat', 'Dog']" header="Which animal?">
+      <classification-target><img src="${url}"></classification-target>
+      <full-instructions header="All rules"><p>Look twice.</p></full-instructions>
+      <short-instructions>Look.</short-instructions></crowd-classifier>
+      <crowd-slider name="sure" label="How sure?" min="1" max="5" required></crowd-slider>
+      <crowd-input name="breed" label="Breed" max-length="40" required></crowd-input>
+      <crowd-radio-group><crowd-radio-button name="size" value="big">Big</crowd-radio-button>
+      <crowd-radio-button name="size" value="small">Small</crowd-radio-button></crowd-radio-group></crowd-form>"""
+    found = {one.name: one for one in questions(source, {"url": "https://x.example/1.jpg"})}
+    assert list(found) == ["kind", "sure", "breed", "size"]
+    assert (found["kind"].label, found["kind"].required) == ("Which animal?", True)
+    assert [option.value for option in found["kind"].options] == ["Cat", "Dog"]
+    assert (found["sure"].low, found["sure"].high, found["sure"].step) == (1, 5, 1)
+    assert (found["breed"].longest, found["breed"].required) == (40, True)
+    assert [option.label for option in found["size"].options] == ["Big", "Small"]
+    page = filled(source, {"url": "https://x.example/1.jpg"})
+    assert page.of("img")[0]["src"] == "https://x.example/1.jpg"
+    assert "All rules" in page.text
+    assert not [tag for tag, _ in page.elements if tag.startswith("crowd") or "instructions" in tag]
+
+
+def test_buttons_with_names_of_their_own_are_one_question_and_that_is_said():
+    source = """<crowd-radio-group><crowd-radio-button name="good">G</crowd-radio-button>
+      <crowd-radio-button name="bad">B</crowd-radio-button></crowd-radio-group>"""
+    template = read_template(source)
+    assert [option.value for option in template.questions[0].options] == ["good", "bad"]
+    assert "The buttons good, bad of one group have names of their own" in template.left_out[0]
+
+
+def test_a_list_of_which_several_can_be_chosen_becomes_boxes():
+    source = '<select name="who" multiple><option>Ann<option selected>Bob</select>'
+    (question,) = questions(source)
+    assert (question.shape, [option.value for option in question.options]) == ("several", ["Ann", "Bob"])
+    assert first_answer([question]) == {"who": ["Bob"]}
+
+
+def test_a_list_without_an_empty_entry_must_be_answered_as_nobody_chose_its_first():
+    (question,) = questions('<select name="who"><option>Ann<option>Bob</select>')
+    assert question.required
+    assert first_answer([question]) == {}
+    assert filled('<select name="who"><option>Ann</select>').of("option")[0] == {"value": ""}
+
+
+def test_headings_stand_below_those_of_the_page_without_a_gap():
+    page = filled(f"<h1>A</h1><h4>B</h4><h1>C</h1>{FIELD}")
+    assert [tag for tag, _ in page.elements if tag.startswith("h")] == ["h3", "h4", "h3"]
+
+
+# --- what is left out, and said -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("<script>go()</script>", "A script left out"),
+        ("<script>a()</script><script>b()</script>", "2 scripts left out"),
+        ("<p onclick='go()'>x</p>", "What scripts did on onclick is left out"),
+        ("<style>p{color:red}</style>", "Styles are left out"),
+        ("<p style='position:fixed'>x</p>", "Styles are left out"),
+        ("<iframe src='https://x.example/a'></iframe>", "A frame from elsewhere left out (https://x.example/a)"),
+        ("<form action='https://www.mturk.com/mturk/externalSubmit'>", "The form’s own address (https://www.mturk"),
+        ("<base href='https://x.example'>", "The base address of links is left out"),
+        ("<meta http-equiv='refresh' content='1'>", "(meta refresh) is left out"),
+        ("<svg><circle/></svg>", "Drawings (svg) are left out"),
+        ("<input type='file' name='photo'>", "The field “photo” of type file is left out: files cannot be sent"),
+        ("<crowd-bounding-box name='boxes'></crowd-bounding-box>", "crowd-bounding-box “boxes”"),
+        ("<a href='javascript:go()'>x</a>", "are left out: javascript:go()"),
+        ("<img src='pictures/a.png'>", "are left out: pictures/a.png"),
+        ("<p ${hidden}>x</p>", "A field that stands for an attribute is left out: ${hidden}"),
+        ("<marquee>x</marquee>", "These tags are left out, their text stays: marquee"),
+        ("{{ task.input.text }}", "Liquid"),
+        ("<input type='text'>", "A text field without a name: left out"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_carried_over_is_named_in_a_plain_sentence(part, said):
+    sentences = read_template(part + FIELD).left_out
+    assert [one for one in sentences if said in one], sentences
+
+
+def test_of_a_template_that_is_carried_over_whole_nothing_is_said():
+    assert read_template(f"<p>Read <b>${{text}}</b></p><label>Answer {FIELD}</label>").left_out == ()
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("<p>Nothing to answer</p>", "asks nothing that can be answered here"),
+        ("<crowd-polygon name='a'></crowd-polygon>", "These elements need Amazon’s scripts"),
+        ('<input name="a"><input type="radio" name="a" value="1">',
+         "The name 'a' belongs to a text field and to radio buttons; expected a name for each."),
+        ('<input name="a"><input name="a">', "The name 'a' belongs to a text field twice"),
+        ('<input name="a${b}">', "holds a field; expected the same name in every row"),
+        ('<input type="radio" name="a" value="1"><input type="radio" name="a" value="1">', "the option '1' twice"),
+        ('<input type="number" name="a" min="x">', "min of “a” is 'x'; expected a number"),
+        ('<input type="number" name="a" min="5" max="1">', "“a” goes from 5 to 1"),
+        ("<crowd-classifier name='a' categories='y, n'></crowd-classifier>", "expected a list such as ['yes', 'no']"),
+        ("<crowd-classifier categories=\"['a']\"></crowd-classifier>", "<crowd-classifier> has no name"),
+        ("<div>" * 300 + FIELD, "deep in each other; expected at most 100"),
+        ("x" * 100_001, "100,001 characters; expected at most 100,000"),
+    ],
+)  # fmt: skip
+def test_a_template_that_cannot_be_used_is_refused_in_one_sentence(source, said):
+    with pytest.raises(TemplateProblem) as caught:
+        read_template(source)
+    assert said in str(caught.value)
+
+
+# --- attacks -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_a_hostile_cell_stays_a_text(evil):
+    source = (
+        '<p title="${x}">${x}${x}</p><a href="${x}">l</a><img src="${x}" alt="${x}"><a href="https://e.example/${x}">m</a>'
+        '<textarea name="t">${x}</textarea><input name="u" value="${x}" placeholder="${x}">'
+        '<label><input type="radio" name="r" value="${x}">${x}</label><select name="s"><option value="">-'
+        '<option value="${x}">${x}</option></select><input type="hidden" name="h" value="${x}">'
+    )
+    html = fill_page(read_template(source), {"x": evil}, position=1)
+    harmless(html)
+    assert Page(html).of("a")[0].get("href") is None
+
+
+def test_two_cells_do_not_make_a_tag_together():
+    html = fill_page(
+        read_template(f"${{a}}${{b}}<${{a}}>{FIELD}"), {"a": "<scr", "b": "ipt>alert(1)</script>"}, position=1
+    )
+    harmless(html)
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_a_hostile_template_is_harmless(evil):
+    source = f"<div>{evil}<p title='{evil}'>x</p><a href='{evil}'>y</a>{evil}</div>" + FIELD
+    try:
+        template = read_template(source)
+    except TemplateProblem:
+        return  # its field went with what opened before it
+    harmless(fill_page(template, {}, position=1))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from([*EVIL, "<p>", "</p>", "<div>", "</div>", "<table><tr>", "<select>", "<label>", "${x}",
+                                 "<crowd-card>", "</crowd-card>", "<textarea name=q>", "<option>", "<li>", "<h1>"]),
+                max_size=8), st.text(max_size=30))  # fmt: skip
+def test_no_mixture_of_parts_leaves_its_box(parts, cell):
+    try:
+        template = read_template("".join(parts) + "<p>" + FIELD)
+    except TemplateProblem:
+        return
+    html = fill_page(template, {"x": cell, "text": cell}, position=1)
+    harmless(html)
+    around = f"<section><div>{html}</div><hr></section>"
+    assert cleaned_again(around.replace("section", "blockquote")) == around.replace("section", "blockquote")
+
+
+def test_steps_of_one_page_do_not_share_an_id_or_a_name():
+    source = '<p id="a">x</p><label for="f">y</label><input id="f" name="n" aria-describedby="a"><a href="#a">z</a>'
+    pages = [filled(source, position=number) for number in (1, 2)]
+    assert pages[0].values("id") == ["t1-a", "t1-f"]
+    assert not {*pages[0].values("id"), *pages[0].values("name")} & {
+        *pages[1].values("id"), *pages[1].values("name"),
+    }  # fmt: skip
+    for number, page in enumerate(pages, start=1):
+        assert page.of("label")[0]["for"] == f"t{number}-f"
+        assert page.of("input")[0]["aria-describedby"] == f"t{number}-a"
+        assert page.of("a")[0]["href"] == f"#t{number}-a"
+
+
+def test_an_id_stands_once_even_if_the_template_has_it_twice():
+    assert filled(f'<p id="a">x</p><p id="a">y</p>{FIELD}').values("id") == ["t1-a"]
+
+
+def test_our_own_picture_stands_where_its_name_does():
+    source = f'<img src="${{picture}}">{FIELD}'
+    page = filled(source, {"picture": "cat.jpg"}, picture="/p/1/")
+    assert page.of("img")[0]["src"] == "/p/1/"
+    assert "src" not in filled(source, {"picture": "cat.jpg"}).of("img")[0]
+
+
+def test_every_control_has_a_name_that_is_read_aloud():
+    page = filled('<p>Why? <textarea name="why"></textarea></p><input type="radio" name="r" value="yes">')
+    assert page.of("textarea")[0]["aria-label"] == "why"
+    assert page.of("input")[0]["aria-label"] == "yes"
+
+
+# --- answers -------------------------------------------------------------------------------------------
+
+
+def test_an_answer_is_kept_name_by_name_and_constants_are_the_templates_own():
+    sent = {
+        "tone": "pos",
+        "flags": ["rude", "irony"],
+        "age": 41.0,
+        "why": " So.\r\nYes. ",
+        "source": "forged",
+    }
+    assert checked_answer(questions(), sent) == {
+        "tone": "pos", "flags": ["irony", "rude"], "age": 41, "why": "So.\nYes.", "source": "batch-a1",
+    }  # fmt: skip
+    assert checked_answer(questions(), {"tone": "neg"}) == {"tone": "neg", "flags": [], "source": "batch-a1"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "said"),
+    [
+        ({}, "expected an answer to “tone”"),
+        ({"tone": ""}, "expected an answer to “tone”"),
+        ({"tone": "maybe"}, "expected for “tone” one of pos, neg"),
+        ({"tone": ["pos"]}, "expected for “tone” one of pos, neg"),
+        ({"tone": "pos", "mood": "x"}, "“mood” is no question of it; expected tone, flags"),
+        ({"tone": "pos", "flags": "rude"}, "expected for “flags” a list with some of irony, rude"),
+        ({"tone": "pos", "flags": ["kind"]}, "expected for “flags” a list with some of"),
+        ({"tone": "pos", "age": 121}, "expected for “age” a number from 0 to 120"),
+        ({"tone": "pos", "age": 1.5}, "expected for “age” a number"),
+        ({"tone": "pos", "age": "41"}, "expected for “age” a number"),
+        ({"tone": "pos", "age": True}, "expected for “age” a number"),
+        ({"tone": "pos", "age": float("nan")}, "expected for “age” a number"),
+        ({"tone": "pos", "why": "x" * 201}, "expected for “why” at most 200 characters"),
+        ({"tone": "pos", "why": "a\x00b"}, "expected for “why” a text without control characters"),
+        ({"tone": "pos", "why": 5}, "expected for “why” a text"),
+        ([], "expected an object with tone"),
+        ({1: 2}, "expected an object with tone"),
+    ],
+)
+def test_what_is_no_answer_is_refused_by_name(sent, said):
+    with pytest.raises(ValueError) as caught:
+        checked_answer(questions(), sent)
+    assert said in str(caught.value)
+
+
+def test_a_worker_reads_what_is_missing_in_the_words_of_the_page():
+    source = (
+        '<fieldset><legend>Which tone?</legend><input type="radio" name="q1" value="a" required></fieldset>'
+    )
+    with pytest.raises(NoTemplateAnswer) as caught:
+        checked_answer(questions(source), {})
+    assert str(caught.value.says) == "“Which tone?” has no answer yet."
+
+
+def test_a_box_that_is_needed_must_be_ticked():
+    source = '<label><input type="checkbox" name="ok" required> I read it</label>'
+    with pytest.raises(NoTemplateAnswer) as caught:
+        checked_answer(questions(source), {"ok": []})
+    assert str(caught.value.says) == "“I read it” needs its tick."
+    assert checked_answer(questions(source), {"ok": ["on"]}) == {"ok": ["on"]}
+
+
+def test_steps_of_a_tenth_are_counted_without_the_errors_of_binary_fractions():
+    source = '<input type="number" name="x" step="0.1" min="0">'
+    assert checked_answer(questions(source), {"x": 0.3}) == {"x": 0.3}
+    with pytest.raises(NoTemplateAnswer):
+        checked_answer(questions(source), {"x": 0.35})
+
+
+def test_a_plain_form_is_read_question_by_question():
+    form = {"u2-0": "pos", "u2-1-1": "rude", "u2-2": "41", "u2-3": "", "u2-4": "So.", "u2-5": "forged"}
+    assert answer_of_form(form, "u2", questions()) == {
+        "tone": "pos",
+        "flags": ["rude"],
+        "age": 41,
+        "why": "So.",
+    }
+    assert answer_of_form({}, "u2", questions()) is None
+    assert answer_of_form({"u2-2": "", "u2-4": " "}, "u2", questions()) is None, "nothing was touched"
+    assert answer_of_form({"u2-2": "old"}, "u2", questions()) == {"flags": [], "age": "old"}
+
+
+def test_a_form_that_may_stay_as_it_is_is_an_answer_only_where_somebody_says_so():
+    own = questions('<input type="range" name="x" min="0" max="10"><input type="text" name="y">')
+    assert first_answer(own) == {"x": 5}
+    assert answer_of_form({"u1-0": "5", "u1-1": ""}, "u1", own) is None
+    assert answer_of_form({"u1-0": "5", "u1-1": "", "u1-none": "1"}, "u1", own) == {"x": 5}
+    assert answer_of_form({"u1-0": "6", "u1-1": ""}, "u1", own) == {"x": 6}
+
+
+def test_what_was_answered_stands_in_the_controls_again():
+    held = {"tone": "neg", "flags": ["rude"], "age": 41, "place": "Bonn", "why": "</textarea>x"}
+    page = filled(TONE, CELLS, held=held)
+    checked = [one["value"] for one in page.of("input") if "checked" in one]
+    assert checked == ["neg", "rude"]
+    assert next(one for one in page.of("input") if one["type"] == "number")["value"] == "41"
+    assert [one["value"] for one in page.of("option") if "selected" in one] == ["Bonn"]
+    assert "</textarea>x" in page.text
