@@ -219,14 +219,16 @@ def test_a_webhook_is_added_tried_and_its_log_says_delivered(
     expect(page.get_by_text(secret)).to_have_count(0)
     reload_until(page, f"{office.live}/webhooks/", log.locator("td[data-label=State]"), "delivered")
     looked_at(page)
-    (heard,) = listener.heard
+    heard = listener.heard[0]  # messages come at least once
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{heard.headers['webhook-id']}.{heard.headers['webhook-timestamp']}.".encode() + heard.body
     mark = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     assert heard.headers["webhook-signature"] == f"v1,{mark}"
 
 
-def test_a_token_is_shown_once_opens_what_it_says_and_is_revoked(page: Page, office: Office) -> None:
+def test_a_token_is_shown_once_opens_what_it_says_and_is_revoked(
+    page: Page, browser: Browser, office: Office
+) -> None:
     sign_in(page, office, "rosa")
     page.goto(f"{office.url}/admin/judgments/apitoken/")
     page.get_by_role("link", name="Make a token").click()
@@ -236,9 +238,7 @@ def test_a_token_is_shown_once_opens_what_it_says_and_is_revoked(page: Page, off
     page.get_by_role("button", name="Make the token").click()
     key = page.get_by_label("The key").input_value()
     looked_at(page)
-    calls = page.context.browser
-    assert calls is not None
-    program = calls.new_context().request  # without the person's cookies
+    program = browser.new_context().request  # without the person's cookies
     headers = {"Authorization": f"Token {key}"}
     found = program.get(f"{office.url}/api/studies/", headers=headers)
     assert found.status == 200
