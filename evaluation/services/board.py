@@ -105,7 +105,9 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
     }
     stamp = str(signature_of_study(study)) if len(table) else ""
     result["drawings"] = draw(result, simulated=study.simulated, stamp=stamp)
-    return Board(study, counted["judgments"], newest, event, result, scores, time.monotonic() - began)
+    # what came in while this was computed is counted beside the snapshot
+    judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
+    return Board(study, judgments, newest, event, result, scores, time.monotonic() - began)
 
 
 @transaction.atomic
