@@ -1,0 +1,88 @@
+"""A researcher in a browser: their account, a small dataset to upload, and how each page is looked at."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+
+from playwright.sync_api import FilePayload, Page, expect
+
+from tests.annotation.casting import picture_bytes
+from tests.browser.axe import SERIOUS, problems
+from tests.installations import Installation
+
+PATIENCE = (
+    120_000  # milliseconds that the background worker may need on a busy machine, compiling metrics first
+)
+PASSWORD = "a-long-phrase-1"
+RESEARCHER = """
+from django.contrib.auth.models import Group, User
+person = User.objects.create_user({name!r}, password={password!r}, is_staff=True)
+person.groups.add(Group.objects.get(name="Researchers"))
+"""
+# what each image shows; people like what the metrics do not where it is a zebra
+ANIMALS = ("zebra", "horse", "cow", "sheep", "goat", "hen", "duck", "dog")
+# what stands beyond the window's edge though nothing around it scrolls; [] where the page fits
+RUNS_OVER = """() => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("*")]
+    .filter((one) => one.getBoundingClientRect().right > innerWidth + 1)
+    .map((one) => one.outerHTML.slice(0, 120)).slice(-5)"""
+GOOD, POOR = "in the garden", "of some sort"
+
+
+def make_researcher(office: Installation, name: str) -> None:
+    """An account of the group Researchers, with no other rights."""
+    office.python(RESEARCHER.format(name=name, password=PASSWORD))
+
+
+def sign_in(page: Page, office: Installation, name: str) -> None:
+    """By the admin's own form."""
+    page.goto(f"{office.url}/admin/")
+    page.get_by_label("Username").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.locator("#content").get_by_role("heading", name="Studies", exact=True)).to_be_visible()
+
+
+def looked_at(page: Page) -> None:
+    """Wide and on a phone: axe finds nothing serious, and nothing runs over the window."""
+    page.wait_for_load_state()
+    size = page.viewport_size
+    assert size is not None
+    within = ".q-page" if page.locator(".q-page").count() else None
+    for width in (1280, 390):
+        page.set_viewport_size({"width": width, "height": 844})
+        assert problems(page, within=within, impacts=SERIOUS) == [], (page.url, width)
+        assert page.evaluate(RUNS_OVER) == [], (page.url, width)
+    page.set_viewport_size(size)
+
+
+def lines(rows: list[dict[str, str]], name: str) -> FilePayload:
+    """JSON lines as a browser uploads them."""
+    text = "".join(json.dumps(row) + "\n" for row in rows)
+    return FilePayload(name=name, mimeType="application/jsonl", buffer=text.encode())
+
+
+def references() -> FilePayload:
+    """Two sentences by people about each image."""
+    rows = []
+    for animal in ANIMALS:
+        for number, place in enumerate(("in the garden", "beside a tree")):
+            text = f"A {animal} stands {place} ."
+            rows.append({"image": f"{animal}.jpg", "caption": text, "caption_id": f"{animal}#{number}"})
+    return lines(rows, "references.jsonl")
+
+
+def candidates(words: str) -> FilePayload:
+    """What a system says of each image."""
+    rows = [{"image": f"{animal}.jpg", "caption": f"A {animal} {words} ."} for animal in ANIMALS]
+    return lines(rows, "system.jsonl")
+
+
+def pictures() -> FilePayload:
+    """A zip with a small picture of each image."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for animal in ANIMALS:
+            archive.writestr(f"{animal}.jpg", picture_bytes())
+    return FilePayload(name="pictures.zip", mimeType="application/zip", buffer=packed.getvalue())

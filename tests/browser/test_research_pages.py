@@ -1,0 +1,284 @@
+"""The researcher's single pages in a browser: explanations, plans, rehearsals, challenges, webhooks, tokens, and the
+board without scripts."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
+
+from tests.annotation.listening import Listener, listening
+from tests.browser.researching import PASSWORD, PATIENCE, looked_at, make_researcher, sign_in
+from tests.evaluation.challenging import captions
+from tests.installations import Installation, Installations, until
+
+CAST = """
+from django.contrib.auth.models import User
+from evaluation.services import aggregate_study, evaluate_study
+from judgments.design import make_design
+from judgments.services.roles import give_role
+from judgments.services.studies import create_study
+from tests.annotation.casting import make_dataset, make_study
+from tests.annotation.voting import always_first, joined, work
+from tests.evaluation.challenging import a_challenge
+from tests.evaluation.test_study_page import pairwise
+
+rosa = User.objects.get(username="rosa")
+shapes = make_dataset()
+pets = pairwise().study
+aggregate_study(study=pets)
+evaluate_study(study=pets, metrics=["bleu-1", "rouge-l", "cider-d"])
+draft = create_study(design=make_design({"name": "Draft", "dataset": "shapes", "protocol": "pairwise",
+    "sampling": {"pairs": {"MM": 6}}, "units_per_hit": 3, "controls": {"per_hit": 0}}))
+live = make_study(shapes, "pairwise", slug="live", name="Live")
+work(live, joined(live, "early"), always_first)
+for study in (pets, draft, live):
+    give_role(study=study, user=rosa, role="owner", by=rosa)
+a_challenge(per_day=1, per_total=5)
+User.objects.create_user("team", password="a-long-phrase-1")
+print(pets.pk, draft.pk, live.pk)
+"""
+
+
+class Office(Installation):
+    """The installation, and the addresses of its studies."""
+
+    pets = draft = live = ""
+
+
+@pytest.fixture(scope="module")
+def office(installations: Installations) -> Iterator[Office]:
+    """Studies of one researcher, a challenge, a server and a background worker that may send to this machine."""
+    with installations.fresh("sqlite") as made:
+        made.env |= {"WEBHOOK_PRIVATE": "true", "WEBHOOK_SECONDS": "1"}
+        make_researcher(made, "rosa")
+        pks = made.python(CAST).split()[-3:]
+        made.start_server()
+        made.start_worker()
+        found = Office(made.folder, made.env, made.url, made.processes, made.inside)
+        found.pets, found.draft, found.live = (f"{made.url}/admin/judgments/study/{pk}" for pk in pks)
+        yield found
+
+
+def reload_until(page: Page, address: str, place: Locator, words: str) -> None:
+    """Load a page that does not follow what happens by itself, until it says so."""
+
+    def said() -> bool:
+        page.goto(address)
+        return place.count() == 1 and place.inner_text().strip() == words
+
+    until(said, seconds=PATIENCE / 1000, what=words)
+
+
+def number(text: str) -> float:
+    """As the page writes it, with or without a leading zero."""
+    found = re.search(r"-?\d*\.?\d+", text.replace("−", "-"))
+    assert found is not None, text
+    return float(found[0])
+
+
+def test_an_explanation_adds_up_to_the_score_and_every_vote_is_seen(page: Page, office: Office) -> None:
+    sign_in(page, office, "rosa")
+    page.goto(f"{office.pets}/closer/?metric=bleu-1")
+    expect(page.locator(".c-row")).to_have_count(1)
+    page.locator(".c-row").get_by_role("link", name="Look closer").click()
+    for metric in ("bleu-1", "rouge-l", "cider-d"):
+        if metric != "bleu-1":
+            page.get_by_role("link", name=f"Explain {metric}").click()
+        expect(page.get_by_role("heading", name=f"Why does {metric} say so?")).to_be_visible()
+        for column in page.locator(".c-column").all():
+            score = number(column.locator("h4").inner_text().split(":")[-1])
+            parts = column.locator("tbody tr td:last-child b").all_inner_texts()
+            assert sum(map(number, parts)) == pytest.approx(score, abs=5e-5 * (len(parts) + 1))
+        assert page.locator(".c-column").count() == 2
+    votes = page.locator(".c-vote")
+    expect(votes).to_have_text(["caption 2 w-1", "caption 2 w-2", "caption 1 w-3 (set aside)"])
+    struck = "one => getComputedStyle(one).textDecorationLine"
+    assert [votes.nth(place).evaluate(struck) for place in range(3)] == ["none", "none", "line-through"]
+    looked_at(page)
+
+
+def test_a_plan_says_what_is_wrong_with_its_assumptions_and_goes_into_the_design(
+    page: Page, office: Office
+) -> None:
+    sign_in(page, office, "rosa")
+    page.goto(f"{office.draft}/planning/")
+    page.get_by_label("Numbers of pairs to try").fill("many")
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.get_by_text("expected whole numbers with commas between them")).to_be_visible()
+    page.get_by_label("Numbers of pairs to try").fill("6, 60")
+    page.get_by_label("Pairs on which system A is truly better").fill("0.95")
+    page.get_by_label("References for each pair").fill("1")
+    page.get_by_label("Votes on each unit").fill("3, 5")
+    page.get_by_label("Simulated studies").fill("200")
+    looked_at(page)
+    page.get_by_role("button", name="Simulate").click()
+    expect(page.get_by_text("Cheapest design that surely reaches it")).to_be_visible(timeout=PATIENCE)
+    page.get_by_text("All 4 designs").click()
+    expect(page.locator("details[open] tbody tr")).to_have_count(4)
+    votes = re.search(r"(\d) votes", page.locator("p", has_text="Cheapest design").inner_text())
+    assert votes is not None
+    page.get_by_role("button", name="Use this in the design").click()
+    page.goto(f"{office.draft}/change/")
+    expect(page.get_by_label("Judgments for each unit")).to_have_value(votes[1])
+
+
+def test_a_rehearsal_is_refused_in_a_sentence_told_and_deleted(page: Page, office: Office) -> None:
+    sign_in(page, office, "rosa")
+    page.goto(f"{office.live}/rehearsal/")
+    page.get_by_label("Workers", exact=True).fill("0")
+    page.get_by_role("button", name="Rehearse a copy").click()
+    expect(page.get_by_text("Nothing was rehearsed. Workers:")).to_be_visible()
+    page.get_by_label("Workers", exact=True).fill("3")
+    page.get_by_label("Share of spammers").fill("0.4")
+    page.get_by_label("Let the recommended rules watch").check()
+    page.get_by_role("button", name="Rehearse a copy").click()
+    stopped = page.locator("section", has=page.get_by_role("heading", name="Who was stopped"))
+    expect(stopped.locator("tbody tr", has_text="careful")).to_be_visible(timeout=PATIENCE)
+    expect(page.locator(".q-state")).to_have_text("closed")
+    expect(page.get_by_text("1,000 simulated studies of this size")).to_be_visible()
+    looked_at(page)
+    page.get_by_role("button", name="Delete this rehearsal").click()
+    expect(page.get_by_text("is deleted with its simulated answers")).to_be_visible()
+    expect(page).to_have_url(f"{office.live}/rehearsal/")
+    expect(page.locator(".q-state")).to_have_text("open")
+
+
+def results(good: int) -> FilePayload:
+    """Captions of the challenge's images; the first ``good`` are described well."""
+    content = json.dumps(captions(good)).encode()
+    return FilePayload(name="results.json", mimeType="application/json", buffer=content)
+
+
+def test_captions_are_uploaded_to_a_challenge_and_the_limit_of_the_day_is_kept(
+    page: Page, office: Office
+) -> None:
+    page.goto(f"{office.url}/challenges/")
+    looked_at(page)
+    page.get_by_role("link", name="Lawns").click()
+    page.get_by_role("link", name="Submit captions").click()
+    page.get_by_label("Username").fill("team")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.get_by_text("Submissions left: 1 today, 5 in all.")).to_be_visible()
+
+    def send(file: FilePayload) -> None:
+        page.get_by_label("Name of the system").fill("Gardener")
+        page.get_by_label("Authors").fill("A team")
+        page.get_by_label("Captions", exact=True).set_input_files(file)
+        page.get_by_role("button", name="Submit").click()
+
+    send(FilePayload(name="results.json", mimeType="application/json", buffer=b'[{"image_id": 100}]'))
+    expect(page.get_by_role("alert")).to_be_visible()  # and counts against nothing
+    expect(page.get_by_text("Submissions left: 1 today, 5 in all.")).to_be_visible()
+    looked_at(page)
+    send(results(20))
+    expect(page.get_by_text("Your captions are stored and will be scored.")).to_be_visible()
+    expect(page.get_by_text("Submissions left: 0 today, 4 in all.")).to_be_visible()
+    place = page.get_by_role("row", name="Gardener")
+    reload_until(page, f"{office.url}/challenges/lawns/", place.locator("td").first, "1")
+    expect(place).to_contain_text("yours")
+    looked_at(page)
+    page.get_by_role("link", name="Submit captions").click()
+    send(results(24))
+    expect(page.get_by_role("alert")).to_contain_text("day")
+    page.get_by_role("link", name="Lawns").click()
+    expect(page.get_by_role("row", name="Gardener")).to_have_count(1)
+
+
+@pytest.fixture
+def listener() -> Iterator[Listener]:
+    with listening() as there:
+        yield there
+
+
+def test_a_webhook_is_added_tried_and_its_log_says_delivered(
+    page: Page, office: Office, listener: Listener
+) -> None:
+    sign_in(page, office, "rosa")
+    page.goto(f"{office.live}/webhooks/")
+    looked_at(page)
+    page.get_by_label("Address").fill("http://example.org/hook")
+    page.get_by_role("button", name="Add the webhook").click()
+    expect(page.get_by_text("expected https://")).to_be_visible()
+    page.get_by_label("Address").fill(listener.url)
+    page.get_by_role("button", name="Add the webhook").click()
+    shown = page.get_by_role("status").locator("code")
+    expect(shown).to_have_text(re.compile("^whsec_"))
+    secret = shown.inner_text()
+    looked_at(page)
+    page.get_by_role("button", name=f"Try {listener.url}").click()
+    log = page.get_by_role("row", name="ping")
+    expect(log).to_be_visible()
+    expect(page.get_by_text(secret)).to_have_count(0)
+    reload_until(page, f"{office.live}/webhooks/", log.locator("td[data-label=State]"), "delivered")
+    looked_at(page)
+    (heard,) = listener.heard
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{heard.headers['webhook-id']}.{heard.headers['webhook-timestamp']}.".encode() + heard.body
+    mark = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    assert heard.headers["webhook-signature"] == f"v1,{mark}"
+
+
+def test_a_token_is_shown_once_opens_what_it_says_and_is_revoked(page: Page, office: Office) -> None:
+    sign_in(page, office, "rosa")
+    page.goto(f"{office.url}/admin/judgments/apitoken/")
+    page.get_by_role("link", name="Make a token").click()
+    page.get_by_label("What it is for").fill("notebook")
+    page.get_by_label("studies:read").check()
+    looked_at(page)
+    page.get_by_role("button", name="Make the token").click()
+    key = page.get_by_label("The key").input_value()
+    looked_at(page)
+    calls = page.context.browser
+    assert calls is not None
+    program = calls.new_context().request  # without the person's cookies
+    headers = {"Authorization": f"Token {key}"}
+    found = program.get(f"{office.url}/api/studies/", headers=headers)
+    assert found.status == 200
+    assert "live" in {one["slug"] for one in found.json()["results"]}
+    assert program.get(f"{office.url}/api/judgments/", headers=headers).status == 403
+    page.get_by_role("link", name="I have copied it").click()
+    row = page.get_by_role("row", name="notebook")
+    expect(row).to_contain_text(key[:6])
+    assert key not in page.content()
+    row.get_by_role("link", name="Revoke").click()
+    looked_at(page)
+    page.get_by_role("button", name="Revoke").click()
+    expect(page.get_by_role("row", name="notebook")).to_contain_text("revoked")
+    assert program.get(f"{office.url}/api/studies/", headers=headers).status == 401
+
+
+LATE = """
+from judgments.models import Study
+from tests.annotation.voting import always_first, joined, work
+
+work(Study.objects.get(slug="live"), joined(Study.objects.get(slug="live"), "late"), always_first, most=1)
+"""
+
+
+def test_the_board_works_without_scripts(browser: Browser, office: Office) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    sign_in(page, office, "rosa")
+    page.goto(f"{office.live}/board/")
+    count = page.locator("[data-judgments]")
+    before = int(count.get_attribute("data-judgments") or 0)
+    office.python(LATE)
+    page.reload()
+    assert int(count.get_attribute("data-judgments") or 0) > before
+    page.locator("summary", has_text="Pause").click()
+    page.get_by_role("button", name="Pause", exact=True).click()  # the browser asks for the reason
+    page.locator("#why-pause").fill("lunch")
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_text("nothing new is handed out")).to_be_visible()
+    page.locator("#why-resume").fill("back")
+    page.get_by_role("button", name="Resume", exact=True).click()
+    expect(page.get_by_text("Work is handed out again.", exact=True)).to_be_visible()
+    context.close()
