@@ -117,8 +117,12 @@ def _figures(
 
     found: dict[str, tuple[str, str]] = {}
     if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
+        newest = aggregation or evaluation  # what is counted has the signature of what was computed last
         found["progress"] = (
-            drawn_once(figures.progress_figure, {**progress, "revised_at": None}, study.simulated),
+            stamped(
+                drawn_once(figures.progress_figure, {**progress, "revised_at": None}, study.simulated),
+                newest.judgments if newest else "",
+            ),
             figures.progress_sentence(progress),
         )
     if aggregation is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, ClassVar
 
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
@@ -14,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.models import Registration, Release
 from evaluation.plans import make_plan
 from evaluation.provenance import without_nan
@@ -254,6 +256,19 @@ class ReleaseResource(Resource):
         release = self.get_object()
         path, name = release_file(release), release_name(release.study, release.version)
         return file_download(request._request, path, name=name, content_type="application/zip")
+
+    @lists_files("The files of a release.")
+    @action(detail=True, methods=["get"], url_path="files")
+    def files(self, request: Request, pk: str) -> Response:
+        """Rows, results, texts, and the report with its figures."""
+        found = self.get_object()
+        return told_files(release_file(found), request, route="api:releases-file", pk=found.pk)
+
+    @gives_a_file("A file of a release, such as `report/index.html` or `judgments.jsonl`.")
+    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
+    def file(self, request: Request, pk: str, name: str) -> HttpResponse:
+        """The bytes, as an attachment."""
+        return given_file(release_file(self.get_object()), name, what="release")
 
 
 def _short(body: dict[str, Any], name: str) -> str:

@@ -22,10 +22,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
 from evaluation.models import Analysis, Consensus
 from evaluation.services.exports import JOB_KIND, exported_file
-from evaluation.services.reports import report_file
+from evaluation.services.reports import report_archive, report_file
 from judgments import jobs
 from judgments.api.bodies import body_of, member
 from judgments.api.downloads import RANGE_HEADERS, file_responses
@@ -168,6 +169,19 @@ class ReportResource(Resource):
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         """With the result only for a single report."""
         return ReportHeadSerializer if self.action == "list" else ReportSerializer
+
+    @lists_files("The files of a report (`what` = `report`).")
+    @action(detail=True, methods=["get"], url_path="files")
+    def files(self, request: Request, pk: str) -> Response:
+        """Figures, tables, texts, and the manifest with their hashes."""
+        found = self.get_object()
+        return told_files(report_archive(found), request, route="api:reports-file", pk=found.pk)
+
+    @gives_a_file("A file of a report, such as `figures/accuracy.pdf`.")
+    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
+    def file(self, request: Request, pk: str, name: str) -> HttpResponse:
+        """The bytes, as an attachment."""
+        return given_file(report_archive(self.get_object()), name, what="report")
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponse:

@@ -66,17 +66,15 @@ class Table:
         ]
 
     def data(self) -> tuple[list[str], list[list[Any]]]:
-        """Heads and rows for programs: a column with intervals becomes value, low, high and n."""
+        """Heads and rows for programs: a column with intervals becomes value, low, high and n; a share is a part of 1,
+        not of a hundred, and its head says nothing else."""
         wide = [
             any(isinstance(row[place], Figure) for row in self.rows) for place in range(len(self.columns))
         ]
         heads: list[str] = []
         for column, parts in zip(self.columns, wide, strict=True):
-            heads += (
-                [column.name, *(f"{column.name} {part}" for part in ("low", "high", "n"))]
-                if parts
-                else [column.name]
-            )
+            head = column.name.removesuffix(", %") if column.shows == "share" else column.name
+            heads += [head, *(f"{head} {part}" for part in ("low", "high", "n"))] if parts else [head]
         rows = []
         for row in self.rows:
             values: list[Any] = []
@@ -246,7 +244,7 @@ class Report:
             "data_hash": self.data_hash,
             "seed": self.seed,
             "counts": dict(self.counts),
-            "sections": [_section(section) for section in self.sections],
+            "sections": [as_json(section) for section in self.sections],
             "methods": list(self.methods),
             "citations": list(self.citations),
             "settings": dict(self.settings),
@@ -255,7 +253,8 @@ class Report:
         }
 
 
-def _section(section: Section) -> dict[str, Any]:
+def as_json(section: Section) -> dict[str, Any]:
+    """A section with every number of its figures and tables."""
     return {
         "name": section.name,
         "title": section.title,

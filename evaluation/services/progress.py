@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from datetime import datetime
 from itertools import accumulate
 from typing import Any
-from uuid import UUID
 
-from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, Greatest
 
 from annotation.models import Assignment, Judgment
@@ -33,14 +32,7 @@ def study_progress(study: Study) -> dict[str, Any]:
     """
     imported = study.source == Study.Source.IMPORTED
     hits = _hits(study)
-    finished = Assignment.objects.filter(study=study).finished()
-    # not asked beside the counts: a database may look for what replaces nothing in the index of what replaces
-    revisions = list(
-        Judgment.objects.filter(replaces__isnull=False, assignment__in=finished).values_list(
-            "assignment_id", "made_at"
-        )
-    )
-    states, timeline = _work(study, Counter(assignment for assignment, _ in revisions))
+    states, timeline, revised_at = _work(study)
     stopping = _stopping(study) if stops_early(study) else None
     return {
         "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
@@ -49,7 +41,7 @@ def study_progress(study: Study) -> dict[str, Any]:
         "hits_done": hits["done"],
         "assignments": states,
         "timeline": timeline,
-        "revised_at": max((made_at for _, made_at in revisions), default=None),
+        "revised_at": revised_at,
         "stopping": stopping,
     }
 
@@ -108,19 +100,22 @@ def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
-def _work(study: Study, revisions: Mapping[UUID, int]) -> tuple[dict[str, int], list[list[Any]]]:
-    """Assignments by state, and moments with how many judgments there were.
-
-    ``revisions``: assignment -> how many of its judgments are no further ones, but replace another.
-    """
-    judged = _beside(Judgment.objects.filter(assignment=OuterRef("pk")), "assignment")
+def _work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
+    """Assignments by state, moments with how many judgments there were, and when the last of them was revised."""
+    # what replaces nothing is counted, not asked for: a database may look for it in the index of what replaces
+    own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
+    first = own.annotate(n=Count("pk") - Count("replaces")).values("n")  # a revision is no further judgment
+    revised = own.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
-    found = list(rows.values_list("state", "submitted_at", judged, "pk").iterator(ROWS_AT_ONCE))
+    columns = ("state", "submitted_at", Subquery(first, output_field=IntegerField()), Subquery(revised))
+    found = list(rows.values_list(*columns).iterator(ROWS_AT_ONCE))
     finished = [row for row in found if row[0] in FINISHED]
-    totals = list(accumulate(count - revisions.get(pk, 0) for _, _, count, pk in finished))
+    totals = list(accumulate(count or 0 for _, _, count, _ in finished))
     every = -(-len(finished) // MOST_POINTS) or 1
     shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
     states = Counter(row[0] for row in found)
-    return {state: states[state] for state in sorted(states)}, [
-        [timestamp(finished[at][1]), totals[at]] for at in shown
-    ]
+    return (
+        {state: states[state] for state in sorted(states)},
+        [[timestamp(finished[at][1]), totals[at]] for at in shown],
+        max((row[3] for row in finished if row[3] is not None), default=None),
+    )

@@ -14,6 +14,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
+from annotation.models import Judgment
 from annotation.services.rehearsal import rehearse
 from annotation.services.rehearsed_people import Crowd
 from annotation.services.running import pause_study
@@ -29,7 +30,7 @@ from evaluation.replayed import (
 )
 from evaluation.services import aggregate_study, evaluate_study
 from evaluation.services.board import compute_board, store_board
-from evaluation.services.board_now import is_stale, pulse_of
+from evaluation.services.board_now import board_now, is_stale, pulse_of
 from evaluation.services.in_need import Need, units_in_need
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyRole
@@ -59,6 +60,20 @@ def judged(protocol: str = "pairwise", people: int = 3, **values: Any) -> Study:
 
 def made(study: Study) -> BoardSnapshot:
     return store_board(compute_board(study=study))
+
+
+def test_what_comes_in_while_figures_are_computed_is_counted_once() -> None:
+    study = judged(people=1)
+    late = joined(study, "late")
+
+    def meanwhile(*_: Any) -> None:
+        work(study, late, always_first)
+
+    store_board(compute_board(study=study, progress=meanwhile))
+    there = Judgment.objects.filter(assignment__study=study).count()
+    pulse = pulse_of(study)
+    assert pulse.new > 0
+    assert board_now(study, pulse, {}).judgments == there
 
 
 def test_looks_are_taken_at_twenty_moments_and_at_the_end() -> None:
@@ -175,6 +190,7 @@ def test_what_came_in_since_the_figures_is_counted_at_once(designer: Client) -> 
 def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost() -> None:
     study = judged(people=1)
     snapshot = made(study)
+    BoardSnapshot.objects.filter(study=study).update(seconds=1.0)  # however busy the machine is
     work(study, joined(study, "late"), always_first, most=1)
     pulse = pulse_of(study)
     assert not is_stale(study, pulse, snapshot.made_at + timedelta(seconds=14))
