@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import lru_cache
 from types import SimpleNamespace
@@ -50,6 +50,10 @@ class Settings:
     evaluation: Mapping[str, Any] = field(default_factory=dict)
     filter: Mapping[str, int] = field(default_factory=dict)
     asked: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For the manifest: what a kind does not ask for is left out."""
+        return {name: value for name, value in asdict(self).items() if name != "asked" or value}
 
     @property
     def kind(self) -> Kind:

@@ -6,7 +6,7 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from statistics import median
@@ -259,11 +259,12 @@ def _write(
     """Every file of the bundle; the rows pass once, and what follows from them is computed from them alone."""
     design, kind = design_of(study), KINDS[study.protocol]
     evaluated, why_not = _evaluated(study)
+    rule: Any = control_rule(study)
     rows = ReleasedRows(
         Settings(
             protocol=study.protocol,
             seed=design.seed,
-            controls=_plain(control_rule(study)),
+            controls=rule if isinstance(rule, str) else float(rule),
             version=quorum_version(),
             others=circumstances(study),
             full_depth=full_depth_units(study) is not None,
@@ -282,7 +283,7 @@ def _write(
     writer.write_rows("scores.jsonl", _taking(scores, rows.scores.append))
     del evaluated  # from here on its rows speak
     if terms.texts:
-        take = rows.captions.append if kind.compares_pairs else _let_go
+        take = rows.captions.append if kind.compares_pairs else lambda row: None
         writer.write_rows("captions.jsonl", _taking(released_captions(study), take))
     progress(0.2, "writing judgments")
     judged = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
@@ -318,9 +319,7 @@ def _write(
             "simulated": study.simulated,
             "texts": terms.texts,
             "comments": terms.comments,
-            "settings": {
-                name: value for name, value in asdict(rows.settings).items() if name != "asked" or value
-            },
+            "settings": rows.settings.as_json(),
             "seed": design.seed,
             "signature": findings.signature,
             "versions": versions(),
@@ -335,10 +334,6 @@ def _taking(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any
     for row in rows:
         take(row)
         yield row
-
-
-def _plain(value: Any) -> float | str:
-    return value if isinstance(value, str) else float(value)
 
 
 def shareable_design(study: Study) -> dict[str, Any]:
@@ -375,10 +370,6 @@ def _filter_counts(study: Study) -> dict[str, int]:
     if not notes.get("audited"):
         return {}
     return {"pairs": notes["candidate_pairs"], "passed": notes["passed_filter"]}
-
-
-def _let_go(row: dict[str, Any]) -> None:
-    """For rows that nothing is computed from."""
 
 
 def _report(study: Study, about: About, findings: Findings) -> Report:
