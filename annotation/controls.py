@@ -50,6 +50,39 @@ class ControlTally(NamedTuple):
     n: int
 
 
+def tallies_at(study: Study, moment: Moment) -> list[ControlTally]:
+    """``control_tallies`` of the answers that stood at ``moment``, without the items that were struck then.
+
+    Counted as they pass by: which work was invalidated then is not for the database to say. Memory grows with workers.
+    """
+    rows = (
+        moment.judgments(study)
+        .filter(unit__control=True)
+        .values_list(
+            "unit_id", "assignment_id", "assignment__worker_id", "value", "answer", "unit__expected",
+            "unit__control_kind",
+        )
+    )  # fmt: skip
+    counts: dict[tuple[Any, ...], int] = {}
+    held: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    repeated = False
+    for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_AT_ONCE):
+        if unit in moment.struck or assignment in moment.gone:
+            continue
+        if control_kind == REPEATED:
+            repeated = True
+        elif expected is not None:
+            given = value if answer is None else answer
+            key = (worker, repr(given), repr(expected), control_kind)
+            counts[key] = counts.get(key, 0) + 1
+            held.setdefault(key, (given, expected))
+    tallies = [ControlTally(key[0], *held[key], key[3], n) for key, n in counts.items()]
+    if repeated:
+        again = control_answers(study, repeated_alone=True, moment=moment)
+        tallies += [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
+    return tallies
+
+
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
     """``control_answers``, equal ones counted together: the database counts, so that a few rows a worker come back
     however much they answered. Units shown again are compared one by one."""

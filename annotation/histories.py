@@ -40,7 +40,7 @@ def answers_of(study: Study) -> Answers:
 def judged(study: Study) -> QuerySet[Judgment]:
     """The current judgments of finished work."""
     finished = Assignment.objects.filter(study=study).finished()
-    return Judgment.objects.current().filter(assignment__in=finished)
+    return Judgment.objects.filter(assignment__in=finished, replaced_by__isnull=True)
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""How long each page and list of a researcher takes with a million judgments: best and median of seven.
+"""How long each page and list of a researcher takes with a million judgments: best and median of 7.
 
     python -m benchmarks.pages                                              # SQLite, a few minutes
     scripts/with-services python -m benchmarks.pages --database postgresql

@@ -21,7 +21,7 @@ from pathlib import Path
 from benchmarks.export import peak_memory, set_up
 
 VOTES, WORKERS, IMAGES, HIT_SIZE, BATCH = 4, 1_000, 2_000, 20, 50_000
-STEPS = ("jsonl", "csv", "parquet", "qrels", "flickr8k")
+STEPS = ("jsonl", "csv", "parquet", "qrels", "flickr8k", "mturk", "reliability")
 
 
 def fill(judgments: int) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
-from annotation.api import desk, money, quiz, running, webhooks, work
+from annotation.api import deciding, desk, money, quality, quiz, running, webhooks, work
 from annotation.api import resources as annotation
 from config.api import nothing_here
 from config.api_schema import DocsView, SchemaView
-from evaluation.api import challenges, releases, steps
+from evaluation.api import board, challenges, closer, known, planning, releases, steps
 from evaluation.api import resources as evaluation
-from judgments.api import designs, material
+from judgments.api import designs, material, presets
 from judgments.api import resources as judgments
 
 app_name = "api"
@@ -46,6 +46,16 @@ router.register("publications", money.PublicationResource, "publications")
 router.register("sessions", money.SessionResource, "sessions")
 router.register("webhooks", webhooks.WebhookResource, "webhooks")
 router.register("deliveries", webhooks.DeliveryResource, "deliveries")
+router.register("rules", quality.RuleResource, "rules")
+router.register("quiz-attempts", quality.QuizAttemptResource, "quiz-attempts")
+router.register("participations", quality.ParticipationResource, "participations")
+router.register("adjudications", deciding.AdjudicationResource, "adjudications")
+router.register("invitations", deciding.InvitationResource, "invitations")
+router.register("crowd-calls", deciding.CrowdCallResource, "crowd-calls")
+router.register("written-captions", deciding.WrittenCaptionResource, "written-captions")
+router.register("plans", planning.PlanResource, "plans")
+router.register("rehearsals", planning.RehearsalResource, "rehearsals")
+router.register("saved-presets", presets.SavedPresetResource, "saved-presets")
 router.register("challenges", challenges.ChallengeResource, "challenges")
 router.register("submissions", challenges.SubmissionResource, "submissions")
 
@@ -79,6 +89,25 @@ urlpatterns = [
     path("studies/<str:slug>/evaluate/", steps.EvaluateView.as_view(), name="evaluate"),
     path("studies/<str:slug>/agreement/", steps.AgreementView.as_view(), name="agreement"),
     path("studies/<str:slug>/evaluation/", steps.EvaluationView.as_view(), name="evaluation"),
+    path("studies/<str:slug>/rules/<str:rule>/", quality.RuleView.as_view(), name="rule"),
+    path("studies/<str:slug>/replay/", quality.ReplayView.as_view(), name="replay"),
+    path("studies/<str:slug>/controls/", quality.ControlsView.as_view(), name="controls"),
+    path(
+        "studies/<str:slug>/control-items/",
+        quality.ControlItemResource.as_view({"get": "list"}),
+        name="control-items",
+    ),
+    path("studies/<str:slug>/board/", board.BoardView.as_view(), name="board"),
+    path("studies/<str:slug>/disagreements/", closer.DisagreementsView.as_view(), name="disagreements"),
+    path("studies/<str:slug>/disagreements/<str:key>/", closer.CloserView.as_view(), name="closer"),
+    path("studies/<str:slug>/next-batch/", closer.NextBatchView.as_view(), name="next-batch"),
+    path("studies/<str:slug>/use-plan/", planning.UsePlanView.as_view(), name="use-plan"),
+    path("studies/<str:slug>/report/", steps.MakeReportView.as_view(), name="make-report"),
+    path(
+        "studies/<str:slug>/known-items/",
+        known.KnownItemResource.as_view({"get": "list", "post": "create"}),
+        name="known-items",
+    ),
     path("presets/", designs.PresetsView.as_view(), name="presets"),
     path("", include(router.urls)),
     path("schema/", SchemaView.as_view(), name="schema"),

@@ -231,6 +231,7 @@ LOGIN_REDIRECT_URL = "admin:index"
 LANGUAGE_CODE = "en"
 LANGUAGES = [("en", "English"), ("de", "Deutsch")]  # of the workers' pages; the admin is English
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["config.formats"]
 USE_I18N = True
 USE_TZ = True
 TIME_ZONE = "UTC"
@@ -282,6 +283,9 @@ SPECTACULAR_SETTINGS = {
         "config.api_schema.problems_everywhere",
     ],
     "ENUM_NAME_OVERRIDES": {
+        "ConsensusSource": "evaluation.models.Consensus.Source",
+        "JobState": "judgments.models.Job.State",
+        "StudyState": "judgments.models.Study.State",
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",
         "SubmissionState": "evaluation.challenge_models.Submission.State",

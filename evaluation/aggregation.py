@@ -40,6 +40,54 @@ class PairConsensus:
     published: bool
 
 
+@dataclass(frozen=True, slots=True)
+class StudyConsensus:
+    """The consensus of a study's units and pairs, and the hash of the judgments behind it.
+
+    Attributes:
+        units, pairs: in their order; no control items.
+        of_unit: unit row id -> consensus; units without used judgments are missing.
+        of_pair: pair row id -> winner.
+        decisions: unit row id -> what an adjudicator decided; ``of_unit`` says the same.
+        data_hash: of the judgments and decisions.
+    """
+
+    units: list[UnitRow]
+    pairs: list[PairRow]
+    of_unit: Mapping[int, Consensus]
+    of_pair: Mapping[int, PairConsensus]
+    decisions: Mapping[int, Decision]
+    data_hash: str
+
+    @property
+    def adjudicated_pairs(self) -> set[int]:
+        """Pairs with a unit that an adjudicator decided."""
+        return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
+
+
+def counts_of(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
+    """How many judgments there are of which sort, and how many units and pairs they decide."""
+    return {
+        "judgments": len(table),
+        "control_judgments": int(table.control.sum()),
+        "unused_judgments": int((~table.used & ~table.control).sum()),
+        "counted_judgments": int(table.counted.sum()),
+        "units": len(consensus.units),
+        "units_with_consensus": sum(_decided(one) for one in consensus.of_unit.values()),
+        "adjudicated": len(consensus.decisions),
+        "unit_ties": sum(one.tie for one in consensus.of_unit.values()),
+        "pairs": len(consensus.pairs),
+        "pairs_with_consensus": sum(one.value is not None for one in consensus.of_pair.values()),
+        "pair_ties": sum(one.tie for one in consensus.of_pair.values()),
+        "published_winners": sum(one.published for one in consensus.of_pair.values()),
+        "workers": workers,
+    }
+
+
+def _decided(one: Consensus) -> bool:
+    return one.value is not None or (one.answer is not None and not one.tie)
+
+
 def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
     """Unit row id -> what its used judgments say; units without any are left out."""
     counted = table.counted

@@ -16,10 +16,10 @@ import numpy as np
 from django.db.models import Count, Q, QuerySet
 
 from annotation.backends import Ability, backend_of
-from annotation.controls import control_answers, control_tallies
+from annotation.controls import control_tallies, tallies_at
 from annotation.models import Adjudication, Assignment, Judgment, Worker
 from annotation.moments import Moment
-from annotation.quality import ControlRecord, control_records, tallied_records
+from annotation.quality import ControlRecord, tallied_records
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
 from evaluation.records import Decision, Flags, JudgmentTable, PairRow, UnitRow, WorkerRow
@@ -52,9 +52,8 @@ def control_records_of(study: Study, *, moment: Moment | None = None) -> dict[in
     imported = study.source == Study.Source.IMPORTED
     threshold = 0.0 if imported else design_of(study).controls.threshold
     is_right = KINDS[study.protocol].is_right
-    if moment is None:
-        return tallied_records(control_tallies(study), threshold=threshold, is_right=is_right)
-    return control_records(control_answers(study, moment=moment), threshold=threshold, is_right=is_right)
+    tallies = control_tallies(study) if moment is None else tallies_at(study, moment)
+    return tallied_records(tallies, threshold=threshold, is_right=is_right)
 
 
 def unused_workers(study: Study, *, moment: Moment | None = None) -> frozenset[int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,8 @@ class Judged:
         pks: (N,) int64 row ids of the pairs or units that were scored; None where captions are no units.
         scores: metric -> (N, 2) or (N, 1) float64.
         notes: sentences a reader must know.
+        people: (N,) what people say of each scored caption; None for pairs.
+        captions: row id of the image and id of each scored caption; empty for pairs.
     """
 
     metrics: dict[str, dict[str, Any]]
@@ -82,6 +84,8 @@ class Judged:
     pks: Ints | None
     scores: Mapping[str, Floats]
     notes: tuple[str, ...]
+    people: Floats | None = None
+    captions: tuple[tuple[int, str], ...] = ()
 
 
 def score_texts(
@@ -108,6 +112,31 @@ def score_texts(
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
+
+
+def with_references(
+    pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
+    of_image: Mapping[Any, Sequence[tuple[str, str]]],
+) -> tuple[list[PairTexts], list[References], int] | None:
+    """The pairs with their own references and without a winner, the documents, and how many leading references an
+    image's document has (0: all); None where an image has no references.
+
+    Args:
+        pairs: number, kind, image, both texts, and ids of the references of each.
+        of_image: image -> (id, text) of its references in their order; every image that documents are of.
+    """
+    found, leading = [], set()
+    for pk, kind, image, first, second, keys in pairs:
+        rows = of_image.get(image, [])
+        texts = dict(rows)
+        own = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
+        if not own:
+            return None
+        leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
+        found.append(PairTexts(pk, kind, first, second, tuple(own), 0))
+    used = leading.pop() if len(leading) == 1 else 0
+    documents: list[References] = [[text for _, text in rows[: used or None]] for rows in of_image.values()]
+    return found, documents, used
 
 
 def judge_pairs(
@@ -210,6 +239,8 @@ def judge_captions(
         pks=None if None in units else np.array(units, dtype=np.int64),
         scores=scores,
         notes=tuple(_sentence(warning) for warning in scored.warnings),
+        people=people,
+        captions=tuple(zip(images, texts, strict=True)),
     )
 
 

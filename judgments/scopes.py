@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 SCOPES: dict[str, str] = {
-    "studies:read": "studies, designs, datasets, systems, units, HITs, jobs, the log",
-    "studies:write": "create studies, change designs, generate, open and close",
+    "studies:read": "studies, designs, datasets, units, HITs, jobs, the log, rehearsals, presets",
+    "studies:write": "create studies, change designs and rules, generate, open and close",
     "judgments:read": "judgments, assignments and what workers wrote",
-    "workers:read": "workers, exclusions, findings of the rules",
-    "workers:write": "approve and reject work, exclude workers and take them back",
-    "reports:read": "consensus, agreement, analyses",
-    "reports:write": "compute consensus and agreement, and metrics against them",
+    "workers:read": "workers, invitations, rules and their findings, exclusions, adjudications",
+    "workers:write": "approve and reject work, exclude workers and take them back, decide",
+    "reports:read": "consensus, agreement, analyses, the board, plans",
+    "reports:write": "compute consensus, agreement, metrics against them, and plans",
     "exports:read": "list and download exports",
     "exports:write": "make exports",
     "webhooks:read": "webhooks and what they were told",
     "webhooks:write": "add, try, rotate, switch and remove webhooks",
     "submissions:read": "challenges and one's own submissions to them",
     "submissions:write": "submit captions to challenges",
-    "money:read": "budgets, the ledger, what was put up at a crowd",
+    "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
 }
 
 

@@ -42,6 +42,42 @@ class Quorum(Calls):
         )
         return StudyHandle(self, made.json()["slug"])
 
+    def plan(
+        self,
+        assumptions: dict[str, Any] | None = None,
+        *,
+        study: str = "",
+        pilot: str = "",
+        apart: tuple[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """How many pairs, references and votes a difference takes, by simulation; waits until it is done.
+
+        Args:
+            assumptions: those that differ from the usual; docs/planning.md has each in words.
+            study: slug of a study whose prices and HITs are taken, and which keeps the plan; none without it.
+            pilot: slug of a study whose people are taken.
+            apart: two systems, or metrics, of the pilot: the difference to find is the one between them.
+
+        Returns:
+            ``assumptions``; ``designs``, a frame with a design a row (pairs, references, votes, power with its
+            interval, cost_cents); ``best``, the cheapest that surely reaches the power, or None.
+
+        Raises:
+            JobFailed: it could not be simulated; the message says why.
+        """
+        body: dict[str, Any] = {"assumptions": assumptions or {}}
+        body |= {name: value for name, value in (("study", study), ("pilot", pilot)) if value}
+        if apart is not None:
+            body["first"], body["second"] = apart
+        asked = self.post("plans/", body)
+        self.wait(asked | {"kind": "plan_power"})
+        found = self.get(f"plans/{asked['id']}/")
+        return {
+            "assumptions": found["assumptions"],
+            "designs": pd.DataFrame(found["result"]["tried"]),
+            "best": found["result"]["best"],
+        }
+
     def wait(self, job: dict[str, Any], *, seconds: float = 600.0) -> dict[str, Any]:
         """Until a job is done; the job as it is then.
 
@@ -112,6 +148,67 @@ class StudyHandle:
             body["tokenizer"] = tokenizer
         self._do("evaluate", body)
         return self._computed("evaluation", "evaluate")
+
+    def board(self) -> dict[str, Any]:
+        """Where the study stands: counters of now, and ``snapshot`` with the figures as last made, or None."""
+        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/board/")
+        return found
+
+    def disagreements(self, metric: str | None = None, *, kind: str = "") -> pd.DataFrame:
+        """Pairs, or captions, that a metric and people see differently, the surest first, one a row.
+
+        ``scores_<metric>`` holds each metric's scores of the row's one or two captions.
+        """
+        asked = {name: value for name, value in (("metric", metric), ("kind", kind)) if value}
+        rows = self.quorum.rows(f"studies/{self.slug}/disagreements", **asked)
+        return _frame(
+            {name: value for name, value in row.items() if name != "scores"}
+            | {f"scores_{name}": value for name, value in row["scores"].items()}
+            for row in rows
+        )
+
+    def look_closer(self, key: str, metric: str | None = None) -> dict[str, Any]:
+        """One pair, or judged caption, from all sides; ``votes`` is a frame, ``explained`` the metric's score taken
+        apart."""
+        asked = {} if metric is None else {"metric": metric}
+        found: dict[str, Any] = self.quorum.get(f"studies/{self.slug}/disagreements/{key}/", **asked)
+        return found | {"votes": pd.DataFrame(found["votes"])}
+
+    def next_batch(self, chosen: Iterable[str], why: str = "") -> StudyHandle:
+        """A draft that asks again about these pairs, or units."""
+        made = self.quorum.post(f"studies/{self.slug}/next-batch/", {"chosen": list(chosen), "why": why})
+        return StudyHandle(self.quorum, made["slug"])
+
+    def rehearse(self, **crowd: Any) -> dict[str, Any]:
+        """Let simulated workers answer a copy, and wait: the copy with ``crowd`` and ``result``.
+
+        Raises:
+            JobFailed: it could not be rehearsed; the message says why.
+        """
+        job = self.quorum.post("rehearsals/", {"study": self.slug, **crowd})
+        self.quorum.wait(job)
+        found: dict[str, Any] = self.quorum.get(f"rehearsals/{job['args']['study']}/")
+        return found
+
+    def report_tables(self) -> dict[str, pd.DataFrame]:
+        """The tables of the report by their names, intervals in columns of their own; made where there is none."""
+        made = self._newest_report()
+        if made is None:
+            self._do("report")
+            made = self._newest_report()
+        assert made is not None, "the job that makes it is done"
+        sections = self.quorum.get(f"reports/{made['id']}/")["result"]["sections"]
+        return {
+            table["name"]: pd.DataFrame(table["rows"], columns=table["columns"])
+            for section in sections
+            for table in section["tables"]
+        }
+
+    def _newest_report(self) -> dict[str, Any] | None:
+        rows = self.quorum.rows(
+            "reports", study=self.slug, what="report", ordering="-created_at", page_size=1
+        )
+        return next(rows, None)
 
     def generate(self) -> dict[str, Any]:
         """Draw the HITs, and wait until they are stored."""

@@ -18,7 +18,7 @@ from tests.installations import Installation, Installations
 # No test depends on how busy the machine is: neither may Hypothesis, nor what is awaited on a page.
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
-expect.set_options(timeout=60_000)  # milliseconds; what is there sooner is waited for no longer
+expect.set_options(timeout=120_000)  # milliseconds; what is there sooner is waited for no longer
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # tests may run as root in a container, where the sandbox cannot start

@@ -99,7 +99,7 @@ class Clone:
             assert self.process.poll() is None, self.log.read_text()
             return "Ctrl-C stops" in self.log.read_text()
 
-        until(ready, seconds=180, what=f"make {what}'s welcome")
+        until(ready, what=f"make {what}'s welcome")
         return self.log.read_text()
 
     def family(self) -> set[int]:
@@ -196,12 +196,12 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_and_stops_all(clone: Clo
 
 def test_a_part_that_dies_is_started_again_and_it_is_told(clone: Clone) -> None:
     clone.make_run()
-    until(lambda: clone.worker() != 0, seconds=30, what="the worker")
+    until(lambda: clone.worker() != 0, what="the worker")
     killed = clone.worker()
     os.kill(killed, signal.SIGKILL)
     told = "The background worker ended by itself (exit code -9); starting it again."
-    until(lambda: told in clone.log.read_text(), seconds=30, what="the news of the worker's end")
-    until(lambda: clone.worker() not in {0, killed}, seconds=30, what="a new worker")
+    until(lambda: told in clone.log.read_text(), what="the news of the worker's end")
+    until(lambda: clone.worker() not in {0, killed}, what="a new worker")
     started = clone.family()
     clone.stop(signal.SIGINT)
     assert [pid for pid in started if lives(pid)] == []

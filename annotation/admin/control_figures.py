@@ -15,6 +15,7 @@ from judgments.admin.addresses import picture_address
 from judgments.controls import REPEATED
 from judgments.kinds import KINDS, Kind
 from judgments.models import Item, Study, Unit
+from judgments.remembered import Figures, add_figures
 from judgments.services.studies import design_of
 
 
@@ -202,3 +203,6 @@ def used_up(study: Study) -> dict[str, Any]:
     """How many workers have met the control items, and what their pages lacked."""
     alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
+
+
+FIGURES = add_figures(Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json))

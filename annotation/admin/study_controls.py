@@ -8,17 +8,16 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from annotation.admin.control_figures import as_json, figures_of, from_json, grouped, seen_in, used_up
+from annotation.admin.control_figures import FIGURES, grouped, used_up
 from annotation.services.stopping import settle_study
 from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step
 from judgments.errors import WrongState
 from judgments.models import Study, Unit
-from judgments.remembered import Figures, add_figures, certain, remembered
+from judgments.remembered import certain, remembered
 from judgments.services.generation import strike_control
 from judgments.services.studies import design_of
 
 ITEMS_ON_A_PAGE = 60
-FIGURES = add_figures(Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json))
 
 
 def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

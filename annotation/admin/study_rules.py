@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from annotation.histories import answers_of, judged
-from annotation.models import Case, QualityRule
+from annotation.models import Case, Judgment, QualityRule
 from annotation.rules import RULES
 from annotation.services.replays import replay_rule
 from annotation.services.rules import RECOMMENDED, rule_of, set_rule
@@ -97,7 +97,11 @@ def label_of(rule: str, setting: str) -> str:
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Whom one rule would have found in the finished work, with the settings of the query."""
     name = request.GET.get("rule", "")
-    count = judged(study).order_by()[: MOST_TO_REPLAY + 1].count()
+    # counted no further than the bound, and revised ones too: which are current, a database looks up for all of them
+    answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
+    count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
+    if count <= MOST_TO_REPLAY:
+        count = judged(study).count()
     context |= {"subtitle": "Replay", "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
     try:
         if count <= MOST_TO_REPLAY:

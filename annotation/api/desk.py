@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 import django_filters as filters
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers
+from rest_framework.decorators import action
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -15,11 +16,12 @@ from rest_framework.views import APIView
 
 from annotation.api import schemas
 from annotation.models import Case, Exclusion, ProblemReport, Worker
+from annotation.services.cases import confirm_case, dismiss_case
 from annotation.services.exclusions import exclude_worker, lift_exclusion
 from annotation.services.reviews import approve_assignments, reject_assignments
 from judgments.api.bodies import body_of, member
 from judgments.api.filters import Filters, TrueOrFalse, study_filter
-from judgments.api.permissions import staff_of, study_for
+from judgments.api.permissions import require, staff_of, study_for
 from judgments.api.resources import Resource
 from judgments.errors import NotThere
 from judgments.models import Study
@@ -99,6 +101,30 @@ class CaseFilters(Filters):
         fields = ["study", "worker", "rule", "state"]
 
 
+class WhyRequest(schemas.Schema):
+    """Why, in a sentence that others can read."""
+
+    why = serializers.CharField(max_length=500)
+
+
+DECIDED: dict[Any, Any] = {
+    200: CaseSerializer,
+    409: OpenApiResponse(schemas.Problem, description="It was decided before; nothing was changed."),
+}
+
+
+@extend_schema_view(
+    confirm=extend_schema(
+        request=WhyRequest,
+        responses=DECIDED,
+        description="The worker is excluded, where the rule had not done it.",
+    ),
+    dismiss=extend_schema(
+        request=WhyRequest,
+        responses=DECIDED,
+        description="What the rule did is taken back, and it says nothing more about this worker.",
+    ),
+)
 class CaseResource(Resource):
     """Findings of the rules of behaviour, and what was decided."""
 
@@ -106,6 +132,25 @@ class CaseResource(Resource):
     queryset = Case.objects.select_related("study", "worker", "decided_by")
     serializer_class = CaseSerializer
     filterset_class = CaseFilters
+
+    @action(detail=True, methods=["post"])
+    def confirm(self, request: Request, pk: str) -> Response:
+        """Exclude."""
+        case, why = self._asked(request)
+        confirm_case(case=case, why=why, by=staff_of(request))
+        return Response(self.get_serializer(self.get_object()).data)
+
+    @action(detail=True, methods=["post"])
+    def dismiss(self, request: Request, pk: str) -> Response:
+        """Let go."""
+        case, why = self._asked(request)
+        dismiss_case(case=case, why=why, by=staff_of(request))
+        return Response(self.get_serializer(self.get_object()).data)
+
+    def _asked(self, request: Request) -> tuple[Case, str]:
+        case: Case = self.get_object()
+        require(request, Right.REVIEW, case.study)
+        return case, _reason(body_of(request))
 
 
 class ProblemReportSerializer(serializers.ModelSerializer[ProblemReport]):

@@ -79,7 +79,12 @@ def _look(request: HttpRequest, key: str) -> HttpResponse:
         if not hits:
             raise WrongState("This design draws no HIT, so there is no page of work to show.")
     except QuorumError as error:
-        context = {"title": "There is nothing to preview", "message": str(error), "in_frame": True}
+        context = {
+            "title": "There is nothing to preview",
+            "message": str(error),
+            "in_frame": True,
+            "designing": True,  # beside the form, not at a crowd
+        }
         return render(request, "annotation/ended.html", context, status=error.status)
     examples = sketched_examples(dataset, design) if dataset.pk else ()
     return render_preview(request, design, hits[0].units, dataset=dataset, examples=examples)

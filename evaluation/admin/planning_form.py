@@ -13,11 +13,11 @@ from unfold.widgets import (
 )
 
 WORDS = {
-    "win_rate": ("Pairs on which system A is truly better", "systems: a share; .5 would be no difference"),
-    "ties": ("Pairs on which neither is better", "systems"),
-    "first": ("Accuracy of the first metric", "metrics"),
-    "second": ("Accuracy of the second metric", "metrics"),
-    "agreement": ("Pairs on which both metrics name the same winner", "metrics"),
+    "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
+    "ties": ("Pairs on which neither is better", ""),
+    "first": ("Accuracy of the first metric", ""),
+    "second": ("Accuracy of the second metric", ""),
+    "agreement": ("Pairs on which both metrics name the same winner", ""),
     "right": ("Votes that are right, of people who look", ""),
     "pair_spread": ("How much pairs differ in difficulty", "0 not at all; .3 many clear and many hopeless pairs"),
     "careless": ("Votes given without looking", "right by half"),
@@ -40,6 +40,17 @@ COUNTS = {
 }
 NAMES = {"pilot_first": "First of two in the pilot", "pilot_second": "Second of two in the pilot"}
 SOURCE = {"pilot", *NAMES}
+# title, the question to which the fields belong alone ('' for both), the fields
+GROUPS = (
+    ("The question", "", ("question",)),
+    ("The two systems", "systems", ("win_rate", "ties")),
+    ("The two metrics", "metrics", ("first", "second", "agreement")),
+    ("People", "", ("right", "pair_spread", "careless", "worker_spread")),
+    ("As in a pilot", "", ("pilot", *NAMES)),
+    ("Designs to try", "", tuple(LISTS)),
+    ("How sure", "", ("wanted", "alpha", "simulations", "seed")),
+    ("Cost", "", ("reward_cents", "units_per_hit", "controls_per_hit", "replaced")),
+)
 
 
 class PlanningForm(forms.Form):
@@ -80,6 +91,10 @@ class PlanningForm(forms.Form):
                 label=label, required=False, max_length=200, widget=UnfoldAdminTextInputWidget,
                 help_text="a system or metric of the pilot; both named replace what is assumed of the difference",
             )  # fmt: skip
+
+    def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
+        """The fields as they stand on the page: a title, the question to which they belong alone, the fields."""
+        return [(title, question, [self[name] for name in names]) for title, question, names in GROUPS]
 
     def source(self) -> dict[str, str]:
         """The pilot and the two in it, as the job takes them."""

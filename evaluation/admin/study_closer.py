@@ -147,8 +147,8 @@ def _people(said: Any, pairs: bool) -> str:
 
 
 def _score(value: float) -> str:
-    """Three digits; scores that are tiny and not 0 (BLEU without a match of an order) as such."""
-    return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else f"{value:.0e}"
+    """Three digits; scores that are tiny and not 0 (BLEU without a match of an order) say that they are not."""
+    return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else "< 0.001"
 
 
 def show_one(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -33,6 +33,12 @@ SHOWN = [
 ]
 
 
+class DisputesPaginator(BoundedPaginator):
+    """Nobody has more than that decided; the closest stand first."""
+
+    most = 5_000
+
+
 class DisputeForm(forms.Form):
     """Which units are listed."""
 
@@ -72,7 +78,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("unit", "adjudicator", "sent_by")
     # row ids alone are sorted and leafed through: an open study has many units that are close
-    pages = BoundedPaginator(_disputed(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
+    pages = DisputesPaginator(_disputed(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
     page = pages.get_page(request.GET.get("page"))
     context |= {
         "form": form,

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
-from evaluation.admin.drawings import drawn
+from evaluation.admin.drawings import drawn, drawn_once
 from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import (
     accuracy_table,
@@ -117,24 +117,33 @@ def _figures(
 
     found: dict[str, tuple[str, str]] = {}
     if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
+        newest = aggregation or evaluation  # what is counted has the signature of what was computed last
         found["progress"] = (
-            figures.progress_figure(progress, study.simulated),
+            stamped(
+                drawn_once(figures.progress_figure, {**progress, "revised_at": None}, study.simulated),
+                newest.judgments if newest else "",
+            ),
             figures.progress_sentence(progress),
         )
     if aggregation is not None:
         agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
         threshold = design_of(study).controls.threshold
         found["agreement"] = (
-            stamped(figures.agreement_figure(agreement, study.simulated), aggregation.judgments),
+            stamped(drawn_once(figures.agreement_figure, agreement, study.simulated), aggregation.judgments),
             figures.agreement_sentence(agreement),
         )
         found["workers"] = (
-            stamped(figures.workers_figure(workers, threshold, study.simulated), aggregation.judgments),
+            stamped(
+                drawn_once(figures.workers_figure, workers, threshold, study.simulated),
+                aggregation.judgments,
+            ),
             figures.workers_sentence(workers, threshold),
         )
     if evaluation is not None:
         found["metrics"] = (
-            stamped(figures.accuracy_figure(evaluation.result, study.simulated), evaluation.judgments),
+            stamped(
+                drawn_once(figures.accuracy_figure, evaluation.result, study.simulated), evaluation.judgments
+            ),
             figures.accuracy_sentence(evaluation.result),
         )
     return {name: (drawn(figure), sentence) for name, (figure, sentence) in found.items()}

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, ClassVar
 
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
@@ -13,8 +15,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.models import Registration, Release
+from evaluation.plans import make_plan
+from evaluation.provenance import without_nan
+from evaluation.registration import deviations, outcome_words, outcomes
 from evaluation.releases.licences import LICENCES, check_licence
+from evaluation.services.registration import register_study
 from evaluation.services.releases import (
     JOB_KIND,
     Terms,
@@ -61,6 +68,54 @@ class RegistrationFilters(Filters):
         fields = ["study"]
 
 
+class RegistrationRequest(serializers.Serializer[Any]):
+    """A study that was not opened yet, and its plan."""
+
+    study = serializers.CharField()
+    plan = serializers.DictField(help_text="What the table [registration] of a plan file holds.")
+
+
+class OutcomeSerializer(serializers.Serializer[Any]):
+    """A registered hypothesis, and what became of it."""
+
+    text = serializers.CharField()
+    claim = serializers.CharField(allow_blank=True)
+    verdict = serializers.CharField()
+    first_only = serializers.IntegerField(help_text="Pairs on which only the first metric is right.")
+    second_only = serializers.IntegerField()
+    p = serializers.FloatField(allow_null=True, help_text="McNemar, exact; null where nothing was tested.")
+    adjusted = serializers.FloatField(allow_null=True, help_text="After Holm.")
+    words = serializers.CharField()
+
+
+class DeviationSerializer(serializers.Serializer[Any]):
+    """Something that was not done as registered."""
+
+    what = serializers.CharField()
+    words = serializers.CharField()
+
+
+class OutcomesSerializer(serializers.Serializer[Any]):
+    """What became of a registered plan."""
+
+    outcomes = OutcomeSerializer(many=True)
+    deviations = DeviationSerializer(many=True)
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=RegistrationRequest,
+        responses={
+            201: RegistrationSerializer,
+            404: OpenApiResponse(description="No such study."),
+        },
+        description="Fixes a plan before the study opens; once, and for good.",
+    ),
+    outcomes=extend_schema(
+        responses=OutcomesSerializer,
+        description="What became of the hypotheses, and what was done otherwise.",
+    ),
+)
 class RegistrationResource(Resource):
     """Plans that were fixed before their study opened."""
 
@@ -68,6 +123,32 @@ class RegistrationResource(Resource):
     serializer_class = RegistrationSerializer
     filterset_class = RegistrationFilters
     orderings: ClassVar[dict[str, str]] = {"id": "pk", "registered_at": "registered_at"}
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Register."""
+        body = body_of(request)
+        study = study_for(request, member(body, "study", str), Right.CHANGE)
+        plan = body.get("plan")
+        if not isinstance(plan, dict):
+            raise serializers.ValidationError({"plan": ["must be an object."]})
+        made = register_study(study=study, plan=make_plan(plan), by=staff_of(request))
+        place = reverse("api:registrations-detail", args=[made.pk], request=request)
+        return Response(
+            self.get_serializer(made).data, status=status.HTTP_201_CREATED, headers={"Location": place}
+        )
+
+    @action(detail=True, methods=["get"])
+    def outcomes(self, request: Request, pk: str) -> Response:
+        """Computed from the rows as they are now."""
+        study = self.get_object().study
+        return Response(
+            {
+                "outcomes": [
+                    without_nan(asdict(one)) | {"words": outcome_words(one)} for one in outcomes(study)
+                ],
+                "deviations": [asdict(one) for one in deviations(study)],
+            }
+        )
 
 
 class ReleaseSerializer(serializers.ModelSerializer[Release]):
@@ -175,6 +256,19 @@ class ReleaseResource(Resource):
         release = self.get_object()
         path, name = release_file(release), release_name(release.study, release.version)
         return file_download(request._request, path, name=name, content_type="application/zip")
+
+    @lists_files("The files of a release.")
+    @action(detail=True, methods=["get"], url_path="files")
+    def files(self, request: Request, pk: str) -> Response:
+        """Rows, results, texts, and the report with its figures."""
+        found = self.get_object()
+        return told_files(release_file(found), request, route="api:releases-file", pk=found.pk)
+
+    @gives_a_file("A file of a release, such as `report/index.html` or `judgments.jsonl`.")
+    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
+    def file(self, request: Request, pk: str, name: str) -> HttpResponse:
+        """The bytes, as an attachment."""
+        return given_file(release_file(self.get_object()), name, what="release")
 
 
 def _short(body: dict[str, Any], name: str) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 import django_filters as filters
 from django.db.models import QuerySet
+from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
@@ -21,9 +22,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
 from evaluation.models import Analysis, Consensus
 from evaluation.services.exports import JOB_KIND, exported_file
+from evaluation.services.reports import report_archive, report_file
 from judgments import jobs
 from judgments.api.bodies import body_of, member
 from judgments.api.downloads import RANGE_HEADERS, file_responses
@@ -32,6 +35,7 @@ from judgments.api.permissions import staff_of, study_for
 from judgments.api.resources import Resource, jobs_about
 from judgments.api.serializers import JobSerializer
 from judgments.downloads import file_download
+from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 
@@ -138,6 +142,17 @@ class ReportFilters(Filters):
         fields = ["study", "what"]
 
 
+@extend_schema_view(
+    download=extend_schema(
+        parameters=[
+            OpenApiParameter(
+                "name", str, description="Of one file, such as `tables/accuracy.csv`; all without it."
+            )
+        ],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
+        description="The files of a report of `what` = `report`: one of them, or a ZIP archive of all.",
+    )
+)
 class ReportResource(Resource):
     """Analyses: agreement and workers, metrics against people. A list leaves the results out."""
 
@@ -154,6 +169,29 @@ class ReportResource(Resource):
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         """With the result only for a single report."""
         return ReportHeadSerializer if self.action == "list" else ReportSerializer
+
+    @lists_files("The files of a report (`what` = `report`).")
+    @action(detail=True, methods=["get"], url_path="files")
+    def files(self, request: Request, pk: str) -> Response:
+        """Figures, tables, texts, and the manifest with their hashes."""
+        found = self.get_object()
+        return told_files(report_archive(found), request, route="api:reports-file", pk=found.pk)
+
+    @gives_a_file("A file of a report, such as `figures/accuracy.pdf`.")
+    @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
+    def file(self, request: Request, pk: str, name: str) -> HttpResponse:
+        """The bytes, as an attachment."""
+        return given_file(report_archive(self.get_object()), name, what="report")
+
+    @action(detail=True, methods=["get"])
+    def download(self, request: Request, pk: str) -> HttpResponse:
+        """The bytes, as an attachment."""
+        found: Analysis = self.get_object()
+        if "file" not in found.settings:
+            raise NotThere("Only a report of what = report has files.")
+        file = report_file(found, request.query_params.get("name", ""))
+        headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
+        return HttpResponse(file.content, content_type="application/octet-stream", headers=headers)
 
 
 class ExportRequest(serializers.Serializer[Any]):

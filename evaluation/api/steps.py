@@ -18,8 +18,8 @@ from judgments import jobs
 from judgments.api.bodies import body_of, member
 from judgments.api.permissions import staff_of, study_for
 from judgments.api.serializers import JobSerializer
-from judgments.errors import NotThere
-from judgments.models import Study
+from judgments.errors import NotThere, WrongState
+from judgments.models import Job, Study
 
 
 class EvaluateRequest(serializers.Serializer[Any]):
@@ -76,6 +76,36 @@ class EvaluateView(ComputeView):
             raise serializers.ValidationError({"metrics": ["must be a list of names."]})
         tokenizer = member(body, "tokenizer", str, DEFAULT_TOKENIZER)
         return self.start(request, "evaluate", study, metrics=metrics, tokenizer=tokenizer)
+
+
+class MakeReportView(ComputeView):
+    """POST /api/studies/{slug}/report/"""
+
+    @extend_schema(
+        request=None,
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(
+                description="The study was never open, or its report is being made already."
+            ),
+        },
+        operation_id="studies_report",
+        summary="Make the report",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """In the background; afterwards it is a report of `what` = `report`, whose files can be downloaded."""
+        study = study_for(request, slug)
+        if study.state in (Study.State.DRAFT, Study.State.GENERATED):
+            raise WrongState(
+                f"Study {slug!r} is {study.state}; there is nothing to report before it is open."
+            )
+        under_way = Job.objects.filter(
+            kind="report", args__study=slug, state__in=(Job.State.QUEUED, Job.State.RUNNING)
+        )
+        if under_way.exists():
+            raise WrongState(f"The report of study {slug!r} is being made already.")
+        return self.start(request, "report", study)
 
 
 class AgreementView(ComputeView):

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import F, Q
 
 from annotation.models import Worker
 from evaluation.export.moments import take_moment
 from evaluation.export.rows import JudgmentRows
-from evaluation.loaders import decisions_of, full_depth_units
-from evaluation.models import Analysis, MetricScore
+from evaluation.loaders import decisions_of, full_depth_units, load_references
 from evaluation.releases.pseudonyms import Pseudonyms, scrubbed
+from evaluation.reports.gathering import Evaluated
 from judgments.controls import REPEATS
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Caption, Study, Unit
+from judgments.models import CandidatePair, Caption, Item, Output, Study, Unit
 
 ROWS_AT_ONCE = 2_000
 TEXTS = ("reference_text", "first_text", "second_text")
@@ -59,13 +59,13 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
         .values_list(
             "pk", "key", "kind", "pair__key", "item__name", "reference__key", "first__key", "second__key",
             "reference__text", "first__text", "second__text", "control", "control_kind", "expected", "struck",
-            "content",
+            "content", "filtered", "audited",
         )
     )  # fmt: skip
     for row in rows.iterator(ROWS_AT_ONCE):
         (
             pk, key, unit_kind, pair, image, reference, first, second, reference_text, first_text, second_text, control,
-            control_kind, expected, struck, content,
+            control_kind, expected, struck, content, filtered, audited,
         ) = row  # fmt: skip
         decision = decisions.get(pk)
         yield {
@@ -84,6 +84,8 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "expected": None if expected is None else kind.exported(expected, content=content),
             "repeats": content.get(REPEATS),
             "struck": struck,
+            "filtered": filtered,
+            "audited": audited,
             "full_depth": pk in full_depth,
             "decided": None if decision is None else decision.value,
             "content": content or None if kind.is_open else None,
@@ -108,7 +110,12 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
 
 
 def released_captions(study: Study) -> Iterator[dict[str, Any]]:
-    """Every caption that is judged, and every reference of the images, by id."""
+    """Every caption that is judged, and every reference of the images, by id; of pairs, the references of all images
+    in their splits, over which document frequency is counted."""
+    compares = KINDS[study.protocol].compares_pairs
+    images = (
+        Q(item__split__in=load_references(study).splits, dataset=study.dataset_id) if compares else Q(pk=None)
+    )
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = (
         Caption.objects.filter(
@@ -117,27 +124,52 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
             | Q(pk__in=CandidatePair.objects.filter(study=study).values("first"))
             | Q(pk__in=CandidatePair.objects.filter(study=study).values("second"))
             | Q(item__in=units.values("item"), role=Caption.Role.REFERENCE)
+            | images & Q(role=Caption.Role.REFERENCE)
         )
-        .order_by("pk")
+        .order_by(F("item__position").asc(nulls_first=True), "position", "pk")
         .values_list("key", "text", "role", "item__name")
     )
     for key, text, role, image in rows.iterator(ROWS_AT_ONCE):
         yield {"caption": key, "text": text, "role": role, "image": image}
 
 
-def released_scores(study: Study) -> Iterator[dict[str, Any]]:
-    """Each metric's scores behind the study's newest meta-evaluation."""
-    newest = (
-        Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
-        .order_by("-created_at", "-pk")
-        .first()
-    )
-    if newest is None:
-        return
+def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
+    """Each metric's scores behind the study's meta-evaluation: of pairs, of units, or of captions of images."""
+    compares = KINDS[study.protocol].compares_pairs
+    keys: dict[Any, str] = {}
+    images: dict[int, str] = {}
+    if found.pks is None:
+        items = Unit.objects.filter(study=study).values("item_id")
+        images = dict(Item.objects.filter(pk__in=items).values_list("pk", "name"))
+    else:
+        rows: Any = (
+            CandidatePair.objects.filter(study=study) if compares else Unit.objects.filter(study=study)
+        )
+        keys = dict(rows.values_list("pk", "key"))
+    # in the order in which they were asked for, which tied metrics keep in every table
+    asked = {name: place for place, name in enumerate(found.computed.settings["metrics"])}
+    for metric in sorted(found.scores, key=lambda name: (asked.get(name, len(asked)), name)):
+        for place, row in enumerate(found.scores[metric].tolist()):
+            key = keys[found.pks[place]] if found.pks is not None else None
+            image, caption = found.captions[place] if found.pks is None else (None, None)
+            yield {
+                "metric": metric,
+                "pair": key if compares else None,
+                "unit": None if compares else key,
+                "image": None if image is None else images[image],
+                "caption": caption,
+                "first": row[0],
+                "second": row[1] if compares else None,
+            }
+
+
+def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
+    """What systems proposed for the judged images, with ranks where they rank."""
+    items = Unit.objects.filter(study=study, control=False).values("item_id")
     rows = (
-        MetricScore.objects.filter(analysis=newest)
-        .order_by("metric", "pair__position", "unit__position", "pk")
-        .values_list("metric", "pair__key", "unit__key", "first", "second")
+        Output.objects.filter(system__dataset=study.dataset_id, item__in=items)
+        .order_by("system__name", "item__position", "rank", "pk")
+        .values_list("system__name", "item__name", "caption__key", "rank")
     )
-    for metric, pair, unit, first, second in rows.iterator(ROWS_AT_ONCE):
-        yield {"metric": metric, "pair": pair, "unit": unit, "first": first, "second": second}
+    for system, image, caption, rank in rows.iterator(ROWS_AT_ONCE):
+        yield {"system": system, "image": image, "caption": caption, "rank": rank}

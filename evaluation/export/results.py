@@ -57,7 +57,8 @@ def write_results(study: Study, moment: Moment, file: HashedFile) -> dict[str, i
     design = design_of(study)
     kind = KINDS[study.protocol].of(design)
     most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
-    inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in _input_names(study, kind)]
+    names = _input_names(study, kind)
+    inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in names]
     answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
     own = _OwnColumns.of(study, kind, most)
     inputs += [name for name in own.inputs if name not in inputs]

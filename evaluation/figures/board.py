@@ -16,6 +16,7 @@ from evaluation.figures.canvas import (
     ROW,
     SMALL,
     SOFT_OPACITY,
+    WIDTH,
     new_figure,
     quiet_axes,
     to_svg,
@@ -25,12 +26,14 @@ CHANCE = 0.5
 PEOPLE = "#1a7f4b"
 LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
 NARROWED = 0.05  # of an interval, in all, from which on more judgments change little
-GAP = 0.062  # of the height of a plot, between two labels
+GAP = 0.075  # of the height of a plot, between two labels
+NARROW = 5.2  # inches: two stand side by side
+LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False) -> str:
     """Alpha with its 95 % interval over the judgments so far; ``rows`` as ``agreement_grows`` gives them."""
-    figure = new_figure(3.1)
+    figure = new_figure(2.9, NARROW)
     axes = figure.subplots()
     _curve_axes(axes, rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
@@ -49,7 +52,7 @@ def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False)
         1.015, rows[-1]["value"], _short(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
         fontweight="bold", color=INK, va="center",
     )  # fmt: skip
-    figure.subplots_adjust(left=0.085, right=0.915, bottom=0.2, top=0.95)
+    figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
     return to_svg(
         figure,
         name="growth",
@@ -90,7 +93,7 @@ def metrics_figure(
     if not names or metrics[names[0]]["value"] is None:
         return ""
     height = 1.05 + 1.25 * ROW * len(names)
-    figure = new_figure(height)
+    figure = new_figure(height, NARROW)
     axes = figure.subplots()
     quiet_axes(axes)
     known = [metrics[name] for name in names if metrics[name]["value"] is not None]
@@ -127,12 +130,12 @@ def metrics_figure(
     words = (
         "Kendall's tau-b with people's mean, 95 % interval"
         if correlated
-        else "share of pairs on which metric and people name the same winner"
+        else "share of pairs with the same winner, 95 % interval"
     )
     axes.set_xlabel(words, fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
     longest = max(len(line) for name in names for line in _label(name).split("\n"))
     figure.subplots_adjust(
-        left=0.05 + 0.0125 * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
+        left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
     spoken = "; ".join(
         f"{name} {metrics[name]['value']:.3f}" for name in names if metrics[name]["value"] is not None
@@ -155,7 +158,7 @@ def earlier_figure(
     if not known:
         return ""
     order = sorted(known, key=lambda name: -known[name][-1]["value"])
-    figure = new_figure(3.1)
+    figure = new_figure(2.9, NARROW)
     axes = figure.subplots()
     _curve_axes(axes, max(rows[-1]["judgments"] for rows in known.values()))
     for place, name in enumerate(order):
@@ -175,19 +178,18 @@ def earlier_figure(
     low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
-    axes.text(
-        0.005, chance, "chance", transform=axes.get_yaxis_transform(), fontsize=SMALL - 1, color=INK,
-        alpha=SOFT_OPACITY, va="bottom",
-    )  # fmt: skip
-    ends = _apart([known[name][-1]["value"] for name in order], GAP * (high - low))
-    for place, (name, end) in enumerate(zip(order, ends, strict=True)):
+    # chance is named among them: inside the plot its name would lie on the lines
+    named = [(known[name][-1]["value"], name.partition("|")[0], name == order[0]) for name in order]
+    named = sorted([*named, (chance, "chance", False)], key=lambda one: -one[0])
+    ends = _apart([value for value, _, _ in named], GAP * (high - low))
+    for (_, words, best), end in zip(named, ends, strict=True):
         axes.text(
-            1.015, end, name.partition("|")[0], transform=axes.get_yaxis_transform(), fontsize=SMALL,
-            color=ACCENT if place == 0 else INK, va="center", parse_math=False,
-            fontweight="bold" if place == 0 else "normal",
+            1.015, end, words, transform=axes.get_yaxis_transform(), fontsize=SMALL,
+            color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
+            alpha=SOFT_OPACITY if words == "chance" else 1,
         )  # fmt: skip
-    longest = max(len(name.partition("|")[0]) for name in order)
-    figure.subplots_adjust(left=0.085, right=0.955 - 0.0125 * longest, bottom=0.2, top=0.95)
+    longest = max(len(words) for _, words, _ in named)
+    figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
         f"{name} {known[name][0]['value']:.2f} to {known[name][-1]['value']:.2f}" for name in order
     )

@@ -49,9 +49,9 @@ class Dot:
     accent: bool = False
 
 
-def new_figure(height: float) -> Figure:
-    """An empty, transparent figure of the common width."""
-    figure = Figure(figsize=(WIDTH, height))
+def new_figure(height: float, width: float = WIDTH) -> Figure:
+    """An empty, transparent figure; narrower than others where it stands in half a page, so that words stay large."""
+    figure = Figure(figsize=(width, height))
     figure.patch.set_alpha(0.0)
     FigureCanvasSVG(figure)
     return figure
@@ -126,11 +126,11 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
     body = body.replace(INK, "currentColor")
     body = re.sub(r"[ \t]+\n", "\n", body)
     inside = body[body.index(">") + 1 :].strip()
-    height = figure.get_size_inches()[1]
+    width, height = figure.get_size_inches()
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img"'
-        f' class="figure" aria-labelledby="{name}-title {name}-desc" width="{WIDTH * 96:.0f}"'
-        f' height="{height * 96:.0f}" viewBox="0 0 {WIDTH * 72:g} {height * 72:g}"'
+        f' class="figure" aria-labelledby="{name}-title {name}-desc" width="{width * 96:.0f}"'
+        f' height="{height * 96:.0f}" viewBox="0 0 {width * 72:g} {height * 72:g}"'
         ' stroke-linejoin="round" stroke-linecap="butt">\n'
         f'<title id="{name}-title">{escape(title)}</title>\n<desc id="{name}-desc">{escape(description)}</desc>\n'
         f"{inside}\n"

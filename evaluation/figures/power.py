@@ -66,9 +66,11 @@ def power_figure(result: Mapping[str, Any]) -> str:
             name, (pair, above), xytext=(8, 0), textcoords="offset points", fontsize=SMALL, color=colour,
             alpha=1 if colour == ACCENT else SOFT_OPACITY, va="center", annotation_clip=False,
         )  # fmt: skip
-    axes.axhline(result["wanted"], color=INK, alpha=0.55, linewidth=1, linestyle=DASH)
+    # to the last number of pairs and no further: a name at the end of a line may stand at the same height
+    most = max(row["pairs"] for row in result["tried"])
+    axes.plot([0, most], [result["wanted"]] * 2, color=INK, alpha=0.55, linewidth=1, linestyle=DASH)
     axes.text(
-        0.0, result["wanted"], f"wanted: {result['wanted']:.0%}", transform=axes.get_yaxis_transform(),
+        0.0, result["wanted"], f"wanted: {_percent(result['wanted'])}", transform=axes.get_yaxis_transform(),
         fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY, va="bottom",
     )  # fmt: skip
     axes.set_ylim(0, 1.03)
@@ -91,20 +93,28 @@ def power_sentence(result: Mapping[str, Any]) -> str:
     if best is None:
         most = max(result["tried"], key=lambda row: row["power"])
         return (
-            f"None of these designs surely finds the difference in {result['wanted']:.0%} of studies; the strongest, "
-            f"{in_words(most)}, does in {most['power']:.0%} (95 % interval {most['low']:.0%} to {most['high']:.0%})."
+            f"None of these designs surely finds the difference in {_percent(result['wanted'])} of studies; the "
+            f"strongest, {in_words(most)}, does in {_percent(most['power'])} ({_interval(most)})."
         )
     words = (
-        f"{in_words(best)[0].upper()}{in_words(best)[1:]} find the difference in {best['power']:.0%} of studies "
-        f"(95 % interval {best['low']:.0%} to {best['high']:.0%}); in {best['wrong']:.1%} the wrong one is ahead."
+        f"{in_words(best)[0].upper()}{in_words(best)[1:]} find the difference in {_percent(best['power'])} of "
+        f"studies ({_interval(best)}); in {_percent(best['wrong'], 1)} the wrong one is ahead."
     )
     for name, row in (
         ("One vote less would", result["fewer_votes"]),
         ("Half the pairs would", result["half_the_pairs"]),
     ):
         if row is not None:
-            words += f" {name} find it in {row['power']:.0%}."
+            words += f" {name} find it in {_percent(row['power'])}."
     return words
+
+
+def _percent(share: float, digits: int = 0) -> str:
+    return f"{100 * share:.{digits}f} %"
+
+
+def _interval(row: Mapping[str, Any]) -> str:
+    return f"95 % interval {_percent(row['low'])} to {_percent(row['high'])}"
 
 
 def in_words(row: Mapping[str, Any]) -> str:

@@ -277,6 +277,8 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
             clip_on=False,
         )
         ends.append((ys[-1], short(curve.label, 18 if not single else 22), colour))
+    if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
+        axes.invert_xaxis()  # told from the strictest on; curves are named where they lie farthest apart
     ends += [(level.value, short(level.words, 18), INK) for level in panel.levels]
     _direct_labels(axes, ends)
 

@@ -5,6 +5,7 @@ mark is accepted.
 """
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
@@ -46,6 +47,8 @@ class Text:
             return _DECODER.raw_decode(self.text, at)
         except json.JSONDecodeError as error:
             raise InvalidFile(f"{self.place(error.pos)}: {_json_fault(error)}") from error
+        except ValueError as error:  # Python turns no number of thousands of digits into an int
+            raise InvalidFile(f"{self.place(at)}: {_json_fault(error)}") from error
         except RecursionError as error:
             raise InvalidFile(f"{self.place(at)}: is nested too deeply, expected captions") from error
 
@@ -249,5 +252,6 @@ def _shown(value: object) -> str:
 
 
 def _json_fault(error: ValueError) -> str:
-    reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-    return f"is not JSON ({reason.lower()}), expected JSON"
+    if not isinstance(error, json.JSONDecodeError):
+        return f"holds a number of more than {sys.get_int_max_str_digits():,} digits, expected captions"
+    return f"is not JSON ({error.msg.lower()}), expected JSON"

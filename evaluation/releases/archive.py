@@ -48,6 +48,11 @@ class BundleWriter:
         with self.member(name) as file:
             file.write_text(text)
 
+    def write_bytes(self, name: str, content: bytes) -> None:
+        """A file with this content."""
+        with self.member(name) as file:
+            file.write(content)
+
     def write_json(self, name: str, value: Any) -> None:
         """A file with this value, indented."""
         self.write_text(name, f"{as_json(value)}\n")
@@ -105,7 +110,7 @@ class BundleReader:
         found = [f"{name} is there more than once." for name in set(self.names) if self.names.count(name) > 1]
         if SUMS not in self.names:
             return [*found, f"{SUMS} is missing."]
-        text = self._text(SUMS)
+        text = self.text(SUMS)
         parts = [line.partition("  ") for line in text.split("\n")[:-1]]
         sums = {name: digest for digest, _, name in parts}
         if _sums(sums) != text:
@@ -135,7 +140,8 @@ class BundleReader:
             return ""
         return digest.hexdigest()
 
-    def _text(self, name: str) -> str:
+    def text(self, name: str) -> str:
+        """A text file of the bundle."""
         try:
             return self._zip.read(name).decode()
         except KeyError:
@@ -146,7 +152,7 @@ class BundleReader:
     def json(self, name: str) -> Any:
         """A JSON file of the bundle."""
         try:
-            return json.loads(self._text(name))
+            return json.loads(self.text(name))
         except ValueError:
             raise VerificationError(f"{name} of {self.path} is not JSON.") from None
 

@@ -35,6 +35,9 @@ class Settings:
         version: of Quorum, which the signature names.
         others: further fields of the signature.
         full_depth: whether agreement is of the units alone that got all their judgments.
+        evaluation: how metrics were held against people (``settings``, ``signature``, and the ``signatures`` of the
+            metrics), or ``why_not``.
+        filter: how many ``pairs`` of image and caption there were, and how many ``passed``; {} without an audit.
         asked: what of the design the answers depend on (``Kind.setting``); mostly nothing.
     """
 
@@ -44,6 +47,8 @@ class Settings:
     version: str
     others: Mapping[str, Any]
     full_depth: bool
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+    filter: Mapping[str, int] = field(default_factory=dict)
     asked: str = ""
 
     @property
@@ -69,12 +74,14 @@ class _Work:
 
 @dataclass(slots=True)
 class ReleasedRows:
-    """Takes in a bundle's units, pairs and scores, then its judgments."""
+    """Takes in a bundle's units, pairs, scores, captions and proposals, then its judgments."""
 
     settings: Settings
     units: list[Row] = field(default_factory=list)
     pairs: list[Row] = field(default_factory=list)
     scores: list[Row] = field(default_factory=list)
+    captions: list[Row] = field(default_factory=list)
+    proposals: list[Row] = field(default_factory=list)
     judgments: int = 0
     invalidated: int = 0
     work: dict[str, _Work] = field(default_factory=dict)
@@ -189,7 +196,11 @@ class ReleasedRows:
     def judged(self, table: JudgmentTable) -> list[Judged]:
         """The counted judgments with their units, as kinds of open answers look at them."""
         counted = table.counted
-        things = [_thing(number, row) for number, row in enumerate(self.units)]
+        images: dict[str, int] = {}
+        things = [
+            _thing(number, row, images.setdefault(row["image"], len(images)))
+            for number, row in enumerate(self.units)
+        ]
         rows = zip(
             table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
         )
@@ -223,16 +234,16 @@ class ReleasedRows:
         )
 
 
-def _thing(number: int, row: Row) -> SimpleNamespace:
-    """A unit with the names that ``judgments.models.Unit`` has."""
+def _thing(number: int, row: Row, image: int) -> SimpleNamespace:
+    """A unit with the names that ``judgments.models.Unit`` has; images are numbered as units first show them."""
 
     def caption(name: str) -> SimpleNamespace | None:
         return SimpleNamespace(key=row[name], text=row[f"{name}_text"] or "") if row[name] else None
 
     return SimpleNamespace(
-        pk=number, key=row["unit"], kind=row["kind"] or "", content=row["content"] or {},
-        item=SimpleNamespace(name=row["image"]), reference=caption("reference"), first=caption("first"),
-        second=caption("second"),
+        pk=number, key=row["unit"], kind=row["kind"] or "", content=row["content"] or {}, position=number,
+        item=SimpleNamespace(pk=image, name=row["image"], position=image), item_id=image,
+        reference=caption("reference"), first=caption("first"), second=caption("second"),
     )  # fmt: skip
 
 

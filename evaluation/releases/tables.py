@@ -76,12 +76,13 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
 }
 OTHER_FILES = {
     "pairs.jsonl": "candidate pairs with their systems and references",
+    "proposals.jsonl": "what systems proposed for the judged images, with ranks",
     "captions.jsonl": "captions and references by id",
     "scores.jsonl": "each metric's score of each candidate",
     "analyses.json": "agreement, counts and metrics against people",
     "design.toml": "the study file, without codes that let people in",
     "registration.json": "what was registered before the study opened",
-    "figures/": "figures as SVG, with their numbers beside them",
+    "report/": "the report of these rows: figures, tables, methods paragraph and bibliography; begin at index.html",
     "manifest.json": "versions, seed, signature, and each file's SHA-256 and rows",
     "SHA256SUMS": "hashes of all files; `sha256sum --check SHA256SUMS`",
     "datasheet.md": "how the data came about (Gebru et al. 2021)",

@@ -9,11 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.errors import VerificationError
+from evaluation.provenance import without_nan
 from evaluation.releases.archive import MANIFEST, BundleReader
 from evaluation.releases.findings import Findings, find
 from evaluation.releases.released import ReleasedRows, Settings
+from evaluation.reports.content import as_json
+from evaluation.reports.writing import csv_of
 
 FORMAT = 1
+REPORT = "report/"  # the folder of figures and tables
 NEAR = 1e-9  # relative: sums are not the same to the last bit on every processor
 MOST_SAID = 50
 # Rows that are no rows of ours raise one of these where they are taken in.
@@ -66,6 +70,9 @@ def read_bundle(reader: BundleReader) -> Bundle:
             raise ValueError
         rows.pairs.extend(reader.rows("pairs.jsonl"))
         rows.scores.extend(reader.rows("scores.jsonl"))
+        rows.proposals.extend(reader.rows("proposals.jsonl"))
+        if rows.settings.kind.compares_pairs:
+            rows.captions.extend(reader.rows("captions.jsonl"))
         for row in reader.rows("units.jsonl"):
             rows.add_unit(row)
         for row in reader.rows("judgments.jsonl"):
@@ -101,8 +108,10 @@ def _verify(reader: BundleReader) -> Verification:
             "workers.jsonl": (list(reader.rows("workers.jsonl")), findings.workers),
             "analyses.json": (reader.json("analyses.json"), findings.analyses()),
         }
-        for name, figure in findings.figures().items():
-            stated[f"figures/{name}.json"] = (reader.json(f"figures/{name}.json"), figure)
+        sections = [without_nan(as_json(section)) for section in findings.sections]
+        told = reader.json(f"{REPORT}report.json")
+        stated[f"{REPORT}report.json"] = (_sections(told), sections)
+        found += _files_of_report(reader, _sections(told))
     except VerificationError as error:
         found.append(str(error))
     else:
@@ -113,6 +122,28 @@ def _verify(reader: BundleReader) -> Verification:
             if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
                 found.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
     return verification(f"{reader.path.name}", checked, found)
+
+
+def _sections(report: Any) -> Any:
+    return report.get("sections") if isinstance(report, dict) else None
+
+
+def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
+    """Where the data beside a figure, or a table's file, is not what ``report.json`` says of it."""
+    try:
+        parts = [
+            (kind, one) for section in sections for kind in ("figures", "tables") for one in section[kind]
+        ]
+        wanted = {
+            f"{REPORT}{kind}/{one['name']}.csv": csv_of(one["columns"], one["rows"]) for kind, one in parts
+        }
+    except NOT_OURS as error:
+        raise VerificationError(f"{REPORT}report.json of {reader.path} is no report.") from error
+    return [
+        f"{name}: its numbers are not those of {REPORT}report.json."
+        for name, text in wanted.items()
+        if reader.text(name) != text
+    ]
 
 
 def leaves(value: Any) -> Iterator[Any]:

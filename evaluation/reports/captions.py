@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,12 @@ from evaluation.reports.content import (
     figure_of,
     plain_table,
 )
-from evaluation.reports.gathering import Gathered
+from evaluation.reports.gathered import Gathered
+from evaluation.reports.told_apart import paired_p, told_apart
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.ranking import judge_rankings, r_precision, success_at_k
-from judgments.models import Output, Unit
+from evaluation.statistics.williams import williams_test
 
 MOST_GRIDS = 6
-CUTS = (1, 5, 10)
 PEOPLE = "one judge"
 
 
@@ -82,7 +81,29 @@ def metrics(gathered: Gathered) -> Section:
         accent=names[0],
     )
     plot = Plot("correlation", "Correlation of metrics with people", sentence, drawing, table)
-    return Section("metrics", title, (sentence,), (plot,), (table,))
+    return Section("metrics", title, (sentence,), (plot,), (table, *_clusters(gathered, names)))
+
+
+def _clusters(gathered: Gathered, names: Sequence[str]) -> list[Table]:
+    """Rank bands and letters from Williams' tests of every two metrics' r with people, after Holm."""
+    people = gathered.people
+    if people is None:
+        return []
+    known = ~np.isnan(people)
+    scores = {name: gathered.scores[name][known, 0] for name in names if name in gathered.scores}
+    r = {name: correlation(own, people[known], "pearson", resamples=0).value for name, own in scores.items()}
+    able = [name for name in scores if not np.isnan(r[name])]  # the others order nothing
+    tests = paired_p(able, lambda one, two: williams_test(scores[one], scores[two], people[known]).p)
+    return told_apart(
+        able,
+        {"": ([r[name] for name in able], tests)},
+        heads=("", "metric", "against"),
+        value=("r", "coefficient"),
+        tables=(("clusters", "Which metrics can be told apart"), ("williams", "Williams' tests")),
+        note=f"Pearson's r with people over {int(known.sum()):,} captions. Metrics that share a letter cannot be told "
+        "apart: Williams' test of every two metrics' r, Holm's correction, at .05; it takes captions as independent. "
+        "Rank: from 1 plus the number that are better to the last that is not worse.",
+    )
 
 
 def _people(gathered: Gathered) -> Figure:
@@ -92,7 +113,7 @@ def _people(gathered: Gathered) -> Figure:
     return one_against_mean(
         gathered.table.unit[counted],
         gathered.table.value[counted],
-        seed=gathered.design.seed,
+        seed=gathered.seed,
         resamples=FEWEST_RESAMPLES,
     )
 
@@ -208,58 +229,3 @@ def between_metrics(gathered: Gathered) -> Section | None:
         "metric-correlation", "Correlation between metrics", sentence, Heat((panel,), "", "", -1.0), data
     )
     return Section("between-metrics", "Metrics against each other", (sentence,), (plot,), (data,))
-
-
-def rankings(gathered: Gathered) -> Section | None:
-    """S@k and R-precision of systems that rank captions for images, by people's relevance (H13 §4.3)."""
-    if gathered.kind.compares_pairs or gathered.kind.is_open:
-        return None
-    items = Unit.objects.filter(study=gathered.study, control=False)
-    outputs = Output.objects.filter(
-        system__dataset=gathered.study.dataset_id, item__in=items.values("item_id")
-    )
-    if not outputs.filter(rank__gt=1).exists():
-        return None
-    grade: dict[int, dict[int, float]] = {}
-    consensus = gathered.consensus.of_unit
-    for pk, item, caption in items.values_list("pk", "item_id", "first_id"):
-        found = consensus.get(pk)
-        if found is not None and found.value is not None:
-            grade.setdefault(item, {})[caption] = gathered.kind.relevance(found.value)
-    ranked: dict[str, dict[int, list[int]]] = {}
-    for system, item, caption in outputs.order_by("system__name", "item__position", "rank", "pk").values_list(
-        "system__name", "item_id", "caption_id"
-    ):
-        mine = ranked.setdefault(system, {}).setdefault(item, [])
-        if caption not in mine:
-            mine.append(caption)
-    rows: list[tuple[Any, ...]] = []
-    for system, lists in ranked.items():
-        queries = list(lists)
-        judged = judge_rankings([lists[one] for one in queries], [grade.get(one, {}) for one in queries])
-        success = [success_at_k(judged, k=k) for k in CUTS]
-        precision = r_precision(judged)
-        undefined = int(np.isnan(precision.per_query).sum())
-        rows.append(
-            (
-                system,
-                *(plain(one.value) for one in success),
-                plain(precision.value),
-                plain(precision.best_case),
-                len(queries) - undefined,
-                undefined,
-            )
-        )
-    rows.sort(key=lambda row: -(row[1 + len(CUTS)] or 0.0))
-    columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS), ("R-precision, %", "share")]
-    columns += [("at best, %", "share"), ("images", "count"), ("nothing relevant", "count")]
-    table = plain_table(
-        "rankings",
-        "Rankings of systems",
-        columns,
-        rows,
-        "Image annotation: an image asks, captions are ranked. S@k: a relevant caption among the first k. At best: "
-        "R-precision if every caption that nobody judged were relevant.",
-    )
-    sentence = f"{rows[0][0]} ranks best by R-precision: {100 * (rows[0][1 + len(CUTS)] or 0.0):.1f} %."
-    return Section("rankings", "Rankings of systems", (sentence,), (), (table,))

@@ -1,6 +1,7 @@
 """The literature behind a report: entries for BibTeX, and which metric rests on which.
 
-An entry says what the publisher's own page says (ACL Anthology, CVF, JAIR, Springer, JSTOR).
+The entries of the five papers that the protocols come from agree with the papers' own texts in title, authors and
+year, which a test compares; the others are the works' usual references and were not compared with anything.
 """
 
 from __future__ import annotations
@@ -118,6 +119,16 @@ ENTRIES: dict[str, Entry] = {
         "article", author="Spearman, C.", title="The Proof and Measurement of Association between Two Things",
         journal="The American Journal of Psychology", volume="15", number="1", pages="72--101", year="1904",
         doi="10.2307/1412159",
+    ),
+    "williams1959": _entry(
+        "book", author="Williams, Evan James", title="Regression Analysis", publisher="Wiley", address="New York",
+        year="1959",
+    ),
+    "graham2014": _entry(
+        "inproceedings", author="Graham, Yvette and Baldwin, Timothy",
+        title="Testing for Significance of Increased Correlation with Human Judgment",
+        booktitle="Proceedings of the 2014 Conference on Empirical Methods in Natural Language Processing (EMNLP)",
+        pages="172--176", year="2014", doi="10.3115/v1/D14-1020",
     ),
     "piepho2004": _entry(
         "article", author="Piepho, Hans-Peter",

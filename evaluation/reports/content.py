@@ -244,7 +244,7 @@ class Report:
             "data_hash": self.data_hash,
             "seed": self.seed,
             "counts": dict(self.counts),
-            "sections": [_section(section) for section in self.sections],
+            "sections": [as_json(section) for section in self.sections],
             "methods": list(self.methods),
             "citations": list(self.citations),
             "settings": dict(self.settings),
@@ -253,7 +253,8 @@ class Report:
         }
 
 
-def _section(section: Section) -> dict[str, Any]:
+def as_json(section: Section) -> dict[str, Any]:
+    """A section with every number of its figures and tables."""
     return {
         "name": section.name,
         "title": section.title,

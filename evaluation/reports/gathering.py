@@ -6,87 +6,27 @@ nothing is stored.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from evaluation import loaders
+from evaluation.aggregation import StudyConsensus
 from evaluation.errors import EvaluationError
-from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER, PairTexts, References
+from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import quorum_version
-from evaluation.records import Floats, JudgmentTable
-from evaluation.services.aggregation import StudyConsensus, compute_aggregation, consensus_of
+from evaluation.records import Floats
+from evaluation.reports.gathered import Computed, Gathered, Proposal, Texts, people_of_units
+from evaluation.services.aggregation import compute_aggregation, consensus_of
 from evaluation.services.meta_evaluation import compute_evaluation, pair_texts
-from judgments.design import StudyDesign
-from judgments.kinds import KINDS, Kind
-from judgments.models import Study
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Output, Study, Unit
 from judgments.services.generation import Progress, no_progress
-from judgments.services.studies import design_of
+from judgments.services.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Computed:
-    """An analysis: its figures, its settings, and its signature."""
-
-    result: Mapping[str, Any]
-    settings: Mapping[str, Any]
-    signature: str
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """A study with everything its report needs.
-
-    Attributes:
-        evaluation: metrics against the consensus; None where ``why_not`` says why.
-        scores: metric -> (N, 2) of pairs or (N, 1) of captions; ``pks``: their (N,) row ids, None where a scored
-            caption is no unit.
-    """
-
-    study: Study
-    kind: Kind
-    design: StudyDesign
-    table: JudgmentTable
-    consensus: StudyConsensus
-    aggregation: Computed
-    evaluation: Computed | None
-    why_not: str
-    scores: Mapping[str, Floats] = field(default_factory=dict)
-    pks: Sequence[int] | None = None
-
-    @cached_property
-    def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
-        """(N,) whom people name of each scored pair: 1, 2, or 0."""
-        found = self.consensus.of_pair
-        return np.array([found[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
-
-    @cached_property
-    def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
-        """(N,) the kind of each scored pair; "" where unknown."""
-        of = {pair.pk: pair.kind for pair in self.consensus.pairs}
-        return np.array([of[pk] for pk in self.pks or ()], dtype=np.str_)
-
-    @cached_property
-    def material(self) -> tuple[list[PairTexts], list[References]]:
-        """The pairs with their references, and the documents of document frequency."""
-        pairs, documents, _ = pair_texts(self.study, self.consensus, loaders.load_references(self.study))
-        return pairs, documents
-
-    @property
-    def tokenizer(self) -> str:
-        """How texts were cut into words."""
-        return str(self.evaluation.settings["tok"]) if self.evaluation else DEFAULT_TOKENIZER
-
-    @property
-    def metrics(self) -> list[str]:
-        """The metrics that were held against people."""
-        return list(self.evaluation.result["metrics"]) if self.evaluation else []
 
 
 def gather(
@@ -104,36 +44,87 @@ def gather(
     Raises:
         EvaluationError: a metric or tokenizer that is asked for and does not exist.
     """
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     progress(0.02, "reading judgments")
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)
     progress(0.15, "consensus and agreement")
     aggregation = _aggregation(study, consensus)
     progress(0.3, "metrics against people")
-    evaluation: Computed | None = None
-    scores: dict[str, Floats] = {}
-    pks: list[int] | None = None
-    why_not = kind.instead_of_evaluate
-    if not why_not:
-        try:
-            evaluation, scores, pks = _evaluation(study, consensus, metrics, tokenizer)
-        except EvaluationError as error:
-            if metrics or tokenizer:
-                raise
-            why_not = str(error)
+    found, why_not = evaluation_of(study, consensus, metrics, tokenizer)
+    pairs = kind.compares_pairs
+    pks = None if found is None else found.pks
     return Gathered(
-        study=study,
         kind=kind,
-        design=design_of(study),
+        seed=design_of(study).seed,
         table=table,
         consensus=consensus,
         aggregation=aggregation,
-        evaluation=evaluation,
+        evaluation=found.computed if found else None,
         why_not=why_not,
-        scores=scores,
+        scores=found.scores if found else {},
         pks=pks,
+        people=found.people if found else None,
+        captions=found.captions if found else (),
+        full_depth=loaders.full_depth_units(study),
+        names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
+        systems=loaders.systems_of_pairs(study) if pairs else {},
+        images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
+        units={} if pairs or kind.is_open else _units(study),
+        proposals=[] if pairs or kind.is_open else _proposals(study),
+        texts=lambda: _texts(study, consensus),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Metrics against people, with the scores behind them; as in ``Gathered``."""
+
+    computed: Computed
+    scores: dict[str, Floats]
+    pks: list[int] | None
+    people: Floats | None
+    captions: tuple[tuple[int, str], ...]
+
+
+def evaluation_of(
+    study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
+) -> tuple[Evaluated | None, str]:
+    """Metrics against the consensus, stored or computed again; or None, and why there is nothing of the kind.
+
+    Raises:
+        EvaluationError: a metric or tokenizer that is asked for and does not exist.
+    """
+    why_not = KINDS[study.protocol].instead_of_evaluate
+    if why_not:
+        return None, why_not
+    try:
+        return _evaluation(study, consensus, metrics, tokenizer), ""
+    except EvaluationError as error:
+        if metrics or tokenizer:
+            raise
+        return None, str(error)
+
+
+def _texts(study: Study, consensus: StudyConsensus) -> Texts:
+    pairs, documents, _ = pair_texts(study, consensus, loaders.load_references(study))
+    return pairs, documents
+
+
+def _units(study: Study) -> dict[int, tuple[int, int]]:
+    rows = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id", "first_id")
+    return {pk: (item, caption) for pk, item, caption in rows.iterator(ROWS_AT_ONCE)}
+
+
+def _proposals(study: Study) -> list[Proposal]:
+    """What systems proposed for the judged images, in the order of systems, images and ranks."""
+    items = Unit.objects.filter(study=study, control=False).values("item_id")
+    rows = (
+        Output.objects.filter(system__dataset=study.dataset_id, item__in=items)
+        .order_by("system__name", "item__position", "rank", "pk")
+        .values_list("system__name", "item_id", "caption_id", "rank")
+    )
+    return [Proposal(*row) for row in rows.iterator(ROWS_AT_ONCE)]
 
 
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
@@ -158,23 +149,38 @@ def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
     return Computed(result, made.settings, made.signature)
 
 
-def _evaluation(
-    study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str
-) -> tuple[Computed, dict[str, Floats], list[int] | None]:
+def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:
     stored = _stored(study, Analysis.What.META_EVALUATION, consensus.data_hash)
     for one in stored:
         asked = not metrics or list(metrics) == one.settings["metrics"]
         if asked and (not tokenizer or tokenizer == one.settings["tok"]):
             scores, pks = _stored_scores(one)
             if set(scores) == set(one.result["metrics"]):
-                return Computed(one.result, one.settings, one.signature), scores, pks
+                alone = not KINDS[study.protocol].compares_pairs
+                return Evaluated(
+                    Computed(one.result, one.settings, one.signature),
+                    scores,
+                    pks,
+                    people_of_units(consensus, pks) if alone else None,
+                    _captions_of_units(study, pks) if alone else (),
+                )
     made = compute_evaluation(
         study=study,
         metrics=list(metrics) or (stored[0].settings["metrics"] if stored else DEFAULT_METRICS),
         tokenizer=tokenizer or (stored[0].settings["tok"] if stored else DEFAULT_TOKENIZER),
     )
-    rows = None if made.judged.pks is None else made.judged.pks.tolist()
-    return Computed(made.result, made.settings, made.signature), dict(made.judged.scores), rows
+    return Evaluated(
+        Computed(made.result, made.settings, made.signature),
+        dict(made.judged.scores),
+        None if made.judged.pks is None else made.judged.pks.tolist(),
+        made.judged.people,
+        made.judged.captions,
+    )
+
+
+def _captions_of_units(study: Study, pks: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
+    return tuple(of[pk] for pk in pks)
 
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:

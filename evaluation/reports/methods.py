@@ -11,8 +11,9 @@ from evaluation.filter_audit import audit_sentence
 from evaluation.provenance import versions
 from evaluation.reports.citations import PRESETS, SOURCES, in_text, of_metric
 from evaluation.reports.content import Section, coefficient
-from evaluation.reports.gathering import Gathered
+from evaluation.reports.gathered import Gathered
 from judgments.models import Study
+from judgments.services.studies import design_of
 from judgments.stopping import stopping_in_words, stops_early
 
 COEFFICIENTS = "95 % intervals are percentile bootstrap intervals"
@@ -39,16 +40,18 @@ class Writer:
         return f"({'; '.join(in_text(key) for key in keys)})" if keys else ""
 
 
-def methods(gathered: Gathered, sections: Sequence[Section]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def methods(
+    gathered: Gathered, study: Study, sections: Sequence[Section]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The paragraphs, and the keys of what they cite."""
     writer = Writer()
-    _collection(writer, gathered)
+    _collection(writer, gathered, study)
     _analysis(writer, gathered, {section.name: section for section in sections})
     return tuple(" ".join(one) for one in writer.paragraphs), tuple(writer.cited)
 
 
-def _collection(writer: Writer, gathered: Gathered) -> None:
-    study, design, kind = gathered.study, gathered.design, gathered.kind
+def _collection(writer: Writer, gathered: Gathered, study: Study) -> None:
+    design, kind = design_of(study), gathered.kind
     counts = gathered.aggregation.result["counts"]
     writer.paragraph()
     paper = next((key for start, key in PRESETS.items() if design.preset.startswith(start)), "")
@@ -91,17 +94,17 @@ def _collection(writer: Writer, gathered: Gathered) -> None:
     audit = gathered.aggregation.result.get("filter_audit")
     if audit:
         writer.say(audit_sentence(audit))
-    _crowd(writer, gathered)
+    _crowd(writer, study)
     writer.say(
         f"{counts['workers']:,} workers gave {counts['judgments']:,} judgments on {counts['units']:,} units, "
         f"{counts['control_judgments']:,} of them on control items."
     )
-    _exclusions(writer, gathered)
+    _exclusions(writer, gathered, study)
 
 
-def _crowd(writer: Writer, gathered: Gathered) -> None:
+def _crowd(writer: Writer, study: Study) -> None:
     """Who worked, and for how much."""
-    study, design = gathered.study, gathered.design
+    design = design_of(study)
     if study.source == Study.Source.IMPORTED or study.simulated:
         return
     place = {
@@ -129,8 +132,8 @@ def _crowd(writer: Writer, gathered: Gathered) -> None:
         )
 
 
-def _exclusions(writer: Writer, gathered: Gathered) -> None:
-    study, design = gathered.study, gathered.design
+def _exclusions(writer: Writer, gathered: Gathered, study: Study) -> None:
+    design = design_of(study)
     counts = gathered.aggregation.result["counts"]
     if study.source == Study.Source.DESIGNED:
         controls = design.controls
@@ -200,6 +203,12 @@ def _analysis(writer: Writer, gathered: Gathered, sections: dict[str, Section]) 
             f"Bradley-Terry strengths {writer.cite('bradley1952')} with ties after Davidson "
             f"{writer.cite('davidson1970')}."
         )
+    if "grades" in sections:
+        writer.say(
+            "Systems are compared by how many of their first captions reach each mean grade "
+            f"{writer.cite('hodosh2013')}, with McNemar's exact tests {writer.cite('mcnemar1947')} adjusted after Holm "
+            f"{writer.cite('holm1979')} within a threshold."
+        )
     if "rankings" in sections:
         writer.say(f"Rankings are measured by S@k and R-precision {writer.cite('hodosh2013')}.")
     if "leave-one-out" in sections:
@@ -231,6 +240,7 @@ def _metrics(writer: Writer, gathered: Gathered, sections: dict[str, Section]) -
         f"{settings['df']}. "
         f"Their signatures: {'; '.join(signatures.values())}."
     )
+    tables = {table.name for section in sections.values() for table in section.tables}
     if kind.compares_pairs:
         left = gathered.evaluation.result["counts"]["no_consensus"]
         writer.say(
@@ -238,7 +248,6 @@ def _metrics(writer: Writer, gathered: Gathered, sections: dict[str, Section]) -
             f"{left:,} pairs without a consensus are left out. Intervals of shares are Wilson's "
             f"{writer.cite('wilson1927')}."
         )
-        tables = {table.name for section in sections.values() for table in section.tables}
         if "clusters" in tables:
             writer.say(
                 f"Every two metrics are compared by McNemar's exact test {writer.cite('mcnemar1947')}, p-values "
@@ -249,8 +258,15 @@ def _metrics(writer: Writer, gathered: Gathered, sections: dict[str, Section]) -
     else:
         writer.say(
             f"Metrics are correlated with people by Kendall's tau-b {writer.cite('kendall1945')} and Spearman's rho "
-            f"{writer.cite('spearman1904')}; {COEFFICIENTS} {writer.cite('efron1979')}, seed {gathered.design.seed}."
+            f"{writer.cite('spearman1904')}; {COEFFICIENTS} {writer.cite('efron1979')}, seed {gathered.seed}."
         )
+        if "clusters" in tables:
+            writer.say(
+                "Every two metrics are compared by Williams' test of their Pearson correlations with people "
+                f"{writer.cite('williams1959', 'graham2014')}, p-values adjusted after Holm "
+                f"{writer.cite('holm1979')}; letters after {in_text('piepho2004')}."
+            )
+            writer.cite("piepho2004")
         if settings.get("own") == "dropped":
             writer.say(
                 "Where a caption is word for word a reference of its image, that reference is left out for it."

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluation.reports.content import Dots, Figure, Level, Panel, Plot, Section, coefficient, plain_table
-from evaluation.reports.gathering import Gathered
+from evaluation.reports.gathered import Gathered
 
 MOST_CAPTIONS = 25
 

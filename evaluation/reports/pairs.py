@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evaluation import loaders
 from evaluation.meta_evaluation import score_texts
 from evaluation.provenance import plain
 from evaluation.records import Flags
@@ -27,15 +27,10 @@ from evaluation.reports.content import (
     figure_of,
     plain_table,
 )
-from evaluation.reports.gathering import Gathered
-from evaluation.reports.letters import letters
+from evaluation.reports.gathered import Gathered
+from evaluation.reports.told_apart import paired_p, told_apart
 from evaluation.statistics.accuracy import metric_winners
-from evaluation.statistics.meta import (
-    ReferenceCurve,
-    accuracy_by_references,
-    clusters_of_p_values,
-    random_subsets,
-)
+from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, random_subsets
 from evaluation.statistics.significance import mcnemar_test
 
 KIND_ORDER = ("HC", "HI", "HM", "MM")
@@ -53,7 +48,7 @@ def ceilings(gathered: Gathered) -> dict[str, tuple[str, Figure]]:
         gathered.table.unit[counted],
         gathered.table.value[counted],
         gathered.consensus.units,
-        seed=gathered.design.seed,
+        seed=gathered.seed,
     )
     found = {kind: ("half of the people", one) for kind, one in halves.items() if one.value is not None}
     if found:
@@ -164,68 +159,31 @@ def _best_sentence(name: str, best: Mapping[str, Any], people: tuple[str, Figure
 
 def _clusters(gathered: Gathered, names: Sequence[str], kinds: Sequence[str]) -> list[Table]:
     """Rank bands and letters from McNemar's tests, Holm's correction over all pairs of metrics of a kind."""
-    rows: list[tuple[Any, ...]] = []
-    tests: list[tuple[Any, ...]] = []
     decided = gathered.winners != 0
     right = {
         name: metric_winners(gathered.scores[name][:, 0], gathered.scores[name][:, 1]) == gathered.winners
         for name in names
     }
-    if len(names) < 2:
-        return []
+
+    def p(one: str, two: str, *, here: Flags) -> float:
+        return mcnemar_test(right[one][here], right[two][here]).exact_p
+
+    groups = {}
     for kind in kinds:
         here = decided & _of_kind(gathered, kind)
-        if not here.any():
-            continue
-        p = np.full((len(names), len(names)), np.nan)
-        for one in range(len(names)):
-            for two in range(one):
-                test = mcnemar_test(right[names[one]][here], right[names[two]][here])
-                p[one, two] = p[two, one] = test.exact_p
-        values = [float(right[name][here].mean()) for name in names]
-        found = clusters_of_p_values(values, p, names, correction="holm")
-        differs = found.adjusted_p <= found.level
-        for place, (name, letter) in enumerate(zip(found.names, letters(differs), strict=True)):
-            low, high = int(found.rank_low[place]), int(found.rank_high[place])
-            band = str(low) if low == high else f"{low} to {high}"
-            rows.append((kind, name, float(found.values[place]), letter, band))
-        for one in range(len(names)):
-            for two in range(one + 1, len(names)):
-                tests.append(
-                    (
-                        kind,
-                        found.names[one],
-                        found.names[two],
-                        plain(found.p[one, two]),
-                        plain(found.adjusted_p[one, two]),
-                    )
-                )
-    if not rows:
-        return []
-    return [
-        plain_table(
-            "clusters",
-            "Which metrics can be told apart",
-            [
-                ("pair kind", "text"),
-                ("metric", "text"),
-                ("accuracy, %", "share"),
-                ("letters", "text"),
-                ("rank", "text"),
-            ],
-            rows,
-            "Metrics that share a letter cannot be told apart: exact McNemar tests of every two metrics, Holm's "
-            "correction "
-            "within a pair kind, at .05. Rank: from 1 plus the number that are better to the last that is not worse.",
-        ),
-        plain_table(
-            "mcnemar",
-            "McNemar's tests",
-            [("pair kind", "text"), ("metric", "text"), ("against", "text"), ("p", "p"), ("p, Holm", "p")],
-            tests,
-            "Two-sided exact p.",
-        ),
-    ]
+        if here.any():
+            values = [float(right[name][here].mean()) for name in names]
+            groups[kind] = values, paired_p(names, partial(p, here=here))
+    return told_apart(
+        names,
+        groups,
+        heads=("pair kind", "metric", "against"),
+        value=("accuracy, %", "share"),
+        tables=(("clusters", "Which metrics can be told apart"), ("mcnemar", "McNemar's tests")),
+        note="Metrics that share a letter cannot be told apart: exact McNemar tests of every two metrics, Holm's "
+        "correction within a pair kind, at .05. Rank: from 1 plus the number that are better to the last that is not "
+        "worse.",
+    )
 
 
 def _of_kind(gathered: Gathered, kind: str) -> Flags:
@@ -235,10 +193,14 @@ def _of_kind(gathered: Gathered, kind: str) -> Flags:
 
 
 def references(gathered: Gathered, people: Mapping[str, tuple[str, Figure]]) -> Section | None:
-    """V15 figure 3: accuracy against the number of references a metric may read; None without enough references."""
+    """V15 figure 3: accuracy against the number of references a metric may read; None without texts, or without
+    enough references."""
     if gathered.evaluation is None:
         return None
-    pairs, documents = gathered.material
+    texts = gathered.texts()
+    if texts is None:
+        return None
+    pairs, documents = texts
     most = min(len(pair.references) for pair in pairs)
     if most < FEWEST_REFERENCES:
         return None
@@ -248,7 +210,7 @@ def references(gathered: Gathered, people: Mapping[str, tuple[str, Figure]]) -> 
         :MOST_CURVES
     ]
     sizes = sorted({size for size in SIZES if size < most} | {most})
-    generator = np.random.default_rng(gathered.design.seed)
+    generator = np.random.default_rng(gathered.seed)
     scores: dict[str, dict[int, tuple[Any, Any]]] = {name: {} for name in names}
     for size in sizes:
         draws = int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MOST_DRAWS)) if size < most else 1
@@ -320,8 +282,3 @@ def _references_section(
     drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
     plot = Plot("references", "Accuracy by number of references", sentence, drawing, data)
     return Section("references", "How many references", (sentence,), (plot,), (data,))
-
-
-def item_of_pairs(gathered: Gathered) -> dict[int, int]:
-    """Pair -> its image: pairs of one image are no independent evidence."""
-    return {row[0]: row[2] for row in loaders.pair_texts(gathered.study)}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from evaluation.aggregation import agreement_rows
-from evaluation.loaders import full_depth_units, worker_rows
 from evaluation.provenance import plain
 from evaluation.reports.content import (
     Column,
@@ -25,7 +24,7 @@ from evaluation.reports.content import (
     figure_of,
     plain_table,
 )
-from evaluation.reports.gathering import Gathered
+from evaluation.reports.gathered import Gathered
 from evaluation.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40
@@ -147,7 +146,7 @@ def _by_workers(gathered: Gathered) -> Plot | None:
     from evaluation.statistics.agreement import agreement_by_pair, ratings_of_judgments
 
     table = gathered.table
-    counted = agreement_rows(table, full_depth_units(gathered.study))
+    counted = agreement_rows(table, gathered.full_depth)
     if not counted.any():
         return None
     ratings = ratings_of_judgments(table.unit[counted], table.worker[counted], table.value[counted])
@@ -155,8 +154,7 @@ def _by_workers(gathered: Gathered) -> Plot | None:
     if not len(pairs.units):
         return None
     numbers = {row["worker"]: place for place, row in enumerate(ranked(gathered), start=1)}
-    names = {worker.pk: worker.name for worker in worker_rows(gathered.study)}
-    rank = np.array([numbers[names[pk]] for pk in pairs.raters.tolist()])
+    rank = np.array([numbers[gathered.names[pk]] for pk in pairs.raters.tolist()])
     labels = [f"W{number}" for number in rank.tolist()]
     shown = np.argsort(rank)[:MOST_WORKERS]
     place = {int(code): number for number, code in enumerate(shown.tolist())}

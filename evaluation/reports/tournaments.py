@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from evaluation import loaders
 from evaluation.provenance import plain
 from evaluation.reports.content import Column, Dots, Figure, Level, Panel, Plot, Section, Table, plain_table
-from evaluation.reports.gathering import Gathered
-from evaluation.reports.pairs import item_of_pairs
+from evaluation.reports.gathered import Gathered
 from evaluation.statistics.accuracy import metric_winners
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
@@ -22,8 +20,8 @@ TITLE = "Tournament of systems"
 
 def systems(gathered: Gathered) -> Section | None:
     """Fractions of wins and Bradley-Terry strengths; None where no two systems meet."""
-    of_pair = loaders.systems_of_pairs(gathered.study)
-    item = item_of_pairs(gathered)
+    of_pair = gathered.systems
+    item = gathered.images  # pairs of one image are no independent evidence
     rows = []
     for pair in gathered.consensus.pairs:
         one, two = of_pair[pair.key]
@@ -33,7 +31,7 @@ def systems(gathered: Gathered) -> Section | None:
     if not rows:
         return None
     pks, first, second, winners, images = (list(column) for column in zip(*rows, strict=True))
-    seed = gathered.design.seed
+    seed = gathered.seed
     people = tournament(first, second, winners, clusters=images, seed=seed)
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson")
     order = people.order.tolist()

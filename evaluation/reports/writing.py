@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from io import StringIO
 from pathlib import Path
@@ -50,7 +50,11 @@ def table_html(table: Table, stamp: str = "", *, style: str = "", numbers: str =
 
 def table_csv(table: Table) -> str:
     """Values as they were computed; a cell that a spreadsheet program would run as a formula is quoted by '."""
-    heads, rows = table.data()
+    return csv_of(*table.data())
+
+
+def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """The same from what ``report.json`` holds."""
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([_harmless(head) for head in heads])

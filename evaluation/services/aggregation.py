@@ -14,6 +14,8 @@ from evaluation.aggregation import (
     NO_ONE,
     RESAMPLES,
     PairConsensus,
+    StudyConsensus,
+    counts_of,
     measure_agreement,
     pair_consensus,
     system_tallies,
@@ -37,31 +39,6 @@ from judgments.stopping import stopping_in_words, stops_early
 
 ROWS_AT_ONCE = 2_000
 ADJUDICATED = Consensus.Source.ADJUDICATED.value
-
-
-@dataclass(frozen=True, slots=True)
-class StudyConsensus:
-    """The consensus of a study's units and pairs, and the hash of the judgments behind it.
-
-    Attributes:
-        units, pairs: in their order; no control items.
-        of_unit: unit row id -> consensus; units without used judgments are missing.
-        of_pair: pair row id -> winner.
-        decisions: unit row id -> what an adjudicator decided; ``of_unit`` says the same.
-        data_hash: of the judgments and decisions.
-    """
-
-    units: list[UnitRow]
-    pairs: list[PairRow]
-    of_unit: Mapping[int, UnitConsensus]
-    of_pair: Mapping[int, PairConsensus]
-    decisions: Mapping[int, Decision]
-    data_hash: str
-
-    @property
-    def adjudicated_pairs(self) -> set[int]:
-        """Pairs with a unit that an adjudicator decided."""
-        return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +102,6 @@ class Aggregation:
             **self.figures.units.get(unit.pk, {}),
             **({"audited": True, "weight": self.audit["weight"]} if unit.pk in self.audited else {}),
         }
-
-
-def _decided(one: UnitConsensus) -> bool:
-    return one.value is not None or (one.answer is not None and not one.tie)
 
 
 def _provenance(decision: Decision | None) -> dict[str, Any]:
@@ -230,21 +203,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             loaders.control_records_of(study),
             loaders.work_times(study, loaders.without_times(table, workers)),
         ),
-        counts={
-            "judgments": len(table),
-            "control_judgments": int(table.control.sum()),
-            "unused_judgments": int((~table.used & ~table.control).sum()),
-            "counted_judgments": int(table.counted.sum()),
-            "units": len(consensus.units),
-            "units_with_consensus": sum(_decided(one) for one in consensus.of_unit.values()),
-            "adjudicated": len(consensus.decisions),
-            "unit_ties": sum(one.tie for one in consensus.of_unit.values()),
-            "pairs": len(consensus.pairs),
-            "pairs_with_consensus": sum(one.value is not None for one in consensus.of_pair.values()),
-            "pair_ties": sum(one.tie for one in consensus.of_pair.values()),
-            "published_winners": sum(one.published for one in consensus.of_pair.values()),
-            "workers": len(workers),
-        },
+        counts=counts_of(table, consensus, len(workers)),
         systems=system_tallies(
             [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs],
             loaders.systems_of_pairs(study),

@@ -19,6 +19,7 @@ from annotation.quality import ControlRecord
 from annotation.services.costs import pay_of_sessions, wages_of
 from evaluation import loaders
 from evaluation.aggregation import one_against_rest, worker_table
+from evaluation.judgment_signature import signature_of_study
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import plain
 from evaluation.records import Flags, Ints, JudgmentTable
@@ -102,7 +103,8 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
         **_workers(study, table, records, design.controls.threshold),
         "wages": _wages(study),
     }
-    result["drawings"] = draw(result, simulated=study.simulated)
+    stamp = str(signature_of_study(study)) if len(table) else ""
+    result["drawings"] = draw(result, simulated=study.simulated, stamp=stamp)
     # what came in while this was computed is counted beside the snapshot
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
     return Board(study, judgments, newest, event, result, scores, time.monotonic() - began)

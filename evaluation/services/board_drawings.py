@@ -8,10 +8,14 @@ from typing import Any
 from evaluation.replayed import verdict_sentence
 
 
-def draw(result: Mapping[str, Any], *, simulated: bool) -> dict[str, Any]:
-    """``growth``: figure and sentence; ``kinds``: pair kind -> its two figures and their sentences."""
+def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict[str, Any]:
+    """``growth``: figure and sentence; ``kinds``: pair kind -> its two figures and their sentences.
+
+    ``stamp``: the judgment signature of the judgments behind them, which stands at the foot of each figure.
+    """
     # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
     from evaluation.figures.board import earlier_figure, growth_figure, growth_sentence, metrics_figure
+    from evaluation.figures.canvas import stamped
 
     known = [row for row in result["growth"] if row["value"] is not None]
     kinds: dict[str, Any] = {}
@@ -20,23 +24,27 @@ def draw(result: Mapping[str, Any], *, simulated: bool) -> dict[str, Any]:
         settled, said = verdict_sentence(cell["verdict"])
         people = found["people"].get(kind)
         kinds[kind] = {
-            "now": metrics_figure(
-                kind,
-                cell["metrics"],
-                people,
-                leaders=cell["verdict"]["leaders"],
-                correlated=found["correlated"],
-                simulated=simulated,
+            "now": stamped(
+                metrics_figure(
+                    kind,
+                    cell["metrics"],
+                    people,
+                    leaders=cell["verdict"]["leaders"],
+                    correlated=found["correlated"],
+                    simulated=simulated,
+                ),
+                stamp,
             ),
             "settled": settled,
             "said": said,
-            "earlier": earlier_figure(
-                kind, cell["earlier"], correlated=found["correlated"], simulated=simulated
+            "earlier": stamped(
+                earlier_figure(kind, cell["earlier"], correlated=found["correlated"], simulated=simulated),
+                stamp,
             ),
             "n": cell["verdict"]["n"],
         }
     return {
-        "growth": growth_figure(known, simulated=simulated) if len(known) > 1 else "",
+        "growth": stamped(growth_figure(known, simulated=simulated), stamp) if len(known) > 1 else "",
         "growth_said": growth_sentence(known),
         "kinds": kinds,
     }

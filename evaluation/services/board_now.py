@@ -114,8 +114,9 @@ def board_now(study: Study, pulse: Pulse, result: dict[str, Any]) -> Now:
     judgments, wanted = known + pulse.new, result.get("wanted", 0)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # counted page by page: asked for all at once, a database may go through every judgment there is
-    first = Judgment.objects.filter(assignment=OuterRef("pk"), replaces=None).order_by().values("assignment")
-    counted = Subquery(first.annotate(n=Count("pk")).values("n"), output_field=IntegerField())
+    own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
+    first = own.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
+    counted = Subquery(first.values("n"), output_field=IntegerField())
     an_hour = sum(count or 0 for count in recent.order_by().values_list(counted, flat=True))
     left = max(0, wanted - judgments)
     ids = [pk for pk, _ in pulse.held[:HELD_SHOWN]]

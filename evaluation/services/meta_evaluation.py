@@ -22,6 +22,7 @@ from evaluation.meta_evaluation import (
     References,
     judge_captions,
     judge_pairs,
+    with_references,
 )
 from evaluation.models import Analysis, MetricScore
 from evaluation.provenance import signature
@@ -132,22 +133,10 @@ def texts_of_pairs(
     Raises:
         EvaluationError: an image has no references.
     """
-    pairs, leading = [], set()
-    for pk, kind, item, first, second, keys in loaders.pair_texts(study):
-        rows = references.of_item.get(item, [])
-        texts = dict(rows)
-        own = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
-        if not own:
-            raise EvaluationError(
-                f"An image of study {study.slug!r} has no reference captions to score against."
-            )
-        leading.add(len(own) if [key for key, _ in rows[: len(keys)]] == keys else 0)
-        pairs.append(PairTexts(pk, kind, first, second, tuple(own), 0))
-    used = leading.pop() if len(leading) == 1 else 0
-    documents: list[References] = [
-        [text for _, text in rows[: used or None]] for rows in references.of_item.values()
-    ]
-    return pairs, documents, used
+    found = with_references(loaders.pair_texts(study), references.of_item)
+    if found is None:
+        raise EvaluationError(f"An image of study {study.slug!r} has no reference captions to score against.")
+    return found
 
 
 def pair_texts(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from datetime import datetime
 from itertools import accumulate
 from typing import Any
 
-from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models import Count, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, Greatest
 
 from annotation.models import Assignment, Judgment
@@ -16,6 +18,7 @@ from judgments.stopping import expected_share, stops_early
 
 MOST_POINTS = 200
 ROWS_AT_ONCE = 2_000
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
 
 
 def study_progress(study: Study) -> dict[str, Any]:
@@ -29,26 +32,16 @@ def study_progress(study: Study) -> dict[str, Any]:
     """
     imported = study.source == Study.Source.IMPORTED
     hits = _hits(study)
-    finished = Assignment.objects.filter(study=study).finished()
-    # a revision is no further judgment; there are none where nobody took work
-    revised = Judgment.objects.filter(replaces__isnull=False, assignment__in=finished).order_by("-made_at")
-    states = (
-        Assignment.objects.filter(study=study)
-        .order_by("state")
-        .values_list("state")
-        .annotate(count=Count("pk"), revised=Subquery(revised.values("made_at")[:1]))
-    )
-    found = list(states)
-    timeline = _timeline(study)
+    states, timeline, revised_at = _work(study)
     stopping = _stopping(study) if stops_early(study) else None
     return {
         "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
         "wanted": stopping["wanted"] if stopping else 0 if imported else hits["wanted"],
         "hits": hits["n"],
         "hits_done": hits["done"],
-        "assignments": {state: count for state, count, _ in found},
+        "assignments": states,
         "timeline": timeline,
-        "revised_at": found[0][2] if found else None,
+        "revised_at": revised_at,
         "stopping": stopping,
     }
 
@@ -87,11 +80,11 @@ def _hits(study: Study) -> dict[str, int]:
     """How many HITs there are, how many judgments they want, and how many of them have every seat submitted."""
     finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
     rows = HIT.objects.filter(study=study).annotate(
-        size=_beside(HITUnit.objects.filter(hit=OuterRef("pk")), "hit"), done=_beside(finished, "hit")
+        size=_beside(HITUnit.objects.filter(hit=OuterRef("pk")), "hit"), handed_in=_beside(finished, "hit")
     )
-    complete = Q(done__gte=F("required") - F("spared"))
+    complete = Q(handed_in__gte=F("required") - F("spared"))
     if not stops_early(study):  # where it does, a HIT may be complete because nobody was needed
-        complete &= Q(done__gt=0)
+        complete &= Q(handed_in__gt=0)
     return rows.aggregate(
         n=Count("pk"),
         # each unit of a HIT is wanted from as many workers as the HIT
@@ -107,12 +100,22 @@ def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
     return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
 
 
-def _timeline(study: Study) -> list[list[Any]]:
-    """Moments with how many judgments there were."""
-    judged = _beside(Judgment.objects.filter(assignment=OuterRef("pk"), replaces=None), "assignment")
-    finished = Assignment.objects.filter(study=study).finished().order_by("submitted_at", "pk")
-    found = list(finished.values_list("submitted_at", judged).iterator(ROWS_AT_ONCE))
-    totals = list(accumulate(count for _, count in found))
-    every = -(-len(found) // MOST_POINTS) or 1
-    shown = [at for at in range(len(found)) if (at + 1) % every == 0 or at == len(found) - 1]
-    return [[timestamp(found[at][0]), totals[at]] for at in shown]
+def _work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
+    """Assignments by state, moments with how many judgments there were, and when the last of them was revised."""
+    # what replaces nothing is counted, not asked for: a database may look for it in the index of what replaces
+    own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
+    first = own.annotate(n=Count("pk") - Count("replaces")).values("n")  # a revision is no further judgment
+    revised = own.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
+    rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
+    columns = ("state", "submitted_at", Subquery(first, output_field=IntegerField()), Subquery(revised))
+    found = list(rows.values_list(*columns).iterator(ROWS_AT_ONCE))
+    finished = [row for row in found if row[0] in FINISHED]
+    totals = list(accumulate(count or 0 for _, _, count, _ in finished))
+    every = -(-len(finished) // MOST_POINTS) or 1
+    shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
+    states = Counter(row[0] for row in found)
+    return (
+        {state: states[state] for state in sorted(states)},
+        [[timestamp(finished[at][1]), totals[at]] for at in shown],
+        max((row[3] for row in finished if row[3] is not None), default=None),
+    )

@@ -25,11 +25,12 @@ from evaluation.export.released_rows import (
     released_captions,
     released_judgments,
     released_pairs,
+    released_proposals,
     released_scores,
     released_units,
 )
 from evaluation.judgment_signature import circumstances, control_rule
-from evaluation.loaders import full_depth_units
+from evaluation.loaders import full_depth_units, load_judgments
 from evaluation.models import Registration, Release
 from evaluation.provenance import quorum_version, versions, without_nan
 from evaluation.releases.archive import BundleWriter
@@ -39,7 +40,12 @@ from evaluation.releases.licences import check_licence, licence_text
 from evaluation.releases.papers import LONGEST_VERSION, VERSION, About, citation_cff, croissant, readme
 from evaluation.releases.pseudonyms import Pseudonyms
 from evaluation.releases.released import ReleasedRows, Settings
-from evaluation.releases.verification import FORMAT
+from evaluation.releases.verification import FORMAT, REPORT
+from evaluation.reports.bundle import files_of
+from evaluation.reports.content import Report
+from evaluation.reports.gathering import Evaluated, evaluation_of
+from evaluation.reports.methods import methods
+from evaluation.services.aggregation import consensus_of
 from judgments.acting import acting_person
 from judgments.errors import NotThere
 from judgments.files import check_place, whole_file
@@ -251,7 +257,8 @@ def _write(
     study: Study, about: About, terms: Terms, writer: BundleWriter, pseudonyms: Pseudonyms, progress: Progress
 ) -> Findings:
     """Every file of the bundle; the rows pass once, and what follows from them is computed from them alone."""
-    design = design_of(study)
+    design, kind = design_of(study), KINDS[study.protocol]
+    evaluated, why_not = _evaluated(study)
     rows = ReleasedRows(
         Settings(
             protocol=study.protocol,
@@ -260,17 +267,23 @@ def _write(
             version=quorum_version(),
             others=circumstances(study),
             full_depth=full_depth_units(study) is not None,
-            asked=KINDS[study.protocol].setting(design_of(study)),
+            evaluation=_how_evaluated(evaluated) if evaluated else {"why_not": why_not},
+            filter=_filter_counts(study),
+            asked=kind.setting(design),
         )
     )
     progress(0.05, "writing units")
     writer.write_rows("units.jsonl", _taking(released_units(study, texts=terms.texts), rows.add_unit))
-    if rows.settings.kind.compares_pairs:
+    if kind.compares_pairs:
         writer.write_rows("pairs.jsonl", _taking(released_pairs(study), rows.pairs.append))
-    scores = _taking(released_scores(study), rows.scores.append)
-    writer.write_rows("scores.jsonl", scores)
+    elif not kind.is_open:
+        writer.write_rows("proposals.jsonl", _taking(released_proposals(study), rows.proposals.append))
+    scores = released_scores(study, evaluated) if evaluated else iter(())
+    writer.write_rows("scores.jsonl", _taking(scores, rows.scores.append))
+    del evaluated  # from here on its rows speak
     if terms.texts:
-        writer.write_rows("captions.jsonl", released_captions(study))
+        take = rows.captions.append if kind.compares_pairs else _let_go
+        writer.write_rows("captions.jsonl", _taking(released_captions(study), take))
     progress(0.2, "writing judgments")
     judged = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
     writer.write_rows("judgments.jsonl", _taking(judged, rows.add_judgment))
@@ -281,7 +294,8 @@ def _write(
     writer.write_rows("workers.jsonl", findings.workers)
     writer.write_json("analyses.json", without_nan(findings.analyses()))
     progress(0.8, "drawing figures")
-    _draw(writer, findings, design.controls.threshold, simulated=study.simulated)
+    for name, content in files_of(_report(study, about, findings)):
+        writer.write_bytes(f"{REPORT}{name}", content)
     shared = shareable_design(study)
     writer.write_text("design.toml", tomli_w.dumps(shared, multiline_strings=True))
     registered = Registration.objects.filter(study=study).first()
@@ -337,22 +351,56 @@ def shareable_design(study: Study) -> dict[str, Any]:
     return shared
 
 
-def _draw(writer: BundleWriter, findings: Findings, threshold: float, *, simulated: bool) -> None:
-    """Figures with their numbers beside them."""
-    # here and not above: matplotlib would cost each process that starts 60 MB and 0.3 s
-    from evaluation import figures
-    from evaluation.figures.canvas import stamped
+def _evaluated(study: Study) -> tuple[Evaluated | None, str]:
+    """Metrics against people, as the report has them."""
+    return evaluation_of(study, consensus_of(study, load_judgments(study)))
 
-    people = findings.agreement.get("one_against_rest", {})
-    drawn = {
-        "agreement": figures.agreement_figure(findings.agreement, simulated),
-        "workers": figures.workers_figure(findings.workers, threshold, simulated),
-        "metrics": figures.accuracy_figure({"metrics": findings.metrics, "people": people}, simulated),
-    }
-    for name, numbers in findings.figures().items():
-        writer.write_json(f"figures/{name}.json", without_nan(numbers))
-        if drawn[name]:
-            writer.write_text(f"figures/{name}.svg", stamped(drawn[name], findings.signature))
+
+def _how_evaluated(found: Evaluated) -> dict[str, Any]:
+    how: dict[str, Any] = json.loads(
+        json.dumps(
+            {
+                "settings": found.computed.settings,
+                "signature": found.computed.signature,
+                "signatures": found.computed.result["signatures"],
+            }
+        )
+    )
+    return how
+
+
+def _filter_counts(study: Study) -> dict[str, int]:
+    """What the audit of a filter needs besides the rows."""
+    notes = study.notes
+    if not notes.get("audited"):
+        return {}
+    return {"pairs": notes["candidate_pairs"], "passed": notes["passed_filter"]}
+
+
+def _let_go(row: dict[str, Any]) -> None:
+    """For rows that nothing is computed from."""
+
+
+def _report(study: Study, about: About, findings: Findings) -> Report:
+    """The report of the bundle's own rows: people in their pseudonyms' order, and each number follows from the rows."""
+    text, cited = methods(findings.gathered, study, findings.sections)
+    evaluation = findings.gathered.evaluation
+    return Report(
+        study=study.slug,
+        title=about.title,
+        protocol=study.protocol,
+        simulated=study.simulated,
+        stamp=findings.signature,
+        data_hash=findings.gathered.table.data_hash,
+        seed=findings.gathered.seed,
+        counts=findings.gathered.aggregation.result["counts"],
+        sections=tuple(findings.sections),
+        methods=text,
+        citations=cited,
+        settings={"meta-evaluation": dict(evaluation.settings)} if evaluation else {},
+        signatures=dict(evaluation.result["signatures"]) if evaluation else {},
+        versions=versions(),
+    )
 
 
 def _facts(study: Study, rows: ReleasedRows) -> Mapping[str, Any]:

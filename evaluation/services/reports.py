@@ -14,6 +14,7 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.models import Adjudication, Judgment
+from evaluation.export.archives import content_of, content_type
 from evaluation.models import Analysis
 from evaluation.provenance import signature, without_nan
 from evaluation.reports.building import build_report
@@ -25,17 +26,6 @@ from judgments.models import Study
 from judgments.services.generation import Progress, no_progress
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equal files, equal archives
-CONTENT_TYPES = {
-    ".svg": "image/svg+xml",
-    ".pdf": "application/pdf",
-    ".png": "image/png",
-    ".csv": "text/csv; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".md": "text/markdown; charset=utf-8",
-    ".tex": "application/x-tex; charset=utf-8",
-    ".bib": "application/x-bibtex; charset=utf-8",
-    ".json": "application/json",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,30 +93,31 @@ def report_is_old(analysis: Analysis) -> bool:
 
 
 def report_archive(analysis: Analysis) -> Path:
-    """All files of the report.
+    """Where the files of a report lie.
 
     Raises:
-        NotThere: they were removed.
+        NotThere: the analysis is no report, or its archive was removed.
     """
+    if analysis.what != Analysis.What.REPORT:
+        raise NotThere(
+            f"Analysis {analysis.pk} is no report but {analysis.get_what_display()}; it has no files."
+        )
     path = Path(settings.EXPORT_ROOT) / Path(str(analysis.settings["file"])).name
     if not path.is_file():
         raise NotThere("The files of this report are not there any more; make the report again.")
     return path
 
 
-def report_file(analysis: Analysis, name: str) -> ReportFile:
-    """A file of the report by its name in the archive.
+def report_file(analysis: Analysis, name: str = "") -> ReportFile:
+    """A file of the report by its name in the archive; without one, the archive.
 
     Raises:
         NotThere: no such file, or the archive was removed.
     """
     path = report_archive(analysis)
-    with zipfile.ZipFile(path) as archive:
-        if name not in archive.namelist():
-            raise NotThere(f"The report has no file {name!r}.")
-        content = archive.read(name)
-    kind = CONTENT_TYPES.get(Path(name).suffix, "application/octet-stream")
-    return ReportFile(Path(name).name, kind, content)
+    if not name:
+        return ReportFile(path.name, "application/zip", path.read_bytes())
+    return ReportFile(Path(name).name, content_type(name), content_of(path, name, what="report"))
 
 
 def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:

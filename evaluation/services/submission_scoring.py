@@ -6,7 +6,6 @@ import io
 import json
 import zlib
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,8 @@ from judgments.jobs import Progress, enqueue
 
 KEPT = 2  # challenges whose references a process keeps
 RESAMPLES = 2000
+# hash of the references, metrics, tokenizer -> what was made of them; row ids are used again after a deletion
+_PREPARED: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
 
 
 @dataclass(frozen=True)
@@ -38,21 +39,29 @@ class Scored:
     images: bytes = b""
 
 
-@lru_cache(maxsize=KEPT)
-def prepared_references(challenge_id: int, references_sha256: str) -> PreparedReferences:
+def prepared_references(challenge: Challenge) -> PreparedReferences:
     """The references of a challenge, ready to be scored against.
+
+    They are read and hashed at each call: what a process keeps is what was made of these very texts, so that all of
+    them answer alike, however long ago they first saw the challenge.
 
     Raises:
         WrongState: they are not what they were when the challenge was made.
     """
-    challenge = Challenge.objects.select_related("dataset").get(pk=challenge_id)
     references = references_of(challenge.dataset, challenge.split)
-    if hash_of(references) != references_sha256:
+    if hash_of(references) != challenge.references_sha256:
         raise WrongState(
             "The references of this challenge were changed after it was made, so that scores would not be comparable; "
             "its organisers must make a new one."
         )
-    return PreparedReferences.of(list(references.values()), challenge.metrics, challenge.tokenizer)
+    key = (challenge.references_sha256, tuple(challenge.metrics), challenge.tokenizer)
+    found = _PREPARED.get(key)
+    if found is None:
+        found = PreparedReferences.of(list(references.values()), challenge.metrics, challenge.tokenizer)
+        for old in list(_PREPARED)[: len(_PREPARED) - KEPT + 1]:
+            _PREPARED.pop(old, None)
+        _PREPARED[key] = found
+    return found
 
 
 def score_stored(*, submission_id: int, progress: Progress) -> Scored:
@@ -62,7 +71,7 @@ def score_stored(*, submission_id: int, progress: Progress) -> Scored:
         NotThere: there is no such submission.
     """
     content = (
-        SubmissionContent.objects.select_related("submission__challenge")
+        SubmissionContent.objects.select_related("submission__challenge__dataset")
         .filter(submission_id=submission_id)
         .first()
     )
@@ -71,7 +80,7 @@ def score_stored(*, submission_id: int, progress: Progress) -> Scored:
     challenge = content.submission.challenge
     progress(0.1, "preparing the references")
     try:
-        prepared = prepared_references(challenge.pk, challenge.references_sha256)
+        prepared = prepared_references(challenge)
         captions: list[str] = json.loads(zlib.decompress(content.captions))
         progress(0.3, "scoring")
         result = prepared.score(captions)

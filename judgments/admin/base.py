@@ -46,23 +46,26 @@ def counted_beside(model: type[Any], relation: str) -> Coalesce:
 
 
 class BoundedPaginator(Paginator):
-    """Counts no further than ``MOST_LEAFED``: counting a million rows takes longer than showing fifty, and nobody leafs
+    """Counts no further than ``most``: counting a million rows takes longer than showing fifty, and nobody leafs
     through them."""
+
+    most = MOST_LEAFED
 
     @cached_property
     def count(self) -> int:
         """How many rows can be leafed through."""
-        return min(self._counted, MOST_LEAFED)
+        return min(self._counted, self.most)
 
     @property
     def has_more(self) -> bool:
         """Whether there are rows that no page shows."""
-        return self._counted > MOST_LEAFED
+        return self._counted > self.most
 
     @cached_property
     def _counted(self) -> int:
         rows: Any = self.object_list
-        return int(rows.order_by()[: MOST_LEAFED + 1].count())
+        # the keys alone: what a row shows beside itself would be counted for all of them
+        return int(rows.order_by().values("pk")[: self.most + 1].count())
 
 
 class WordsFilter(SimpleListFilter):

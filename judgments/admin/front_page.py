@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Count
 from django.http import HttpRequest
 
-from judgments.admin.study_pages import first_page
+from judgments.admin.study_pages import QUIET_JOBS, first_page
 from judgments.models import Dataset, Job, Study
 from judgments.visibility import may_view, takes_part, visible_rows
 
@@ -34,6 +34,8 @@ def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
             "may_add_dataset": user.has_perm("judgments.add_dataset"),
         }
     if user.is_active and user.is_staff:
-        under_way = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING])
+        under_way = Job.objects.filter(state__in=[Job.State.QUEUED, Job.State.RUNNING]).exclude(
+            kind__in=QUIET_JOBS
+        )
         context["jobs"] = list(visible_rows(under_way, user)[:NEWEST])
     return context

@@ -25,8 +25,10 @@ from judgments.admin import design_desk, study_design, study_reuse, study_templa
 from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
 from judgments.admin.study_pages import (
     PAGES,
+    START_PAGES,
     STEPS,
     Context,
+    StartPage,
     StudyPage,
     StudyStep,
     first_page,
@@ -155,12 +157,32 @@ class StudyAdmin(QuorumAdmin):
             for page in PAGES.values()
             if page.name != "change"  # the admin's own address
         ]
+        own += [
+            path(
+                f"{page.name}/",
+                self.admin_site.admin_view(partial(self.start_view, page=page)),
+                name=f"judgments_study_start_{page.name}",
+            )
+            for page in START_PAGES.values()
+        ]
         return own + super().get_urls()
 
     def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
         """One of the study's pages."""
         study = self._study(request, pk, page.permission)
         return page.view(request, study, self.context(request, study, page.name))
+
+    def start_view(self, request: HttpRequest, page: StartPage) -> HttpResponseBase:
+        """A page for what comes before there is a study."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": Study._meta,
+            "title": page.label,
+            "subtitle": page.label,
+        }
+        return page.view(request, context)
 
     def step_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
         """Do a step and say what came of it."""

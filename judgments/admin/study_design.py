@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 
 from judgments.admin.base import signed_in
 from judgments.admin.design_desk import Desk, answer_look, count_now, open_desk, wants_json
-from judgments.admin.study_pages import Group, StudyPage, add_page, page_address
+from judgments.admin.study_pages import START_PAGES, Group, StudyPage, add_page, page_address
 from judgments.design import StudyDesign, read_toml, write_toml
 from judgments.errors import DataConflict, DesignError, QuorumError
 from judgments.forms.design import (
@@ -54,6 +54,7 @@ def add_study(admin: StudyAdmin, request: HttpRequest) -> HttpResponse:
             "kinds": KINDS,
             "datasets": names,
             "dataset": asked if asked in names else "",
+            "start_pages": list(START_PAGES.values()),
         }
         return TemplateResponse(request, "judgments/study/start.html", context)
     desk = open_desk(request, base=base, datasets=names, saved=saved)

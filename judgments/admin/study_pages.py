@@ -110,6 +110,28 @@ class StudyStep:
 
 
 @dataclass(frozen=True, slots=True)
+class StartPage:
+    """A page for what comes before there is a study; "New study" leads to it, and whoever may add studies opens it.
+
+    Attributes:
+        name: its address below the list of studies, and the end of its URL name ``admin:judgments_study_start_<name>``.
+        label: the link.
+        words: the question before the link.
+        view: answers the request; the context holds what every page of the admin shows.
+    """
+
+    name: str
+    label: str
+    words: str
+    view: Callable[[HttpRequest, Context], HttpResponseBase]
+
+    @property
+    def address(self) -> str:
+        """Where it stands."""
+        return reverse(f"admin:judgments_study_start_{self.name}")
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
     """A step that was refused a moment ago.
 
@@ -143,6 +165,7 @@ LONGEST_KEPT = 5000  # characters of a field
 
 PAGES: dict[str, StudyPage] = {}
 STEPS: dict[str, StudyStep] = {}
+START_PAGES: dict[str, StartPage] = {}
 PLAN_PARTS: list[PlanPart] = []
 QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
 
@@ -150,6 +173,11 @@ QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go
 def add_page(page: StudyPage) -> None:
     """Give every study this page."""
     PAGES[page.name] = page
+
+
+def add_start_page(page: StartPage) -> None:
+    """Offer this where a study begins."""
+    START_PAGES[page.name] = page
 
 
 def add_step(step: StudyStep) -> None:

@@ -28,6 +28,7 @@ WORDS = {
     "flickr8k-crowd": "Flickr8k's crowd counts: CrowdFlowerAnnotations.txt",
     "jsonl": "JSON lines, one object a line",
     "csv": "CSV with a header line",
+    "inputs": "Rows of inputs for a HIT template: CSV with a header line",
 }
 
 

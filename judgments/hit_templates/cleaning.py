@@ -41,7 +41,7 @@ ATTRIBUTES = {
     "source": {"src", "type"},
     "img": {"src", "alt", "width", "height"},
     "input": {
-        "type", "name", "value", "checked", "required", "min", "max", "step", "maxlength", "placeholder", "for",
+        "type", "name", "value", "checked", "required", "min", "max", "step", "maxlength", "placeholder",
     },
     "textarea": {"name", "required", "maxlength", "placeholder", "rows"},
     "select": {"name", "required", "multiple"},

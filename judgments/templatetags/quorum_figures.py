@@ -18,7 +18,8 @@ def _is_number(value: Any) -> bool:
 @register.filter
 def thousands(value: Any) -> str:
     """12,345; a dash for nothing."""
-    return f"{value:,}" if _is_number(value) else "–"
+    whole = isinstance(value, float) and value.is_integer()  # as JSON may hand a count back
+    return f"{int(value) if whole else value:,}" if _is_number(value) else "–"
 
 
 @register.filter

@@ -166,6 +166,7 @@ def test_the_landing_page_lists_the_studies_open_to_everybody(client: Client) ->
     page = client.get("/").content.decode()
     assert "/s/for-all/" in page
     assert "/admin/" in page
+    assert "/challenges/" in page
     for hidden in ("Secret", "Later", "Rehearsed"):
         assert hidden not in page
 

@@ -12,9 +12,6 @@ from tests.annotation.casting import picture_bytes
 from tests.browser.axe import SERIOUS, problems
 from tests.installations import Installation
 
-PATIENCE = (
-    120_000  # milliseconds that the background worker may need on a busy machine, compiling metrics first
-)
 PASSWORD = "a-long-phrase-1"
 RESEARCHER = """
 from django.contrib.auth.models import Group, User

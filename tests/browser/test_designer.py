@@ -115,11 +115,56 @@ def test_a_rehearsed_copy_shows_its_results_and_hands_out_its_data(page: Page, o
     assert '"simulated": true' in first or '"simulated":true' in first
 
 
+def test_the_pages_of_a_study_work_by_keyboard_on_a_phone_and_without_scripts(
+    browser: Browser, office: Installation
+) -> None:
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 390, "height": 844})
+    page = context.new_page()
+    sign_in(page, office)
+    page.goto(f"{office.url}/admin/judgments/study/1/hits/")
+    pages = page.get_by_role("navigation", name="Pages of this study")
+    groups = pages.get_by_role("list").first.get_by_role("link")
+    expect(groups).to_have_text(["Prepare", "Collect", "Check", "Analyse", "Manage"])
+    tops = {round(one.bounding_box()["y"]) for one in groups.all()}  # type: ignore[index]
+    assert len(tops) == 1, "the groups stand in one row"
+    pages.get_by_role("link", name="Manage").press("Enter")
+    pages.get_by_role("link", name="Log").press("Enter")
+    expect(pages.get_by_role("link", name="Log")).to_have_attribute("aria-current", "page")
+    expect(pages.get_by_role("link", name="Manage")).to_have_attribute("aria-current", "true")
+
+    close = page.get_by_role("button", name="Close", exact=True)
+    expect(close).to_be_hidden()
+    page.get_by_text("More", exact=True).press("Enter")
+    expect(close).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    context.close()
+
+
+def test_the_menu_of_steps_closes_by_escape_and_by_a_click_elsewhere(
+    page: Page, office: Installation
+) -> None:
+    sign_in(page, office)
+    page.goto(f"{office.url}/admin/judgments/study/1/hits/")
+    page.wait_for_load_state()
+    more, close = page.get_by_text("More", exact=True), page.get_by_role("button", name="Close", exact=True)
+    more.click()
+    expect(close).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(close).to_be_hidden()
+    expect(more).to_be_focused()
+    more.press("Enter")
+    expect(close).to_be_visible()
+    page.get_by_role("heading", name="Animals").click()
+    expect(close).to_be_hidden()
+
+
 PAGES = (
     "", "judgments/study/", "judgments/study/add/", "judgments/study/add/?preset=vedantam-2015-triplet",
     "judgments/study/add/?preset=hodosh-2013-relevance", "judgments/study/from-file/", "judgments/study/1/change/",
     "judgments/study/1/hits/", "judgments/study/1/controls/", "judgments/study/1/workers/",
-    "judgments/study/1/results/", "judgments/dataset/1/change/", "judgments/dataset/add/",
+    "judgments/study/1/results/", "judgments/study/1/reuse/", "judgments/study/1/planning/", "judgments/study/1/log/",
+    "judgments/study/1/work/", "judgments/study/1/people/", "judgments/study/1/webhooks/", "judgments/study/1/report/",
+    "judgments/apitoken/add/", "auth/user/1/change/", "judgments/dataset/1/change/", "judgments/dataset/add/",
     "judgments/dataset/1/candidates/", "judgments/dataset/1/judgments/",
 )  # fmt: skip
 

@@ -37,9 +37,11 @@ def test_words_are_linked_by_mouse_through_the_list_and_on_the_picture(
         box(page, "2 dog").click()  # one word, one box: the later one
         expect(here(page).get_by_role("status")).to_contain_text("stands for box 2 dog.")
         word(page, 5).click()
-        barn = here(page).locator('svg g[data-box="0"] rect').bounding_box()
-        assert barn is not None
-        page.mouse.click(barn["x"] + barn["width"] / 2, barn["y"] + barn["height"] * 0.8)
+        barn = here(page).locator('svg g[data-box="0"] rect')
+        size = barn.bounding_box()
+        assert size is not None
+        barn.click(position={"x": size["width"] / 2, "y": size["height"] * 0.8})
+        expect(here(page).get_by_role("status")).to_contain_text("stands for box 1 barn.")
         word(page, 0).click()
         box(page, "1 barn").click()
         box(page, "1 barn").click()  # the same once more takes the link away

@@ -61,7 +61,9 @@ def begin(page: Page, site: Installation, slug: str, name: str) -> None:
 
 def place_of(page: Page, word: str) -> int:
     """The number of the option that starts with ``word``, from 1."""
-    texts = page.locator("form[data-quiz] .option .said").all_inner_texts()
+    options = page.locator("form[data-quiz] .option .said")
+    options.filter(has_text=word).first.wait_for()
+    texts = options.all_inner_texts()
     return next(number for number, text in enumerate(texts, start=1) if text.startswith(word))
 
 

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, FilePayload, Locator, Page, expect
 
 from tests.annotation.listening import Listener, listening
-from tests.browser.researching import PASSWORD, PATIENCE, looked_at, make_researcher, sign_in
+from tests.browser.researching import PASSWORD, looked_at, make_researcher, sign_in
 from tests.evaluation.challenging import captions
 from tests.installations import Installation, Installations, until
 
@@ -73,7 +73,7 @@ def reload_until(page: Page, address: str, place: Locator, words: str) -> None:
         page.goto(address)
         return place.count() == 1 and place.inner_text().strip() == words
 
-    until(said, seconds=PATIENCE / 1000, what=words)
+    until(said, what=words)
 
 
 def number(text: str) -> float:
@@ -119,7 +119,7 @@ def test_a_plan_says_what_is_wrong_with_its_assumptions_and_goes_into_the_design
     page.get_by_label("Simulated studies").fill("200")
     looked_at(page)
     page.get_by_role("button", name="Simulate").click()
-    expect(page.get_by_text("Cheapest design that surely reaches it")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("Cheapest design that surely reaches it")).to_be_visible()
     page.get_by_text("All 4 designs").click()
     expect(page.locator("details[open] tbody tr")).to_have_count(4)
     votes = re.search(r"(\d) votes", page.locator("p", has_text="Cheapest design").inner_text())
@@ -140,7 +140,7 @@ def test_a_rehearsal_is_refused_in_a_sentence_told_and_deleted(page: Page, offic
     page.get_by_label("Let the recommended rules watch").check()
     page.get_by_role("button", name="Rehearse a copy").click()
     stopped = page.locator("section", has=page.get_by_role("heading", name="Who was stopped"))
-    expect(stopped.locator("tbody tr", has_text="careful")).to_be_visible(timeout=PATIENCE)
+    expect(stopped.locator("tbody tr", has_text="careful")).to_be_visible()
     expect(page.locator(".q-state")).to_have_text("closed")
     expect(page.get_by_text("1,000 simulated studies of this size")).to_be_visible()
     looked_at(page)

@@ -46,7 +46,6 @@ def test_answers_given_just_before_leaving_the_page_are_saved(
     query = f"len(Assignment.objects.get(worker__name={person!r}, state='accepted').answers)"
     until(
         lambda: site.python(f"from annotation.models import Assignment; print({query})") == "2",
-        seconds=60,
         what="the second answer on the server",
     )
 
@@ -108,7 +107,7 @@ def test_an_answer_that_is_refused_holds_no_other_up(page: Page, site: Installat
     page.locator("#u2 input").nth(1).evaluate("one => one.click()")
     why = "the value at position 1 is 99"
     expect(page.locator("[data-state]")).to_contain_text(why)
-    until(lambda: saved(site, person) == ["2"], seconds=60, what="the other answer on the server")
+    until(lambda: saved(site, person) == ["2"], what="the other answer on the server")
     expect(page.locator("[data-state]")).to_contain_text(why)
     page.locator("#u1").evaluate(say, 1)
     expect(page.locator("[data-state]")).to_have_text("Saved")
@@ -121,5 +120,5 @@ def test_where_it_is_not_said_which_answer_is_wrong_they_go_one_by_one(
     join(page, site, "triplet", person)
     page.locator("[name=c1]").evaluate("one => { one.value = 'half of a sign: \\ud800'; }")
     page.evaluate("for (const n of [1, 2, 3]) document.querySelector(`#u${n} input`).click()")
-    until(lambda: saved(site, person) == ["2", "3"], seconds=60, what="the other answers on the server")
+    until(lambda: saved(site, person) == ["2", "3"], what="the other answers on the server")
     expect(page.locator("[data-state]")).to_contain_text("a text holds signs that cannot be stored")

@@ -67,10 +67,25 @@ def test_a_study_goes_from_a_file_to_a_table(
     assert len(consensus) == len(units[~units["control"] & ~units["filtered"]])
     assert set(judgments["worker"]) <= set(study.workers()["name"])
     assert "accuracy" in json.dumps(study.evaluate(metrics=["bleu-1"]))
+    board = study.board()
+    assert board["judgments"] == len(judgments)
+    apart = study.disagreements("bleu-1")
+    assert list(apart["size"]) == sorted(apart["size"], reverse=True)
+    key = units[units["pair"].notna()]["pair"].iloc[0]
+    closer = study.look_closer(key, "bleu-1")
+    assert set(closer["votes"]["worker"]) <= set(judgments["worker"])
+    assert len(closer["explained"]["explanations"]) == len(closer["captions"]) == 2
+    assert study.next_batch([key], why="once more").info()["state"] == "draft"
+    tables = study.report_tables()
+    assert tables
+    assert all(len(table.columns) for table in tables.values())
     file = study.export("jsonl", tmp_path / "judgments.jsonl")
     assert len(file.read_text().splitlines()) == len(judgments)
     assert study.close()["state"] == "closed"
     assert list(quorum.studies(state="closed")["slug"]) == [study.slug]
+    plan = quorum.plan({"pairs": [60, 200], "votes": [1], "win_rate": 0.9, "right": 1.0, "simulations": 50})
+    assert set(plan["designs"]["pairs"]) == {60, 200}
+    assert plan["best"]["pairs"] in (60, 200)
     assert [path.name for path in tmp_path.iterdir()] == ["judgments.jsonl"]
 
 

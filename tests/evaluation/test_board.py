@@ -190,6 +190,7 @@ def test_what_came_in_since_the_figures_is_counted_at_once(designer: Client) -> 
 def test_figures_are_made_anew_only_when_they_are_old_enough_for_their_cost() -> None:
     study = judged(people=1)
     snapshot = made(study)
+    BoardSnapshot.objects.filter(study=study).update(seconds=1.0)  # however busy the machine is
     work(study, joined(study, "late"), always_first, most=1)
     pulse = pulse_of(study)
     assert not is_stale(study, pulse, snapshot.made_at + timedelta(seconds=14))

@@ -16,7 +16,6 @@ from evaluation.metrics import score
 from evaluation.models import Challenge, ChallengeEvent, Standing, Submission
 from evaluation.services.challenges import close_challenge, make_challenge, remove_submission
 from evaluation.services.leaderboards import leaderboard
-from evaluation.services.submission_scoring import prepared_references
 from evaluation.services.submissions import About, submit_captions
 from evaluation.submitted_captions import read_captions
 from judgments.errors import WrongState
@@ -36,12 +35,6 @@ from tests.evaluation.challenging import (
 
 pytestmark = pytest.mark.django_db
 ABOUT = About(system="Captioner", team="Team")
-
-
-@pytest.fixture(autouse=True)
-def _nothing_prepared() -> None:
-    """Keys of rows are given again from test to test."""
-    prepared_references.cache_clear()
 
 
 # --- scoring --------------------------------------------------------------------------------------
@@ -87,6 +80,19 @@ def test_ranks_of_another_set_of_submissions_are_not_shown() -> None:
     Submission.objects.filter(pk=first.pk).update(public=False)
     rows = leaderboard(challenge=challenge, user_id=ada.pk, now=timezone.now())
     assert [(row.low, row.own) for row in rows] == [(None, True)]
+
+
+def test_a_process_that_has_the_references_ready_notices_too_that_they_were_changed() -> None:
+    challenge, ada = a_challenge(), participant()
+    first = submit(challenge, ada, 10)
+    work_off()
+    Caption.objects.filter(dataset=challenge.dataset, role="reference").update(text="Other words .")
+    second = submit(challenge, ada, 5)
+    work_off()
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.state, second.state) == ("scored", "failed")
+    assert "changed after it was made" in second.reason
 
 
 def test_other_references_than_those_of_the_start_are_refused_and_another_try_is_free() -> None:

@@ -219,3 +219,62 @@ def test_a_plan_for_a_pilot_keeps_what_it_was_made_from(designer: Client) -> Non
     assert plan.settings["win_rate"] == 0.8
     assert plan.data_hash == hash_of_judgments(pilot)
     assert f"people, A and B as in <code>{pilot.slug}</code>" in designer.get(page(study)).content.decode()
+
+
+# --- before there is a study ------------------------------------------------------------------------
+
+
+def first_page() -> str:
+    return reverse("admin:judgments_study_start_plan")
+
+
+def alone(**changes: Any) -> dict[str, Any]:
+    few = {
+        "pairs": [11, 203],
+        "references": [1],
+        "votes": [1],
+        "win_rate": 0.9,
+        "simulations": 50,
+        "right": 1.0,
+    }
+    return shown(read_assumptions(few).model_dump(mode="json") | changes)
+
+
+def test_a_plan_without_a_study_is_linked_from_new_study_simulated_and_shown(designer: Client) -> None:
+    assert first_page() in designer.get(reverse("admin:judgments_study_add")).content.decode()
+    assert "Nothing is simulated yet" in designer.get(first_page()).content.decode()
+    assert designer.post(first_page(), alone()).status_code == 302
+    again = designer.post(first_page(), alone(alpha=0.01))
+    assert (again.status_code, "still under way" in again.content.decode()) == (400, True)
+    job = Job.objects.get(kind="plan_power")
+    assert run_job(job.pk)
+    answer = designer.get(first_page()).content.decode()
+    assert "What it takes" in answer
+    assert "Use this in the design" not in answer
+    assert not Analysis.objects.exists()
+    designer.post(first_page(), alone(win_rate=0.7))
+    assert run_job(Job.objects.latest("pk").pk)
+    assert f"?plan={job.pk}" in designer.get(first_page()).content.decode()
+    earlier = designer.get(f"{first_page()}?plan={job.pk}")
+    assert earlier.context["plan"]["settings"]["win_rate"] == 0.9
+
+
+def test_a_wrong_assumption_is_said_and_what_was_typed_stays(designer: Client) -> None:
+    answer = designer.post(first_page(), alone(win_rate=7))
+    assert answer.status_code == 400
+    assert "Nothing was simulated" in answer.content.decode()
+    assert 'value="7"' in answer.content.decode()
+    assert not Job.objects.exists()
+
+
+def test_who_may_add_no_study_has_no_such_page_and_nobody_sees_anothers_plan(designer: Client) -> None:
+    designer.post(first_page(), alone())
+    assert run_job(Job.objects.get().pk)
+    other = Client()
+    other.force_login(User.objects.create_user("clerk", is_staff=True))
+    assert other.get(first_page()).status_code == 403
+    boss = Client()
+    boss.force_login(User.objects.create_superuser("boss"))
+    assert (
+        "Nothing is simulated yet" in boss.get(f"{first_page()}?plan={Job.objects.get().pk}").content.decode()
+    )

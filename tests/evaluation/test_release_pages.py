@@ -199,6 +199,12 @@ def test_a_release_is_made_listed_and_fetched_by_the_interface(designer: Client,
     assert (row["version"], row["licence"], row["texts"], row["kept"]) == ("1.0", "CC-BY-4.0", False, True)
     file = designer.get(f"/api/releases/{row['id']}/download/")
     assert hashlib.sha256(file.getvalue()).hexdigest() == row["sha256"]
+    listed = designer.get(f"/api/releases/{row['id']}/files/").json()["files"]
+    names = {one["name"]: one["url"] for one in listed}
+    assert {"judgments.jsonl", "report/index.html", "SHA256SUMS"} <= names.keys()
+    sums = designer.get(names["SHA256SUMS"]).content.decode()
+    for name in ("judgments.jsonl", "report/tables/agreement.csv"):
+        assert f"{hashlib.sha256(designer.get(names[name]).content).hexdigest()}  {name}\n" in sums
     asked |= {"version": "1.0"}
     assert designer.post("/api/releases/", asked, content_type="application/json").status_code == 409
 

@@ -125,12 +125,30 @@ def test_a_bundle_holds_what_it_promises_and_verifies(pairwise: StudyOf, tmp_pat
     evaluate_study(study=pairwise.study, metrics=["bleu-1", "rouge-l"])
     made = released(pairwise.study, path, title="Toy pairs", citation="Ada (2026)")
     files = contents(path)
-    assert set(files) == {
+    plots = {
+        "agreement",
+        "worker-pairs",
+        "workers",
+        "accuracy",
+        "tournament",
+        "strengths",
+        "metric-correlation",
+    }
+    assert {"figures/accuracy.csv", "tables/clusters.tex", "index.html", "references.bib", "report.json"} <= {
+        name.removeprefix("report/") for name in files
+    }
+    assert {name.rpartition("/")[2].partition(".")[0] for name in files if "/figures/" in name} <= plots
+    assert {name for name in files if not name.startswith("report/")} == {
         "units.jsonl", "pairs.jsonl", "scores.jsonl", "captions.jsonl", "judgments.jsonl", "consensus.jsonl",
-        "workers.jsonl", "analyses.json", "figures/agreement.json", "figures/agreement.svg", "figures/workers.json",
-        "figures/workers.svg", "figures/metrics.json", "figures/metrics.svg", "design.toml", "datasheet.md",
-        "croissant.json", "CITATION.cff", "LICENSE", "README.md", MANIFEST, SUMS,
+        "workers.jsonl", "analyses.json", "design.toml", "datasheet.md", "croissant.json", "CITATION.cff", "LICENSE",
+        "README.md", MANIFEST, SUMS,
     }  # fmt: skip
+    signature = made.signature
+    assert all(
+        signature.encode() in files[name]
+        for name in files
+        if name.startswith("report/tables/") and name.endswith(".md")
+    )
     manifest = json.loads(files[MANIFEST])
     assert manifest["signature"] == made.signature
     assert manifest["files"]["judgments.jsonl"]["rows"] == 15
@@ -171,7 +189,7 @@ def test_nothing_of_people_stands_in_a_bundle(pairwise: StudyOf, tmp_path: Path)
     Judgment._base_manager.filter(assignment=work).update(comment=comment)
     released(pairwise.study, tmp_path / "a.zip")
     for name, data in contents(tmp_path / "a.zip").items():
-        text = data.decode()
+        text = data.decode(errors="ignore")
         for secret in (*NAMES, SALT.decode(), "Write to", str(work.pk)):
             assert secret not in text, f"{secret} in {name}"
 
@@ -186,7 +204,7 @@ def test_comments_are_given_away_only_where_asked_for_and_scrubbed(pairwise: Stu
 
 
 @pytest.mark.parametrize(
-    "name", ["judgments.jsonl", "consensus.jsonl", "figures/agreement.svg", "LICENSE", MANIFEST, SUMS]
+    "name", ["judgments.jsonl", "consensus.jsonl", "report/figures/agreement.svg", "LICENSE", MANIFEST, SUMS]
 )
 def test_a_changed_byte_of_a_file_is_found(pairwise: StudyOf, tmp_path: Path, name: str) -> None:
     path = tmp_path / "a.zip"
@@ -226,7 +244,26 @@ def test_a_changed_judgment_is_found_by_its_figures_even_where_the_hashes_were_m
     found = verify_bundle(path)
     assert any(one.startswith("signature: ") for one in found.differences)
     assert any(one.startswith("consensus.jsonl") for one in found.differences)
+    assert any(one.startswith("report/report.json") for one in found.differences)
     assert not any("was changed" in one for one in found.differences)
+
+
+def test_a_changed_number_beside_a_figure_is_found_even_where_the_hashes_were_made_again(
+    pairwise: StudyOf, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.zip"
+    released(pairwise.study, path)
+    name = "report/figures/agreement.csv"
+
+    def change(files: dict[str, bytes]) -> None:
+        files[name] += b"more,1,1,1\n"
+        names = sorted(name for name in files if name != SUMS)
+        files[SUMS] = "".join(
+            f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in names
+        ).encode()
+
+    rewrite(path, change)
+    assert verify_bundle(path).differences == (f"{name}: its numbers are not those of report/report.json.",)
 
 
 def test_a_file_more_or_less_is_found(pairwise: StudyOf, tmp_path: Path) -> None:

@@ -25,11 +25,14 @@ from evaluation.reports.ceiling import halves_of_votes, one_against_mean
 from evaluation.reports.content import Figure, plain_table
 from evaluation.reports.gathering import gather
 from evaluation.reports.letters import letters
+from evaluation.reports.proposals import corrected_success
 from evaluation.reports.writing import table_csv, table_html, table_markdown, table_tex
 from evaluation.services import evaluate_study
+from evaluation.statistics.ranking import judge_rankings
 from judgments.jobs import run_job
-from judgments.models import Job, Study
-from tests.evaluation.studies import StudyOf, make_dataset
+from judgments.models import Item, Job, Output, Study, System
+from judgments.services.tokens import create_token
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
 
@@ -177,6 +180,97 @@ def test_graded_studies_get_correlations_and_threshold_grids() -> None:
     (kappa,) = [table for table in report.tables if table.name == "kappa"]
     assert {row[0] for row in kappa.rows} == {"bleu-1", "rouge-l"}
     assert {"kendall1945", "cohen1960", "papineni2002", "lin2004"} <= set(report.citations)
+
+
+def test_metrics_that_order_captions_alike_share_a_letter() -> None:
+    """Williams' test cannot tell a metric from itself on another scale; against noise it can."""
+    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+    texts = [
+        "A dog runs on grass now",
+        "A dog runs",
+        "A dog",
+        "Cars",
+        "Blue cars ahead",
+        "Dog on grass",
+        "The dog runs on",
+    ]
+    units = [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)]
+    made.answer(made.hit("h1", units), "w-1", [4, 3, 3, 1, 1, 3, 4])
+    tables = {table.name: table for table in build_report(made.study, metrics=["bleu-1", "rouge-l"]).tables}
+    rows = {row[0]: row for row in tables["clusters"].rows}
+    gathered = gather(made.study, metrics=["bleu-1", "rouge-l"])
+    assert gathered.people is not None
+    for name, row in rows.items():
+        assert row[1] == pytest.approx(np.corrcoef(gathered.scores[str(name)][:, 0], gathered.people)[0, 1])
+    ((one, two, p, adjusted),) = tables["williams"].rows
+    assert {one, two} == {"bleu-1", "rouge-l"}
+    assert p == adjusted
+    assert isinstance(p, float)
+    assert (rows["bleu-1"][2] == rows["rouge-l"][2]) == (p > 0.05)
+
+
+def proposing(made: StudyOf, system: str, proposals: dict[str, list[str]]) -> None:
+    """A system that proposes texts for images, in order."""
+    row = System.objects.create(dataset=made.dataset, name=system)
+    for image, texts in proposals.items():
+        item = Item.objects.get(dataset=made.dataset, name=image)
+        for rank, text in enumerate(texts, start=1):
+            caption = candidate(made.dataset, text)
+            Output.objects.create(system=row, item=item, caption=caption, rank=rank)
+
+
+def test_systems_are_told_apart_by_the_grades_of_their_first_captions() -> None:
+    """H13 table 1 by hand: means 4, 3 2/3 and 1 against 1, 1 and 1."""
+    images = {f"{number}.jpg": ["a dog"] for number in range(3)}
+    made = StudyOf(make_dataset("pets", images), "graded")
+    proposing(made, "good", {f"{number}.jpg": [f"good {number}"] for number in range(3)})
+    proposing(made, "poor", {f"{number}.jpg": [f"poor {number}", f"good {number}"] for number in range(3)})
+    units = [
+        made.unit(f"{name}-{number}", f"{number}.jpg", first=f"{name} {number}")
+        for name in ("good", "poor")
+        for number in range(3)
+    ]
+    hit = made.hit("h1", units)
+    for name, values in (("w-1", [4, 4, 1]), ("w-2", [4, 4, 1]), ("w-3", [4, 3, 1])):
+        made.answer(hit, name, [*values, 1, 1, 1])
+    tables = {table.name: table for table in build_report(made.study, metrics=["bleu-1"]).tables}
+    good, poor = tables["grades"].rows
+    assert (good[0], poor[0]) == ("good", "poor")
+    shares = [cell.value for cell in good[1:8] if isinstance(cell, Figure)]
+    assert shares == pytest.approx([1 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3])
+    assert good[8] == pytest.approx((4 + 11 / 3 + 1) / 3)
+    assert [cell.value for cell in poor[1:8] if isinstance(cell, Figure)] == [0.0] * 7
+    tests = {row[0]: row[3] for row in tables["grade-tests"].rows}
+    assert tests["≥ 4"] == 1.0  # one discordant image
+    assert tests["≥ 3.66"] == 0.5  # two: 2 / 2^2
+    (rankings,) = [row for row in tables["rankings"].rows if row[0] == "poor"]
+    assert rankings[1:3] == (0.0, 1.0)  # a relevant caption second, where there is one at all
+
+
+def test_what_the_filter_left_out_counts_with_the_audited_share() -> None:
+    """A sure hit, then one and two captions that nobody judged: 1, q and 1 - (1 - q)^2 by hand."""
+    judged = judge_rankings([["a"], ["x"], ["x", "y"]], [{"a": 1.0}, {"b": 1.0}, {"c": 0.0}])
+    audit = {"share": 0.25, "low": 0.0, "high": 0.5}
+    at_one, at_two = corrected_success(judged, 1, audit), corrected_success(judged, 2, audit)
+    assert at_one.value == pytest.approx((1 + 0.25 + 0.25) / 3)
+    assert at_two.value == pytest.approx((1 + 0.25 + 1 - 0.75**2) / 3)
+    assert (at_two.low, at_two.high) == (pytest.approx(1 / 3), pytest.approx((1 + 0.5 + 0.75) / 3))
+
+
+def test_the_papers_behind_the_protocols_are_cited_as_they_call_themselves(shared: Path) -> None:
+    names = {
+        "hodosh2013": "hodosh-2013", "vedantam2015": "vedantam-2015", "wang2015": "wang-gaizauskas-2015",
+        "wang2016": "wang-gaizauskas-2016", "mason2012": "mason-charniak-2012",
+    }  # fmt: skip
+    for key, name in names.items():
+        text = (shared / "papers" / f"{name}.txt").read_text(encoding="utf-8")
+        head = re.sub(r"[^a-z0-9]+", " ", text[:6000].lower())
+        fields = citations.ENTRIES[key].fields
+        assert re.sub(r"[^a-z0-9]+", " ", fields["title"].lower()).strip() in head, key
+        for author in fields["author"].split(" and "):
+            assert author.split(",")[0].lower() in head, author
+        if "pages" in fields and key in ("hodosh2013", "wang2015", "mason2012"):  # printed in the paper
+            assert fields["pages"].replace("--", " ") in head, key
 
 
 def test_a_study_without_judgments_says_so_and_draws_nothing(tmp_path: Path) -> None:
@@ -344,3 +438,41 @@ def test_the_api_gives_the_numbers_of_the_report(designer: Client, settings: Any
     found = designer.get(f"/api/reports/{head['id']}/").json()["result"]
     (section,) = [one for one in found["sections"] if one["name"] == "metrics"]
     assert section["tables"][0]["columns"][:5] == ["metric", "HM", "HM low", "HM high", "HM n"]
+
+
+def test_every_file_of_a_report_is_fetched_with_a_token(
+    designer: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.EXPORT_ROOT = tmp_path
+    study = pairwise().study
+    make_report(designer, study)
+    _, secret = create_token(
+        user=User.objects.get(username="designer"), name="program", scopes=["reports:read"]
+    )
+    program, headers = Client(), {"Authorization": f"Token {secret}"}
+    (head,) = program.get("/api/reports/", {"what": "report"}, headers=headers).json()["results"]
+    listed = program.get(f"/api/reports/{head['id']}/files/", headers=headers).json()["files"]
+    names = {one["name"]: one for one in listed}
+    assert {"index.html", "figures/accuracy.pdf", "tables/accuracy.csv", "manifest.json"} <= names.keys()
+    for one in listed:
+        answer = program.get(one["url"], headers=headers)
+        assert answer.status_code == 200, one["name"]
+        assert len(answer.content) == one["bytes"]
+        assert answer["Content-Type"] == one["content_type"]
+        assert answer["Content-Disposition"].startswith("attachment")
+    whole = program.get(f"/api/reports/{head['id']}/download/", headers=headers)
+    assert whole.content.startswith(b"PK")
+    for name in ("none.txt", "../db.sqlite3", "figures/"):
+        assert program.get(f"/api/reports/{head['id']}/files/{name}/", headers=headers).status_code == 404, (
+            name
+        )
+    evaluate_study(study=study, metrics=["bleu-1"])
+    (other,) = program.get("/api/reports/", {"what": "meta-evaluation"}, headers=headers).json()["results"]
+    refused = program.get(f"/api/reports/{other['id']}/files/", headers=headers)
+    assert refused.status_code == 404
+    assert "is no report" in refused.json()["detail"]
+    _, narrow = create_token(
+        user=User.objects.get(username="designer"), name="other", scopes=["exports:read"]
+    )
+    closed = program.get(f"/api/reports/{head['id']}/files/", headers={"Authorization": f"Token {narrow}"})
+    assert closed.status_code == 403

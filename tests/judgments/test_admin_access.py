@@ -18,6 +18,7 @@ from annotation.models import Assignment, Invitation
 from annotation.services.claims import claim_assignment
 from annotation.services.submissions import report_problem, submit_assignment
 from evaluation.models import Analysis, Consensus, MetricScore
+from judgments.jobs import enqueue
 from judgments.models import CandidatePair, Dataset, Job, Study, Unit
 from tests.judgments.desk import ADD, LISTS, STUDY_PAGES, do, page, words
 from tests.studies import make_study, make_worker
@@ -99,6 +100,11 @@ class TestCost:
             shown = words(designer.get(reverse("admin:index")))
         assert "1 open" in shown
         assert "10 draft" in shown
+
+    def test_the_first_page_is_silent_about_work_that_nobody_asked_for(self, designer: Client) -> None:
+        make_study()
+        enqueue(kind="board", args={"study": Study.objects.get().slug})
+        assert "Figures of the board" not in words(designer.get(reverse("admin:index")))
 
 
 def test_lists_say_which_studies_are_simulated(designer: Client) -> None:

@@ -51,6 +51,13 @@ class TestLook:
         assert "nothing here is stored" in words(preview)
         assert not Study.objects.exists()
 
+    def test_a_preview_that_cannot_be_drawn_speaks_of_the_design_alone(self, designer: Client) -> None:
+        make_dataset()
+        seen = looked(designer, new_design(**{"sampling-pairs-HC": 100000}))
+        shown = words(designer.get(seen["preview"]))
+        assert "There is nothing to preview" in shown
+        assert "Mechanical Turk" not in shown
+
     def test_the_preview_follows_the_form(self, designer: Client) -> None:
         make_dataset()
         first = looked(designer, new_design())

@@ -222,14 +222,14 @@ def test_work_cut_off_by_a_kill_is_done_exactly_once_after_the_restart(installat
     slow.touch()
     job = enqueue(installation, count=10, slow=str(slow))
     first = installation.start_worker(include=KINDS)
-    until(Path(f"{slow}.reached").exists, seconds=30, what="the middle of the writing")
+    until(Path(f"{slow}.reached").exists, what="the middle of the writing")
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
     found = row(installation, job)
     assert (found["state"], found["groups"]) == ("running", 0)
     slow.unlink()
     installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["state"] == "done", seconds=30, what="the second run's end")
+    until(lambda: row(installation, job)["state"] == "done", what="the second run's end")
     found = row(installation, job)
     assert (found["groups"], found["attempts"], found["result"]) == (10, 2, {"groups": 10})
 
@@ -243,7 +243,7 @@ def test_a_database_that_was_away_for_a_while_loses_no_work(
     gate.touch()
     job = enqueue(installation, count=4, gate=str(gate))
     installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["words"] == "thinking", seconds=30, what="the middle of the work")
+    until(lambda: row(installation, job)["words"] == "thinking", what="the middle of the work")
     name = urlsplit(installation.env["DATABASE_URL"]).path.lstrip("/")
     door = sql.SQL("ALTER DATABASE {} ALLOW_CONNECTIONS {}")
     log = installation.folder / "worker.log"
@@ -251,9 +251,9 @@ def test_a_database_that_was_away_for_a_while_loses_no_work(
         server.execute(door.format(sql.Identifier(name), sql.SQL("false")))
         server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", [name])
         gate.unlink()
-        until(lambda: "not currently accepting" in log.read_text(), seconds=30, what="the worker's complaint")
+        until(lambda: "not currently accepting" in log.read_text(), what="the worker's complaint")
         server.execute(door.format(sql.Identifier(name), sql.SQL("true")))
-    until(lambda: row(installation, job)["state"] == "done", seconds=30, what="the end")
+    until(lambda: row(installation, job)["state"] == "done", what="the end")
     assert row(installation, job)["groups"] == 4
 
 
@@ -262,10 +262,10 @@ def test_progress_is_seen_while_the_work_goes_on(installation: Installation) -> 
     gate.touch()
     job = enqueue(installation, count=1, gate=str(gate))
     installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["progress"] == 0.25, seconds=30, what="a quarter of the work")
+    until(lambda: row(installation, job)["progress"] == 0.25, what="a quarter of the work")
     assert row(installation, job)["words"] == "thinking"
     gate.unlink()
-    until(lambda: row(installation, job)["state"] == "done", seconds=30, what="the end")
+    until(lambda: row(installation, job)["state"] == "done", what="the end")
 
 
 def test_a_lost_message_loses_no_work(installation_on: Callable[[str], Installation]) -> None:
@@ -274,7 +274,7 @@ def test_a_lost_message_loses_no_work(installation_on: Callable[[str], Installat
     (message,) = messages(installation.folder)
     message.unlink()
     installation.start_worker(include=KINDS)
-    until(lambda: row(installation, job)["state"] == "done", seconds=30, what="the end")
+    until(lambda: row(installation, job)["state"] == "done", what="the end")
     assert row(installation, job)["groups"] == 4
 
 
@@ -284,7 +284,7 @@ def test_the_same_job_runs_through_redis_when_the_environment_says_so(
     installation.env["CELERY_BROKER_URL"] = redis_url
     installation.start_worker(include=KINDS)
     job = enqueue(installation, count=4)
-    until(lambda: row(installation, job)["state"] == "done", seconds=30, what="the end")
+    until(lambda: row(installation, job)["state"] == "done", what="the end")
     assert row(installation, job)["groups"] == 4
     assert not (installation.folder / "broker").exists()
 

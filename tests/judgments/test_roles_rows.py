@@ -3,9 +3,11 @@ begin."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group, Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
@@ -89,6 +91,13 @@ def test_lists_and_resources_cost_a_person_with_roles_the_same_for_12_and_240_ro
     assert max(more.values()) <= 16
 
 
+@pytest.fixture
+def researchers() -> None:
+    """The group as an installation has it: a test that empties the database before this one takes its rows away."""
+    import_module("judgments.migrations.0009_group_of_researchers").make_group(apps, None)
+
+
+@pytest.mark.usefixtures("researchers")
 class TestResearchers:
     def test_a_member_begins_with_nothing_and_owns_what_they_make(self) -> None:
         make_study(slug="of-others", name="Of others")

@@ -110,6 +110,14 @@ REFERENCE_FAULTS = [
     ('{"image": 1, "caption": "x"}\n{"image": 2,', "line 2: is not JSON"),
     ('{"image": 1, "caption": "x"}\n[1]', "line 2: found [1], expected an object with image and caption"),
     ('\n \n{"image": 1, "caption": "x"}\n{"image": ' + "[" * 200_000, "line 4: is nested too deeply"),
+    (
+        '{"image": 1, "caption": "x"}\n{"image": ' + "9" * 5000 + ', "caption": "x"}',
+        "line 2: holds a number of more than 4,300 digits, expected captions",
+    ),
+    (
+        '{"a": ["x"],\n "b": ' + "9" * 5000 + "}",
+        "holds a number of more than 4,300 digits, expected captions",
+    ),
     ('{"image": true, "caption": "x"}', "line 1: image is true, expected a name or a whole number"),
     ('{"image": 1, "caption": "x", "system": 7}', "line 1: system is 7, expected a name"),
 ]
@@ -140,6 +148,10 @@ def test_a_broken_file_of_references_is_told_by_line(tmp_path: Path, text: str |
         ('{"a": "x",\n"b": ["y"]}', "line 2: image 'b' has [\"y\"], expected a caption"),
         ("[]", "found no captions, expected at least one"),
         ("[" * 200_000, "is nested too deeply, expected captions"),
+        (
+            '[{"image_id": ' + "9" * 5000 + ', "caption": "x"}]',
+            "line 1: holds a number of more than 4,300 digits, expected captions",
+        ),
     ],
 )
 def test_a_broken_file_of_candidates_is_told_by_line(tmp_path: Path, text: str, message: str) -> None:

@@ -1,0 +1,77 @@
+"""The files of a report or a release one by one: shapes and answers that both resources share."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from django.http import HttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from evaluation.export.archives import CONTENT_TYPES, OTHERS, content_of, content_type, entries
+
+FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
+GONE = OpenApiResponse(description="No such file, or it is not kept here.")
+
+
+class FileSerializer(serializers.Serializer[Any]):
+    """A file of an archive."""
+
+    name = serializers.CharField()
+    bytes = serializers.IntegerField()
+    content_type = serializers.CharField()
+    url = serializers.URLField()
+
+
+class FilesSerializer(serializers.Serializer[Any]):
+    """What an archive holds."""
+
+    files = FileSerializer(many=True)
+
+
+def lists_files(words: str) -> Any:
+    """The description of a call that lists them."""
+    return extend_schema(responses={200: FilesSerializer, 404: GONE}, description=words)
+
+
+def gives_a_file(words: str) -> Any:
+    """The description of a call that gives one."""
+    kinds = {kind.partition(";")[0] for kind in (*CONTENT_TYPES.values(), OTHERS)}
+    return extend_schema(
+        parameters=[
+            OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it.")
+        ],
+        responses={**{(200, kind): OpenApiTypes.BINARY for kind in sorted(kinds)}, 404: GONE},
+        description=words,
+    )
+
+
+def told_files(path: Path, request: Request, *, route: str, pk: int) -> Response:
+    """What an archive holds, each with its address."""
+    return Response(
+        {
+            "files": [
+                {
+                    "name": one.name,
+                    "bytes": one.size,
+                    "content_type": one.content_type,
+                    "url": reverse(route, args=[pk, one.name], request=request),
+                }
+                for one in entries(path)
+            ]
+        }
+    )
+
+
+def given_file(path: Path, name: str, *, what: str) -> HttpResponse:
+    """The bytes of one of them, as an attachment: nothing of it runs as a page of this server."""
+    return HttpResponse(
+        content_of(path, name, what=what),
+        content_type=content_type(name),
+        headers={"Content-Disposition": f'attachment; filename="{PurePosixPath(name).name}"'},
+    )

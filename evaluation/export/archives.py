@@ -1,0 +1,56 @@
+"""Files out of an archive that lies in the folder of exports: which there are, and each by its name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from zipfile import ZipFile
+
+from judgments.errors import NotThere
+
+OTHERS = "application/octet-stream"
+CONTENT_TYPES = {
+    ".svg": "image/svg+xml",
+    ".pdf": "application/pdf",
+    ".png": "image/png",
+    ".csv": "text/csv; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".md": "text/markdown; charset=utf-8",
+    ".tex": "application/x-tex; charset=utf-8",
+    ".bib": "application/x-bibtex; charset=utf-8",
+    ".json": "application/json",
+    ".jsonl": "application/jsonl",
+    ".toml": "application/toml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file of an archive; ``size`` in bytes."""
+
+    name: str
+    size: int
+    content_type: str
+
+
+def entries(path: Path) -> list[Entry]:
+    """What is in an archive, in its order."""
+    with ZipFile(path) as archive:
+        return [Entry(one.filename, one.file_size, content_type(one.filename)) for one in archive.infolist()]
+
+
+def content_of(path: Path, name: str, *, what: str) -> bytes:
+    """A file by its name in the archive.
+
+    Raises:
+        NotThere: there is none of this name; ``what`` says of what.
+    """
+    with ZipFile(path) as archive:
+        if name not in archive.namelist():
+            raise NotThere(f"The {what} has no file {name!r}.")
+        return archive.read(name)
+
+
+def content_type(name: str) -> str:
+    """By the ending of the name."""
+    return CONTENT_TYPES.get(PurePosixPath(name).suffix, OTHERS)

@@ -1,0 +1,116 @@
+"""What a report is made from, as plain data: out of a study's rows (``gathering``) or out of a release's
+(``evaluation.releases.gathered``). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evaluation.aggregation import StudyConsensus
+from evaluation.meta_evaluation import DEFAULT_TOKENIZER, PairTexts, References
+from evaluation.records import Floats, JudgmentTable
+from judgments.kinds import Kind
+
+Texts = tuple[list[PairTexts], list[References]]
+
+
+def no_texts() -> Texts | None:
+    """Where there are none to be had."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An analysis: its figures, its settings, and its signature."""
+
+    result: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    signature: str
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A caption that a system proposed for an image; ``rank`` from 1, which is all where it ranks nothing."""
+
+    system: str
+    image: Hashable
+    caption: Hashable
+    rank: int
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everything that the sections of a report look at.
+
+    Attributes:
+        evaluation: metrics against the consensus; None where ``why_not`` says why.
+        scores: metric -> (N, 2) of pairs or (N, 1) of captions; ``pks``: their (N,) row ids, None where a scored
+            caption is no unit.
+        people: (N,) what people say of each scored caption; None for pairs.
+        captions: image and id of each scored caption; empty for pairs.
+        full_depth: the units that agreement is of; None: all.
+        names: worker row id -> name.
+        systems: pair key -> the systems behind its two captions; ``images``: pair row id -> its image.
+        units: unit row id -> image and caption; ``proposals`` of systems for these images, in their order.
+        texts: the pairs with their references, and the documents of document frequency; None without texts.
+    """
+
+    kind: Kind
+    seed: int
+    table: JudgmentTable
+    consensus: StudyConsensus
+    aggregation: Computed
+    evaluation: Computed | None
+    why_not: str
+    scores: Mapping[str, Floats] = field(default_factory=dict)
+    pks: Sequence[int] | None = None
+    people: Floats | None = None
+    captions: Sequence[tuple[Hashable, str]] = ()
+    full_depth: Collection[int] | None = None
+    names: Mapping[int, str] = field(default_factory=dict)
+    systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    images: Mapping[int, Hashable] = field(default_factory=dict)
+    units: Mapping[int, tuple[Hashable, Hashable]] = field(default_factory=dict)
+    proposals: Sequence[Proposal] = ()
+    texts: Callable[[], Texts | None] = no_texts
+
+    @cached_property
+    def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """(N,) whom people name of each scored pair: 1, 2, or 0."""
+        found = self.consensus.of_pair
+        return np.array([found[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
+
+    @cached_property
+    def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
+        """(N,) the kind of each scored pair; "" where unknown."""
+        of = {pair.pk: pair.kind for pair in self.consensus.pairs}
+        return np.array([of[pk] for pk in self.pks or ()], dtype=np.str_)
+
+    @property
+    def tokenizer(self) -> str:
+        """How texts were cut into words."""
+        return str(self.evaluation.settings["tok"]) if self.evaluation else DEFAULT_TOKENIZER
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that were held against people."""
+        return list(self.evaluation.result["metrics"]) if self.evaluation else []
+
+
+def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
+    """(N,) what people say of units: the share of the answer where it has one, else the mean; what an adjudicator
+    decided where one did; nan without judgments."""
+    said = []
+    for pk in pks:
+        found = consensus.of_unit.get(pk)
+        if found is None or found.value is None:
+            said.append(np.nan)
+        else:
+            said.append(
+                float(found.value if found.share is None or pk in consensus.decisions else found.share)
+            )
+    return np.array(said, dtype=np.float64)

@@ -1,0 +1,378 @@
+"""The board, look closer, plans, rehearsals, registrations, known items and reports over HTTP."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from annotation.models import Assignment
+from annotation.services.rehearsal_copies import rehearsals_of
+from evaluation.models import Analysis, Registration
+from evaluation.services import aggregate_study, evaluate_study
+from judgments.jobs import run_job
+from judgments.models import Job, SavedPreset, Study, StudyRole
+from judgments.presets import PRESETS
+from judgments.scopes import SCOPES
+from judgments.services.tokens import create_token
+from tests.annotation import casting
+from tests.annotation.voting import always_first, joined, work
+from tests.evaluation.studies import StudyOf
+from tests.evaluation.test_study_page import pairwise
+from tests.studies import make_study
+
+pytestmark = pytest.mark.django_db
+METRICS = ["bleu-1", "rouge-l"]
+
+
+def key_of(user: User, *, studies: list[Study] | None = None) -> dict[str, str]:
+    _, key = create_token(user=user, name="x", scopes=list(SCOPES), studies=studies or [])
+    return {"Authorization": f"Token {key}"}
+
+
+@pytest.fixture
+def person() -> User:
+    return User.objects.create_superuser("designer")
+
+
+@pytest.fixture
+def designer(person: User) -> dict[str, str]:
+    return key_of(person)
+
+
+def of_role(study: Study, role: str, name: str) -> dict[str, str]:
+    user = User.objects.create_user(name, is_staff=True)
+    StudyRole.objects.create(study=study, user=user, role=role)
+    return key_of(user)
+
+
+def call(method: str, path: str, headers: dict[str, str], body: Any = None) -> Any:
+    extra = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
+    return getattr(Client(), method)(f"/api/{path}", headers=headers, **extra)
+
+
+def done(kind: str) -> Job:
+    job = Job.objects.filter(kind=kind).latest("pk")
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    return job
+
+
+# --- the board ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def watched() -> Study:
+    made = casting.make_study(casting.make_dataset(pictures=False), "pairwise", judgments_per_unit=3)
+    for name in ("ada", "bea"):
+        work(made, joined(made, name), always_first)
+    return made
+
+
+def test_the_board_has_counters_at_once_and_figures_once_they_are_made(
+    watched: Study, designer: dict[str, str]
+) -> None:
+    path = f"studies/{watched.slug}/board/"
+    first = call("get", path, designer).json()
+    assert (first["snapshot"], first["judgments"] > 0, first["made_at"]) == (None, True, None)
+    done("board")
+    answer = call("get", path, designer)
+    told = answer.json()
+    assert told["judgments"] == first["judgments"]
+    assert told["wanted"] > told["judgments"]
+    assert "drawings" not in told["snapshot"]
+    assert {row["worker"] for row in told["snapshot"]["workers"]} == {"ada", "bea"}
+    same = call("get", path, designer | {"If-None-Match": answer["ETag"]})
+    assert (same.status_code, same.content) == (304, b"")
+    work(watched, joined(watched, "cleo"), always_first)
+    assert call("get", path, designer | {"If-None-Match": answer["ETag"]}).status_code == 200
+
+
+def test_a_study_that_was_never_open_has_no_board(designer: dict[str, str]) -> None:
+    study = make_study(opened=False)
+    answer = call("get", f"studies/{study.slug}/board/", designer)
+    assert answer.status_code == 404
+    assert "never open to workers" in answer.json()["detail"]
+
+
+# --- look closer ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def evaluated() -> StudyOf:
+    """Pair p2 is won by the caption that no metric names."""
+    made = pairwise()
+    aggregate_study(study=made.study)
+    evaluate_study(study=made.study, metrics=METRICS)
+    return made
+
+
+def test_disagreements_are_listed_and_one_is_seen_from_all_sides(
+    evaluated: StudyOf, designer: dict[str, str]
+) -> None:
+    path = f"studies/{evaluated.study.slug}/disagreements/"
+    told = call("get", f"{path}?metric=bleu-1", designer).json()
+    (row,) = told["results"]
+    assert (row["id"], row["value"], len(row["captions"])) == ("p2", 2, 2)
+    assert (told["metric"], told["metrics"], told["compared"]) == ("bleu-1", METRICS, 2)
+    assert set(row["scores"]) == set(METRICS)
+    one = call("get", f"{path}p2/?metric=bleu-1", designer).json()
+    assert one["scores"] == row["scores"]
+    assert {vote["worker"] for vote in one["votes"]} >= {"w-1"}
+    scores = [explanation["score"] for explanation in one["explained"]["explanations"]]
+    assert scores == pytest.approx(row["scores"]["bleu-1"])
+    for explanation in one["explained"]["explanations"]:
+        adds = sum(part["contribution"] for part in explanation["parts"])
+        assert adds == pytest.approx(explanation["score"])
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("metric=none", 404),
+        ("page_size=0", 400),
+        ("page_size=x", 400),
+        ("cursor=x", 400),
+        ("cursor=WzEsICJvbGQiXQ==", 400),
+        ("metrik=bleu-1", 400),
+    ],
+)
+def test_what_no_list_of_disagreements_knows_is_refused(
+    evaluated: StudyOf, designer: dict[str, str], query: str, status: int
+) -> None:
+    answer = call("get", f"studies/{evaluated.study.slug}/disagreements/?{query}", designer)
+    assert answer.status_code == status
+
+
+def test_pages_of_disagreements_follow_each_other(designer: dict[str, str]) -> None:
+    from tests.evaluation.test_closer import graded
+
+    path = f"studies/{graded().study.slug}/disagreements/?page_size=1&metric=bleu-1"
+    seen, sizes, back = [], [], None
+    while path:
+        told = call("get", path, designer).json()
+        seen += [row["id"] for row in told["results"]]
+        sizes += [row["size"] for row in told["results"]]
+        path, back = (told["next"] or "").partition("/api/")[2], told["previous"]
+    assert len(seen) == len(set(seen)) > 1
+    assert sizes == sorted(sizes, reverse=True)
+    assert back
+    assert call("get", back.partition("/api/")[2], designer).json()["results"][0]["id"] == seen[-2]
+
+
+def test_before_anything_is_evaluated_the_answer_says_what_to_do(designer: dict[str, str]) -> None:
+    made = pairwise()
+    answer = call("get", f"studies/{made.study.slug}/disagreements/", designer)
+    assert (answer.status_code, "evaluate it first" in answer.json()["detail"]) == (404, True)
+    one = call("get", f"studies/{made.study.slug}/disagreements/p1/", designer).json()
+    assert (one["explained"], one["scores"]) == (None, {})
+    assert call("get", f"studies/{made.study.slug}/disagreements/none/", designer).status_code == 404
+
+
+def test_a_next_batch_is_a_draft_and_a_token_of_some_studies_makes_none(
+    watched: Study, designer: dict[str, str], person: User
+) -> None:
+    keys = list(watched.pairs.values_list("key", flat=True)[:2])
+    path = f"studies/{watched.slug}/next-batch/"
+    some = key_of(person, studies=[watched])
+    assert call("post", path, some, {"chosen": keys}).status_code == 403
+    for wrong, status in (([], 409), (["none"], 404), ([1], 400), ("p1", 400)):
+        assert call("post", path, designer, {"chosen": wrong}).status_code == status
+    assert Study.objects.count() == 1
+    made = call("post", path, designer, {"chosen": keys, "why": "unsure"})
+    assert made.status_code == 201
+    assert made.json()["design"]["sampling"]["only"] == sorted(keys)
+    assert made.json()["state"] == "draft"
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+FEW: dict[str, Any] = {
+    "pairs": [11, 203],
+    "references": [1],
+    "votes": [1],
+    "win_rate": 0.9,
+    "right": 1.0,
+    "simulations": 50,
+}
+
+
+def test_a_plan_of_no_study_is_asked_for_and_read(designer: dict[str, str]) -> None:
+    asked = call("post", "plans/", designer, {"assumptions": FEW | {"reward_cents": 5}})
+    assert (asked.status_code, asked.json()["study"]) == (202, None)
+    path = asked["Location"].partition("/api/")[2]
+    assert call("get", path, designer).json()["result"] is None
+    done("plan_power")
+    told = call("get", path, designer).json()
+    assert (told["state"], told["assumptions"]["win_rate"]) == ("done", 0.9)
+    assert told["result"]["best"]["pairs"] in (11, 203)
+    (head,) = call("get", "plans/", designer).json()["results"]
+    assert "result" not in head
+    assert not Analysis.objects.exists()
+
+
+def test_a_plan_of_a_draft_goes_into_its_design(designer: dict[str, str]) -> None:
+    draft = make_study(opened=False)
+    body = {"study": draft.slug, "assumptions": FEW | {"pairs": [203]}}
+    assert call("post", "plans/", designer, body).status_code == 202
+    assert call("post", "plans/", designer, body).status_code == 409  # under way
+    done("plan_power")
+    (row,) = call("get", f"plans/?study={draft.slug}", designer).json()["results"]
+    assert call("get", f"plans/{row['id']}/", designer).json()["result"]["best"]["pairs"] == 203
+    changed = call("post", f"studies/{draft.slug}/use-plan/", designer).json()
+    assert sum(changed["design"]["sampling"]["pairs"].values()) == 203
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"assumptions": {"wim_rate": 1}}, 400, "wim_rate is not known"),
+        ({"assumptions": {"win_rate": 7}}, 400, "win_rate is 7"),
+        ({"assumptions": []}, 400, "must be an object"),
+        ({"first": "a"}, 400, "name both"),
+        ({"first": "a", "second": "b"}, 400, "pilot: is missing"),
+        ({"pilot": "none"}, 404, "no study 'none'"),
+        ({"study": "none"}, 404, "no study 'none'"),
+        ({"study": "a-graded-study"}, 409, "compares no pairs"),
+    ],
+)
+def test_a_plan_that_cannot_be_simulated_is_refused_at_once(
+    designer: dict[str, str], body: Any, status: int, said: str
+) -> None:
+    make_study("graded", opened=False)
+    answer = call("post", "plans/", designer, body)
+    assert (answer.status_code, said in answer.json()["detail"]) == (status, True), answer.json()
+    assert not Job.objects.exists()
+
+
+def test_who_may_begin_no_study_plans_none_and_sees_no_pilot(designer: dict[str, str]) -> None:
+    study = make_study(opened=False)
+    reviewer = of_role(study, "reviewer", "rita")
+    assert call("post", "plans/", reviewer, {"assumptions": FEW}).status_code == 403
+    assert call("post", "plans/", reviewer, {"study": study.slug}).status_code == 403
+    hidden = make_study("pairwise", opened=False)
+    owner = of_role(study, "owner", "olga")
+    answer = call("post", "plans/", owner, {"study": study.slug, "pilot": hidden.slug})
+    assert answer.status_code == 404
+    call("post", "plans/", designer, {"assumptions": FEW})
+    assert call("get", "plans/", owner).json()["results"] == []
+
+
+# --- rehearsals -----------------------------------------------------------------------------------
+
+CROWD: dict[str, Any] = {"workers": 6, "spammers": 0.0, "accuracy": 1.0, "drop_outs": 0.0, "seed": 4}
+
+
+def test_a_rehearsal_is_asked_for_read_and_deleted(designer: dict[str, str]) -> None:
+    study = make_study("pairwise", opened=False)
+    asked = call("post", "rehearsals/", designer, {"study": study.slug, **CROWD})
+    assert asked.status_code == 202
+    path = asked["Location"].partition("/api/")[2]
+    assert call("get", path, designer).json()["result"] is None
+    assert call("delete", path, designer).status_code == 409  # under way
+    done("rehearse")
+    told = call("get", path, designer).json()
+    assert (told["of"], told["slug"]) == (study.slug, asked.json()["args"]["study"])
+    assert told["crowd"]["workers"] == 6
+    assert told["result"]["recovered"]["value"] > 0.7
+    (row,) = call("get", f"rehearsals/?of={study.slug}", designer).json()["results"]
+    assert row["of"] == study.slug
+    assert call("delete", path, designer).status_code == 204
+    assert not rehearsals_of(study).exists()
+    assert not Assignment.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "change", [{"workers": 0}, {"workers": 2.5}, {"spammers": 2}, {"seed": -1}, {"speed": True}, {"rules": 1}]
+)
+def test_a_crowd_that_is_none_copies_nothing(designer: dict[str, str], change: dict[str, Any]) -> None:
+    study = make_study("pairwise", opened=False)
+    assert call("post", "rehearsals/", designer, {"study": study.slug} | change).status_code == 400
+    wrong = call("post", "rehearsals/", designer, {"study": study.slug, "sorts": "sleepy"})
+    assert (wrong.status_code, "sleepy" in wrong.json()["detail"]) == (409, True)
+    assert Study.objects.count() == 1
+
+
+def test_who_owns_the_study_alone_copies_nothing_without_leave_to_add_studies(
+    designer: dict[str, str],
+) -> None:
+    study = make_study("pairwise", opened=False)
+    owner = of_role(study, "owner", "olga")
+    assert call("post", "rehearsals/", owner, {"study": study.slug}).status_code == 403
+    call("post", "rehearsals/", designer, {"study": study.slug})
+    assert call("get", "rehearsals/", owner).json()["results"] == []
+
+
+# --- registrations, known items, presets, reports ---------------------------------------------------
+
+
+def test_a_plan_is_registered_once_and_what_became_of_it_is_told(designer: dict[str, str]) -> None:
+    study = make_study("pairwise", opened=False)
+    plan = {"hypotheses": [{"text": "Better.", "claim": "rouge-l > bleu-1 on HC"}], "metrics": METRICS}
+    wrong = call(
+        "post", "registrations/", designer, {"study": study.slug, "plan": {"hypotheses": [{"text": ""}]}}
+    )
+    assert (wrong.status_code, Registration.objects.count()) == (400, 0)
+    made = call("post", "registrations/", designer, {"study": study.slug, "plan": plan})
+    assert made.status_code == 201
+    assert made.json()["content"]["plan"]["metrics"] == METRICS
+    path = made["Location"].partition("/api/")[2]
+    told = call("get", f"{path}outcomes/", designer).json()
+    assert told["outcomes"][0]["verdict"] == "undecided"
+    assert (told["outcomes"][0]["p"], told["deviations"]) == (None, [])
+    assert call("post", "registrations/", designer, {"study": study.slug, "plan": plan}).status_code == 400
+
+
+def test_settled_units_become_known_items_of_a_draft(watched: Study, designer: dict[str, str]) -> None:
+    work(watched, joined(watched, "cleo"), always_first)
+    aggregate_study(study=watched)
+    draft = casting.make_study(watched.dataset, "pairwise", opened=False, slug="draft", name="Draft")
+    Study.objects.filter(pk=draft.pk).update(state="draft")
+    path = f"studies/{draft.slug}/known-items/"
+    rows = call("get", path, designer).json()["results"]
+    assert {row["study"] for row in rows} == {watched.slug}
+    fit = [row["id"] for row in rows if row["expected"] is not None]
+    assert fit
+    assert call("post", path, designer, {"chosen": fit[:1]}).json() == {"added": 1}
+    assert call("post", path, designer, {"chosen": [10**9]}).status_code == 409
+    for wrong in ([], ["1"], [True], [0]):
+        assert call("post", path, designer, {"chosen": wrong}).status_code == 400
+    stranger = of_role(draft, "owner", "olga")
+    assert call("get", path, stranger).json()["results"] == []
+    assert call("post", path, stranger, {"chosen": fit}).status_code == 409
+
+
+def test_a_preset_is_saved_renamed_and_deleted(designer: dict[str, str]) -> None:
+    study = make_study(opened=False)
+    body = {"study": study.slug, "slug": "ours", "title": "Ours"}
+    made = call("post", "saved-presets/", designer, body)
+    assert made.status_code == 201
+    assert "dataset" not in made.json()["values"]
+    assert call("post", "saved-presets/", designer, body).status_code == 409
+    shipped = next(iter(PRESETS))
+    assert call("post", "saved-presets/", designer, body | {"slug": shipped}).status_code == 409
+    changed = call("patch", "saved-presets/ours/", designer, {"title": "Ours, shorter"})
+    assert changed.json()["title"] == "Ours, shorter"
+    other = key_of(User.objects.create_user("olga", is_staff=True))
+    assert call("delete", "saved-presets/ours/", other).status_code in (403, 404)
+    assert call("delete", "saved-presets/ours/", designer).status_code == 204
+    assert not SavedPreset.objects.exists()
+
+
+def test_a_report_is_made_and_its_files_are_fetched(watched: Study, designer: dict[str, str]) -> None:
+    aggregate_study(study=watched)
+    assert call("post", f"studies/{watched.slug}/report/", designer).status_code == 202
+    assert call("post", f"studies/{watched.slug}/report/", designer).status_code == 409
+    done("report")
+    (row,) = call("get", f"reports/?study={watched.slug}&what=report", designer).json()["results"]
+    assert call("get", f"reports/{row['id']}/download/", designer).content[:2] == b"PK"
+    one = call("get", f"reports/{row['id']}/download/?name=report.json", designer)
+    assert json.loads(one.content)["study"] == watched.slug
+    assert call("get", f"reports/{row['id']}/download/?name=none", designer).status_code == 404
+    (other,) = call("get", f"reports/?study={watched.slug}&what=aggregation", designer).json()["results"]
+    assert call("get", f"reports/{other['id']}/download/", designer).status_code == 404
+    draft = make_study(opened=False)
+    assert call("post", f"studies/{draft.slug}/report/", designer).status_code == 409

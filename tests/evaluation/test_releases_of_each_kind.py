@@ -1,0 +1,108 @@
+"""A release of each kind: its report is that of the study, and follows from its rows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
+from evaluation.releases.verification import different, verify_bundle
+from evaluation.reports.building import build_report
+from evaluation.reports.content import as_json
+from evaluation.services.releases import Terms, release_study
+from judgments.models import Caption, Output, Study, System
+from judgments.services.studies import mark_closed
+from tests.annotation.casting import make_study as make_scene_study
+from tests.annotation.scenes import make_scenes
+from tests.evaluation.test_scales import better_and_worse
+from tests.studies import make_dataset, make_study
+
+pytestmark = pytest.mark.django_db
+FEW: dict[str, Any] = {"sampling": {"images": 2}, "controls": {"per_hit": 1, "threshold": 0.0}}
+PAIRS: dict[str, Any] = {"controls": {"per_hit": 1, "threshold": 0.0}}
+# protocol -> sections that its report has beside those of every study
+OWN = {
+    "triplet": {"metrics", "tournament", "between-metrics"},
+    "pairwise": {"metrics", "references", "tournament", "between-metrics"},
+    "relevance": {"metrics", "thresholds", "rankings", "between-metrics"},
+    "graded": {"metrics", "thresholds", "grades", "rankings", "between-metrics"},
+    "slider": {"metrics", "thresholds", "grades", "between-metrics"},
+    "best-worst": {"metrics", "captions", "between-metrics"},
+    "caption": {"metrics", "leave-one-out"},
+    "keywords": {"metrics", "keywords"},
+    "grounding": {"metrics", "content"},
+}
+# what does not rest on the order of people's names, as random halves of them do
+STEADY = {
+    "collection", "agreement", "clusters", "mcnemar", "williams", "ties", "kappa", "grades", "grade-clusters",
+    "grade-tests", "rankings", "tournament", "tournament-by-metrics", "references", "metric-correlation", "captions",
+    "leave-one-out", "keywords", "content",
+}  # fmt: skip
+
+
+def ranking(system: str) -> None:
+    """A system that ranks captions of other systems for each image."""
+    made = make_dataset(systems=3)
+    ranks = System.objects.create(dataset=made, name=system)
+    captions = list(Caption.objects.filter(dataset=made, role="candidate").order_by("key"))
+    for item in made.items.order_by("position"):
+        for rank, caption in enumerate(captions[:6], start=1):
+            Output.objects.create(system=ranks, item=item, caption=caption, rank=rank)
+
+
+def drafted(protocol: str) -> Study:
+    """A small open study of the kind."""
+    if protocol in ("keywords", "grounding"):
+        study = make_scene_study(
+            make_scenes(images=4), protocol, judgments_per_unit=3, controls={"per_hit": 0}, units_per_hit=2
+        )
+        return Study.objects.get(pk=study.pk)
+    if protocol in ("slider", "best-worst"):
+        better_and_worse(systems=4)
+        return make_study(protocol, **FEW)
+    if protocol in ("relevance", "graded"):
+        ranking("ranker")
+        return make_study(protocol, **FEW)
+    if protocol == "caption":
+        return make_study(protocol, controls={"per_hit": 0})
+    make_dataset(references=8)  # HC pairs hold two of them out, and the curve takes five
+    return make_study(protocol, **PAIRS)
+
+
+@pytest.mark.parametrize("protocol", [*OWN])
+def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, tmp_path: Path) -> None:
+    study = drafted(protocol)
+    rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
+    study.refresh_from_db()
+    mark_closed(study=study)
+    path = tmp_path / "release.zip"
+    made, _ = release_study(
+        study=study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here"
+    )
+    found = verify_bundle(path)
+    assert found.differences == ()
+    with ZipFile(path) as bundle:
+        names = set(bundle.namelist())
+        told = json.loads(bundle.read("report/report.json"))
+        figures = [one["name"] for section in told["sections"] for one in section["figures"]]
+        svgs = [bundle.read(f"report/figures/{name}.svg").decode() for name in figures]
+    assert told["signature"] == made.signature
+    assert {one["name"] for one in told["sections"]} == {"collection", "agreement", "workers", *OWN[protocol]}
+    assert all(f"{protocol}|" in svg for svg in svgs)  # the signature at their foot begins with it
+    ours = build_report(study)
+    assert [one["name"] for one in told["sections"]] == [one.name for one in ours.sections]
+    compared = 0
+    for theirs, own in zip(told["sections"], map(as_json, ours.sections), strict=True):
+        for part in ("tables", "figures"):
+            assert [one["name"] for one in theirs[part]] == [one["name"] for one in own[part]]
+            for one, two in zip(theirs[part], own[part], strict=True):
+                assert f"report/{part}/{one['name']}.csv" in names
+                if one["name"] in STEADY:
+                    assert different(one["rows"], two["rows"], one["name"]) == []
+                    compared += 1
+    assert compared > 1
