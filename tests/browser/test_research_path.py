@@ -15,7 +15,6 @@ from playwright.sync_api import Browser, Page, expect
 from tests.browser.researching import (
     ANIMALS,
     GOOD,
-    PATIENCE,
     POOR,
     candidates,
     looked_at,
@@ -158,7 +157,7 @@ def lets_two_people_judge(page: Page, browser: Browser, office: Installation) ->
         expect(worker.get_by_role("link", name="Start")).to_be_visible()
     ada.get_by_role("link", name="Start").click()
     judge(ada)
-    expect(judgments).to_have_attribute("data-judgments", "4", timeout=PATIENCE)
+    expect(judgments).to_have_attribute("data-judgments", "4")
 
     # a pause: who holds a page goes on, who comes is told, and the open board says so
     page.locator("summary", has_text="Pause").click()
@@ -170,7 +169,7 @@ def lets_two_people_judge(page: Page, browser: Browser, office: Installation) ->
     ben.get_by_role("link", name="Start").click()
     expect(ben.get_by_role("heading", name="This study is paused")).to_be_visible()
     judge(ada)
-    expect(judgments).to_have_attribute("data-judgments", "8", timeout=PATIENCE)
+    expect(judgments).to_have_attribute("data-judgments", "8")
     page.locator("#why-resume").fill("mended")
     page.get_by_role("button", name="Resume", exact=True).click()
     expect(page.get_by_text("Work is handed out again.", exact=True)).to_be_visible()
@@ -178,7 +177,7 @@ def lets_two_people_judge(page: Page, browser: Browser, office: Installation) ->
     for _ in range(2):
         judge(ben)
     expect(ben.get_by_role("heading", name="Thank you")).to_be_visible()
-    expect(judgments).to_have_attribute("data-judgments", "16", timeout=PATIENCE)
+    expect(judgments).to_have_attribute("data-judgments", "16")
     assert board.evaluate("window.stayed") is True
     looked_at(board)
     for one in (ada, ben, board):
@@ -193,7 +192,7 @@ def computes_and_exports(page: Page) -> None:
     tab(page, "Analyse", "Results")
     page.get_by_role("button", name="Compute now").first.click()
     table = page.locator("section", has=page.get_by_role("heading", name="Which metric agrees with people?"))
-    expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("88 %", timeout=PATIENCE)
+    expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("88 %")
     expect(table.locator("tbody tr", has_text="cider-d")).to_contain_text("n = 8")
     looked_at(page)
     page.get_by_role("button", name="jsonl").click()
