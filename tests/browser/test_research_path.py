@@ -47,7 +47,7 @@ def tab(page: Page, group: str, name: str) -> None:
 def uploaded(page: Page, dataset: str) -> None:
     """The job's page, and from it to the dataset."""
     page.get_by_role("button", name="Import", exact=True).click()
-    expect(page.get_by_role("heading", name="What came of it")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_role("heading", name="What came of it")).to_be_visible()
     page.get_by_role("link", name=f"Go to {dataset}").click()
     expect(page.get_by_role("heading", name=dataset, exact=True)).to_be_visible()
 
@@ -108,7 +108,7 @@ def plans_and_rehearses(page: Page) -> None:
     page.get_by_label("Votes on each unit").fill("2")
     page.get_by_label("Simulated studies").fill("200")
     page.get_by_role("button", name="Simulate").click()
-    expect(page.get_by_role("heading", name="What it takes")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_role("heading", name="What it takes")).to_be_visible()
     expect(page.locator(".q-figure svg")).to_be_visible()
     looked_at(page)
 
@@ -116,7 +116,7 @@ def plans_and_rehearses(page: Page) -> None:
     tab(page, "Prepare", "Rehearsal")
     page.get_by_label("Workers", exact=True).fill("4")
     page.get_by_role("button", name="Rehearse a copy").click()
-    expect(page.get_by_text("Truth found again", exact=True)).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("Truth found again", exact=True)).to_be_visible()
     looked_at(page)
     page.get_by_role("link", name="Gardens", exact=True).click()
 
@@ -124,7 +124,7 @@ def plans_and_rehearses(page: Page) -> None:
 def registers_and_opens(page: Page, office: Installation) -> None:
     """What is claimed is fixed, then people are let in."""
     page.get_by_role("button", name="Generate HITs").click()
-    expect(page.get_by_role("button", name="Open to workers")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_role("button", name="Open to workers")).to_be_visible()
     tab(page, "Prepare", "Register")
     page.get_by_label("Hypothesis 1", exact=True).fill("CIDEr-D is right more often than ROUGE-L.")
     page.locator("#id_claim-0").fill("cider-d > rouge-l on MM")
@@ -164,7 +164,7 @@ def lets_two_people_judge(page: Page, browser: Browser, office: Installation) ->
     page.locator("#why-pause").fill("a picture is broken")
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_text("The study is paused.")).to_be_visible()
-    expect(board.locator(".q-paused")).to_be_visible(timeout=PATIENCE)
+    expect(board.locator(".q-paused")).to_be_visible()
     looked_at(page)
     ben.get_by_role("link", name="Start").click()
     expect(ben.get_by_role("heading", name="This study is paused")).to_be_visible()
@@ -197,7 +197,7 @@ def computes_and_exports(page: Page) -> None:
     looked_at(page)
     page.get_by_role("button", name="jsonl").click()
     written = page.get_by_role("link", name=".jsonl")
-    expect(written).to_be_visible(timeout=PATIENCE)
+    expect(written).to_be_visible()
     with page.expect_download() as download:
         written.click()
     rows = [json.loads(line) for line in download.value.path().read_text(encoding="utf-8").splitlines()]
@@ -232,7 +232,7 @@ def reports(page: Page, office: Installation) -> None:
     tab(page, "Analyse", "Report")
     page.get_by_role("button", name="Make the report").click()
     shown = page.locator("table", has=page.locator("caption", has_text="Accuracy of metrics by pair kind"))
-    expect(shown).to_be_visible(timeout=PATIENCE)
+    expect(shown).to_be_visible()
     with page.expect_download() as download:
         page.locator('a[href$="name=tables/accuracy.csv"]').click()
     cells = list(csv.DictReader(io.StringIO(download.value.path().read_text(encoding="utf-8"))))
@@ -253,7 +253,7 @@ def releases(page: Page, office: Installation, folder: Path) -> None:
     tab(page, "Analyse", "Releases")
     page.get_by_label("Version").fill("1.0")
     page.get_by_role("button", name="Make the release").click()
-    expect(page.get_by_text("SHA-256")).to_be_visible(timeout=PATIENCE)
+    expect(page.get_by_text("SHA-256")).to_be_visible()
     looked_at(page)
     with page.expect_download() as download:
         page.get_by_role("link", name="Download", exact=True).click()
