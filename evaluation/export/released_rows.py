@@ -113,9 +113,8 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
     """Every caption that is judged, and every reference of the images, by id; of pairs, the references of all images
     in their splits, over which document frequency is counted."""
     compares = KINDS[study.protocol].compares_pairs
-    images = (
-        Q(item__split__in=load_references(study).splits, dataset=study.dataset_id) if compares else Q(pk=None)
-    )
+    splits = load_references(study).splits if compares else []
+    images = Q(item__split__in=splits, dataset=study.dataset_id)
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = (
         Caption.objects.filter(
@@ -127,10 +126,11 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
             | images & Q(role=Caption.Role.REFERENCE)
         )
         .order_by(F("item__position").asc(nulls_first=True), "position", "pk")
-        .values_list("key", "text", "role", "item__name")
+        .values_list("key", "text", "role", "item__name", "item__split")
     )
-    for key, text, role, image in rows.iterator(ROWS_AT_ONCE):
-        yield {"caption": key, "text": text, "role": role, "image": image}
+    for key, text, role, image, split in rows.iterator(ROWS_AT_ONCE):
+        counted = role == Caption.Role.REFERENCE and split in splits
+        yield {"caption": key, "text": text, "role": role, "image": image, "document": counted}
 
 
 def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:

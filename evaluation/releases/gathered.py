@@ -214,7 +214,7 @@ def _texts(rows: ReleasedRows) -> Texts | None:
     texts = {row["caption"]: row["text"] for row in rows.captions}
     of_image: dict[Any, list[tuple[str, str]]] = {}
     for row in rows.captions:
-        if row["role"] == "reference":
+        if row["document"]:  # not those of control items' images, over which nothing is counted
             of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
     if not texts:
         return None

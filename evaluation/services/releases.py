@@ -29,8 +29,8 @@ from evaluation.export.released_rows import (
     released_scores,
     released_units,
 )
-from evaluation.judgment_signature import circumstances, control_rule
-from evaluation.loaders import full_depth_units, load_judgments
+from evaluation.judgment_signature import circumstances
+from evaluation.loaders import full_depth_units
 from evaluation.models import Registration, Release
 from evaluation.provenance import quorum_version, versions, without_nan
 from evaluation.releases.archive import BundleWriter
@@ -42,10 +42,12 @@ from evaluation.releases.pseudonyms import Pseudonyms
 from evaluation.releases.released import ReleasedRows, Settings
 from evaluation.releases.verification import FORMAT, REPORT
 from evaluation.reports.bundle import files_of
-from evaluation.reports.content import Report
-from evaluation.reports.gathering import Evaluated, evaluation_of
-from evaluation.reports.methods import methods
-from evaluation.services.aggregation import consensus_of
+from evaluation.services.released_report import (
+    filter_counts,
+    how_evaluated,
+    metrics_against_people,
+    report_of_rows,
+)
 from judgments.acting import acting_person
 from judgments.errors import NotThere
 from judgments.files import check_place, whole_file
@@ -258,7 +260,7 @@ def _write(
 ) -> Findings:
     """Every file of the bundle; the rows pass once, and what follows from them is computed from them alone."""
     design, kind = design_of(study), KINDS[study.protocol]
-    evaluated, why_not = _evaluated(study)
+    evaluated, why_not = metrics_against_people(study)
     rule: Any = control_rule(study)
     rows = ReleasedRows(
         Settings(
@@ -268,8 +270,8 @@ def _write(
             version=quorum_version(),
             others=circumstances(study),
             full_depth=full_depth_units(study) is not None,
-            evaluation=_how_evaluated(evaluated) if evaluated else {"why_not": why_not},
-            filter=_filter_counts(study),
+            evaluation=how_evaluated(evaluated) if evaluated else {"why_not": why_not},
+            filter=filter_counts(study),
             asked=kind.setting(design),
         )
     )
@@ -295,7 +297,7 @@ def _write(
     writer.write_rows("workers.jsonl", findings.workers)
     writer.write_json("analyses.json", without_nan(findings.analyses()))
     progress(0.8, "drawing figures")
-    for name, content in files_of(_report(study, about, findings)):
+    for name, content in files_of(report_of_rows(study, about, findings)):
         writer.write_bytes(f"{REPORT}{name}", content)
     shared = shareable_design(study)
     writer.write_text("design.toml", tomli_w.dumps(shared, multiline_strings=True))
@@ -346,52 +348,8 @@ def shareable_design(study: Study) -> dict[str, Any]:
     return shared
 
 
-def _evaluated(study: Study) -> tuple[Evaluated | None, str]:
-    """Metrics against people, as the report has them."""
-    return evaluation_of(study, consensus_of(study, load_judgments(study)))
-
-
-def _how_evaluated(found: Evaluated) -> dict[str, Any]:
-    how: dict[str, Any] = json.loads(
-        json.dumps(
-            {
-                "settings": found.computed.settings,
-                "signature": found.computed.signature,
-                "signatures": found.computed.result["signatures"],
-            }
-        )
-    )
-    return how
-
-
-def _filter_counts(study: Study) -> dict[str, int]:
-    """What the audit of a filter needs besides the rows."""
-    notes = study.notes
-    if not notes.get("audited"):
-        return {}
-    return {"pairs": notes["candidate_pairs"], "passed": notes["passed_filter"]}
-
-
-def _report(study: Study, about: About, findings: Findings) -> Report:
-    """The report of the bundle's own rows: people in their pseudonyms' order, and each number follows from the rows."""
-    text, cited = methods(findings.gathered, study, findings.sections)
-    evaluation = findings.gathered.evaluation
-    return Report(
-        study=study.slug,
-        title=about.title,
-        protocol=study.protocol,
-        simulated=study.simulated,
-        stamp=findings.signature,
-        data_hash=findings.gathered.table.data_hash,
-        seed=findings.gathered.seed,
-        counts=findings.gathered.aggregation.result["counts"],
-        sections=tuple(findings.sections),
-        methods=text,
-        citations=cited,
-        settings={"meta-evaluation": dict(evaluation.settings)} if evaluation else {},
-        signatures=dict(evaluation.result["signatures"]) if evaluation else {},
-        versions=versions(),
-    )
+def _let_go(row: dict[str, Any]) -> None:
+    """For rows that nothing is computed from."""
 
 
 def _facts(study: Study, rows: ReleasedRows) -> Mapping[str, Any]:
