@@ -388,6 +388,7 @@ def test_the_page_shows_the_report_and_gives_its_files(
     assert b'id="report-accuracy-title"' in shown.content
     archive = designer.get(address(study, "report-file"))
     assert archive["Content-Type"] == "application/zip"
+    archive.close()  # it is sent as it is read
     picture = designer.get(address(study, "report-file"), {"name": "figures/accuracy.pdf"})
     assert picture.content.startswith(b"%PDF")
     assert picture["Content-Disposition"] == 'attachment; filename="accuracy.pdf"'
