@@ -137,7 +137,6 @@ def designer(client: Client) -> Client:
 def browser() -> Iterator[Browser]:
     """A headless Chromium that speaks to nobody but us."""
     services.demand("browser")
-    expect.set_options(timeout=30_000)  # five seconds, the usual, are few on a busy machine
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(
             executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS

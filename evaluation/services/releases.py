@@ -29,7 +29,7 @@ from evaluation.export.released_rows import (
     released_scores,
     released_units,
 )
-from evaluation.judgment_signature import circumstances
+from evaluation.judgment_signature import circumstances, control_rule
 from evaluation.loaders import full_depth_units
 from evaluation.models import Registration, Release
 from evaluation.provenance import quorum_version, versions, without_nan
