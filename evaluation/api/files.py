@@ -34,9 +34,11 @@ class FilesSerializer(serializers.Serializer[Any]):
     files = FileSerializer(many=True)
 
 
-def lists_files(words: str) -> Any:
+def lists_files(resource: str, words: str) -> Any:
     """The description of a call that lists them."""
-    return extend_schema(responses={200: FilesSerializer, 404: GONE}, description=words)
+    return extend_schema(
+        operation_id=f"{resource}_files_list", responses={200: FilesSerializer, 404: GONE}, description=words
+    )
 
 
 def gives_a_file(words: str) -> Any:

@@ -257,7 +257,7 @@ class ReleaseResource(Resource):
         path, name = release_file(release), release_name(release.study, release.version)
         return file_download(request._request, path, name=name, content_type="application/zip")
 
-    @lists_files("The files of a release.")
+    @lists_files("releases", "The files of a release.")
     @action(detail=True, methods=["get"], url_path="files")
     def files(self, request: Request, pk: str) -> Response:
         """Rows, results, texts, and the report with its figures."""

@@ -170,7 +170,7 @@ class ReportResource(Resource):
         """With the result only for a single report."""
         return ReportHeadSerializer if self.action == "list" else ReportSerializer
 
-    @lists_files("The files of a report (`what` = `report`).")
+    @lists_files("reports", "The files of a report (`what` = `report`).")
     @action(detail=True, methods=["get"], url_path="files")
     def files(self, request: Request, pk: str) -> Response:
         """Figures, tables, texts, and the manifest with their hashes."""
