@@ -12,6 +12,7 @@ from annotation.models import Assignment, Invitation
 from judgments.design import make_design, read_toml
 from judgments.forms.design import DesignForm, starting_values
 from judgments.jobs import run_job
+from judgments.kinds import KINDS
 from judgments.models import Job, Study, Unit
 from judgments.presets import PRESETS
 from judgments.services.studies import create_study, design_of
@@ -118,10 +119,10 @@ class TestDesigning:
         assert study.design["seed"] == 3
 
     def test_every_key_of_a_study_file_is_asked_by_some_form(self) -> None:
+        starts = [starting_values(preset=one) for one in PRESETS]
+        starts += [starting_values(protocol=one) for one in KINDS]
         asked = {
-            name.replace("-", ".")
-            for preset in PRESETS
-            for name in DesignForm(base=starting_values(preset=preset), datasets=[]).fields
+            name.replace("-", ".") for base in starts for name in DesignForm(base=base, datasets=[]).fields
         }
         whole = make_design({"name": "x", "dataset": "x", "protocol": "triplet"}).model_dump()
         keys = {
