@@ -5,11 +5,11 @@
     python -m benchmarks.pages --judgments 60000 --only results work        # a few of them, on a small study
 
 Makes an installation of its own, fills it (benchmarks/filling.py), computes results and the board's snapshot as jobs
-would, and asks through Django's test client: the times are the server's. Pages and lists are found in their
-registries. Beside the clock stands the processor time of the
-server's process, which others on the machine do not disturb (on PostgreSQL, without the database's own). Of a shared
-machine the best is the page, and the median the machine. Figures that pages keep (judgments/remembered.py) are counted
-before, as the background worker does. The last lines name what took more than 200 ms, and the machine's load.
+would, and asks through Django's test client: the times are the server's. Pages and lists are found in their registries.
+Beside the clock stands the processor time of the server's process, which others on the machine do not disturb (on
+PostgreSQL, without the database's own). Of a shared machine the best is the page, and the median the machine. Figures
+that pages keep (judgments/remembered.py) are counted before, as the background worker does. The last lines name what
+took more than 200 ms, and the machine's load.
 """
 
 from __future__ import annotations
