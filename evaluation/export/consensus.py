@@ -6,6 +6,7 @@ import csv
 import io
 import sqlite3
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -56,7 +57,7 @@ def _name(text: str, *, what: str) -> str:
     return text
 
 
-class LineParts:
+class LineParts(ABC):
     """Lines of text in parts, some for each unit."""
 
     suffix = "lines"
@@ -76,9 +77,9 @@ class LineParts:
                     file.write_text(f"{line}\n")
                     rows.counts["lines"] += 1
 
+    @abstractmethod
     def lines(self, rows: JudgmentRows, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
         """A line for each unit; None where there is nothing to say of it."""
-        raise NotImplementedError
 
     def join(self, study: Study, parts: Iterable[Path], file: HashedFile) -> None:
         """One after the other."""

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import html
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
-from django.test import Client
-from django.urls import reverse
 
 from evaluation.models import Analysis
 from evaluation.records import UnitRow
@@ -29,71 +24,11 @@ from evaluation.reports.proposals import corrected_success
 from evaluation.reports.writing import table_csv, table_html, table_markdown, table_tex
 from evaluation.services import evaluate_study
 from evaluation.statistics.ranking import judge_rankings
-from judgments.jobs import run_job
-from judgments.models import Item, Job, Output, Study, System
-from judgments.services.tokens import create_token
+from judgments.models import Item, Output, Study, System
+from tests.evaluation.reporting import IMAGES, PETS, graded, pairwise, written
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
-
-IMAGES = {
-    "a.jpg": ["A dog runs on grass .", "A brown dog is running .", "The dog runs ."],
-    "b.jpg": ["A cat sleeps on a chair .", "A sleeping cat .", "The cat is on a chair ."],
-}
-
-PETS = {"a.jpg": "dog", "b.jpg": "cat"}
-
-
-def pairwise() -> StudyOf:
-    """Two pairs judged by three people each: metrics are right on the first and wrong on the second."""
-    made = StudyOf(make_dataset("pets", IMAGES), "pairwise", controls={"per_hit": 1, "threshold": 0.7})
-    one = made.pair("p1", "a.jpg", "A brown dog is running .", "Blue cars ahead", kind="HM")
-    two = made.pair("p2", "b.jpg", "A sleeping cat .", "Green hills far away", kind="HM")
-    units = [made.unit("u1", pair=one), made.unit("u2", pair=two)]
-    control = made.unit("c1", "a.jpg", first="A dog runs", control=True, expected=1)
-    hit = made.hit("h1", [*units, control])
-    for name, values in (("w-1", [1, 2, 1]), ("w-2", [1, 2, 1]), ("w-3", [1, 2, 1])):
-        made.answer(hit, name, values, presented=["first-left"] * 3, seconds=[2.0, 4.0, 9.0])
-    return made
-
-
-def graded() -> StudyOf:
-    """Four captions with three grades each."""
-    made = StudyOf(make_dataset("pets", IMAGES), "graded")
-    units = [
-        made.unit("u1", "a.jpg", first="A dog runs on the grass"),
-        made.unit("u2", "a.jpg", first="Blue cars ahead"),
-        made.unit("u3", "b.jpg", first="A cat sleeps on the chair"),
-        made.unit("u4", "b.jpg", first="A chair"),
-    ]
-    hit = made.hit("h1", units)
-    for name, values in (("w-1", [4, 1, 4, 2]), ("w-2", [4, 1, 3, 2]), ("w-3", [3, 1, 4, 3])):
-        made.answer(hit, name, values)
-    return made
-
-
-def written(study: Study, folder: Path, **options: Any) -> dict[str, bytes]:
-    """Name -> bytes of what the command writes."""
-    call_command("report", study.slug, "--output", str(folder), **options)
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def words(response: Any) -> str:
-    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
-    return re.sub(r"\s+", " ", html.unescape(text))
-
-
-def address(study: Study, name: str = "report") -> str:
-    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
-
-
-def make_report(client: Client, study: Study) -> None:
-    """As the page does it."""
-    client.post(reverse("admin:judgments_study_do", args=[study.pk, "make-report"]))
-    job = Job.objects.get(kind="report")
-    assert run_job(job.pk)
-    job.refresh_from_db()
-    assert job.state == Job.State.DONE, job.error
 
 
 def test_the_same_judgments_give_the_same_bytes_and_a_manifest_that_names_them(tmp_path: Path) -> None:
@@ -373,107 +308,3 @@ def test_a_report_is_replaced_whole(tmp_path: Path) -> None:
     (tmp_path / "report" / "left-over.txt").write_text("of an earlier version")
     assert "left-over.txt" not in written(study, tmp_path / "report")
     assert [path.name for path in tmp_path.iterdir()] == ["report"]
-
-
-def test_the_page_shows_the_report_and_gives_its_files(
-    designer: Client, settings: Any, tmp_path: Path
-) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    study = pairwise().study
-    assert "No report yet" in words(designer.get(address(study)))
-    make_report(designer, study)
-    shown = designer.get(address(study))
-    assert "Krippendorff's alpha" in words(shown)
-    assert "came in or changed" not in words(shown)
-    assert b'id="report-accuracy-title"' in shown.content
-    archive = designer.get(address(study, "report-file"))
-    assert archive["Content-Type"] == "application/zip"
-    archive.close()  # it is sent as it is read
-    picture = designer.get(address(study, "report-file"), {"name": "figures/accuracy.pdf"})
-    assert picture.content.startswith(b"%PDF")
-    assert picture["Content-Disposition"] == 'attachment; filename="accuracy.pdf"'
-    for name in ("../db.sqlite3", "/etc/passwd", "figures/none.svg"):
-        assert designer.get(address(study, "report-file"), {"name": name}).status_code == 404
-    Path(next(tmp_path.glob("*.zip"))).unlink()
-    assert "not there any more" in words(designer.get(address(study)))
-
-
-def test_the_page_says_when_judgments_came_in_since(designer: Client, settings: Any, tmp_path: Path) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    made = graded()
-    make_report(designer, made.study)
-    hit = made.hit("h2", [made.unit("u5", "a.jpg", first="A dog")])
-    made.answer(hit, "w-1", [3])
-    assert "came in or changed since" in words(designer.get(address(made.study)))
-
-
-def test_the_page_costs_the_same_for_any_number_of_judgments(
-    designer: Client, settings: Any, tmp_path: Path, django_assert_max_num_queries: Any
-) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    study = graded().study
-    make_report(designer, study)
-    with django_assert_max_num_queries(25):
-        designer.get(address(study))
-
-
-def test_strangers_see_neither_the_page_nor_a_file(designer: Client, settings: Any, tmp_path: Path) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    study = pairwise().study
-    make_report(designer, study)
-    stranger, anybody = Client(), Client()
-    stranger.force_login(User.objects.create_user("stranger", is_staff=True))
-    for name in ("report", "report-file"):
-        assert stranger.get(address(study, name)).status_code in (403, 404)
-        assert anybody.get(address(study, name)).status_code == 302
-    step = reverse("admin:judgments_study_do", args=[study.pk, "make-report"])
-    assert stranger.post(step).status_code in (403, 404)
-    assert Job.objects.filter(kind="report").count() == 1
-
-
-def test_the_api_gives_the_numbers_of_the_report(designer: Client, settings: Any, tmp_path: Path) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    study = pairwise().study
-    make_report(designer, study)
-    (head,) = designer.get("/api/reports/", {"study": study.slug, "what": "report"}).json()["results"]
-    found = designer.get(f"/api/reports/{head['id']}/").json()["result"]
-    (section,) = [one for one in found["sections"] if one["name"] == "metrics"]
-    assert section["tables"][0]["columns"][:5] == ["metric", "HM", "HM low", "HM high", "HM n"]
-
-
-def test_every_file_of_a_report_is_fetched_with_a_token(
-    designer: Client, settings: Any, tmp_path: Path
-) -> None:
-    settings.EXPORT_ROOT = tmp_path
-    study = pairwise().study
-    make_report(designer, study)
-    _, secret = create_token(
-        user=User.objects.get(username="designer"), name="program", scopes=["reports:read"]
-    )
-    program, headers = Client(), {"Authorization": f"Token {secret}"}
-    (head,) = program.get("/api/reports/", {"what": "report"}, headers=headers).json()["results"]
-    listed = program.get(f"/api/reports/{head['id']}/files/", headers=headers).json()["files"]
-    names = {one["name"]: one for one in listed}
-    assert {"index.html", "figures/accuracy.pdf", "tables/accuracy.csv", "manifest.json"} <= names.keys()
-    for one in listed:
-        answer = program.get(one["url"], headers=headers)
-        assert answer.status_code == 200, one["name"]
-        assert len(answer.content) == one["bytes"]
-        assert answer["Content-Type"] == one["content_type"]
-        assert answer["Content-Disposition"].startswith("attachment")
-    whole = program.get(f"/api/reports/{head['id']}/download/", headers=headers)
-    assert whole.content.startswith(b"PK")
-    for name in ("none.txt", "../db.sqlite3", "figures/"):
-        assert program.get(f"/api/reports/{head['id']}/files/{name}/", headers=headers).status_code == 404, (
-            name
-        )
-    evaluate_study(study=study, metrics=["bleu-1"])
-    (other,) = program.get("/api/reports/", {"what": "meta-evaluation"}, headers=headers).json()["results"]
-    refused = program.get(f"/api/reports/{other['id']}/files/", headers=headers)
-    assert refused.status_code == 404
-    assert "is no report" in refused.json()["detail"]
-    _, narrow = create_token(
-        user=User.objects.get(username="designer"), name="other", scopes=["exports:read"]
-    )
-    closed = program.get(f"/api/reports/{head['id']}/files/", headers={"Authorization": f"Token {narrow}"})
-    assert closed.status_code == 403

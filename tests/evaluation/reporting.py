@@ -1,0 +1,75 @@
+"""Small judged studies, and their reports as the command and the page make them."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from judgments.jobs import run_job
+from judgments.models import Job, Study
+from tests.evaluation.studies import StudyOf, make_dataset
+
+IMAGES = {
+    "a.jpg": ["A dog runs on grass .", "A brown dog is running .", "The dog runs ."],
+    "b.jpg": ["A cat sleeps on a chair .", "A sleeping cat .", "The cat is on a chair ."],
+}
+
+PETS = {"a.jpg": "dog", "b.jpg": "cat"}
+
+
+def pairwise() -> StudyOf:
+    """Two pairs judged by three people each: metrics are right on the first and wrong on the second."""
+    made = StudyOf(make_dataset("pets", IMAGES), "pairwise", controls={"per_hit": 1, "threshold": 0.7})
+    one = made.pair("p1", "a.jpg", "A brown dog is running .", "Blue cars ahead", kind="HM")
+    two = made.pair("p2", "b.jpg", "A sleeping cat .", "Green hills far away", kind="HM")
+    units = [made.unit("u1", pair=one), made.unit("u2", pair=two)]
+    control = made.unit("c1", "a.jpg", first="A dog runs", control=True, expected=1)
+    hit = made.hit("h1", [*units, control])
+    for name, values in (("w-1", [1, 2, 1]), ("w-2", [1, 2, 1]), ("w-3", [1, 2, 1])):
+        made.answer(hit, name, values, presented=["first-left"] * 3, seconds=[2.0, 4.0, 9.0])
+    return made
+
+
+def graded() -> StudyOf:
+    """Four captions with three grades each."""
+    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+    units = [
+        made.unit("u1", "a.jpg", first="A dog runs on the grass"),
+        made.unit("u2", "a.jpg", first="Blue cars ahead"),
+        made.unit("u3", "b.jpg", first="A cat sleeps on the chair"),
+        made.unit("u4", "b.jpg", first="A chair"),
+    ]
+    hit = made.hit("h1", units)
+    for name, values in (("w-1", [4, 1, 4, 2]), ("w-2", [4, 1, 3, 2]), ("w-3", [3, 1, 4, 3])):
+        made.answer(hit, name, values)
+    return made
+
+
+def written(study: Study, folder: Path, **options: Any) -> dict[str, bytes]:
+    """Name -> bytes of what the command writes."""
+    call_command("report", study.slug, "--output", str(folder), **options)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def words(response: Any) -> str:
+    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(text))
+
+
+def address(study: Study, name: str = "report") -> str:
+    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
+
+
+def make_report(client: Client, study: Study) -> None:
+    """As the page does it."""
+    client.post(reverse("admin:judgments_study_do", args=[study.pk, "make-report"]))
+    job = Job.objects.get(kind="report")
+    assert run_job(job.pk)
+    job.refresh_from_db()
+    assert job.state == Job.State.DONE, job.error
