@@ -26,7 +26,7 @@ from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_file
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
 from evaluation.models import Analysis, Consensus
 from evaluation.services.exports import JOB_KIND, exported_file
-from evaluation.services.reports import report_archive, report_file
+from evaluation.services.reports import report_archive
 from judgments import jobs
 from judgments.api.bodies import body_of, member
 from judgments.api.downloads import RANGE_HEADERS, file_responses
@@ -35,7 +35,6 @@ from judgments.api.permissions import staff_of, study_for
 from judgments.api.resources import Resource, jobs_about
 from judgments.api.serializers import JobSerializer
 from judgments.downloads import file_download
-from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 
@@ -144,13 +143,9 @@ class ReportFilters(Filters):
 
 @extend_schema_view(
     download=extend_schema(
-        parameters=[
-            OpenApiParameter(
-                "name", str, description="Of one file, such as `tables/accuracy.csv`; all without it."
-            )
-        ],
-        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY},
-        description="The files of a report of `what` = `report`: one of them, or a ZIP archive of all.",
+        parameters=RANGE_HEADERS,
+        responses=file_responses("application/zip"),
+        description="All files of a report of `what` = `report` as a ZIP archive.",
     )
 )
 class ReportResource(Resource):
@@ -184,14 +179,10 @@ class ReportResource(Resource):
         return given_file(report_archive(self.get_object()), name, what="report")
 
     @action(detail=True, methods=["get"])
-    def download(self, request: Request, pk: str) -> HttpResponse:
-        """The bytes, as an attachment."""
-        found: Analysis = self.get_object()
-        if "file" not in found.settings:
-            raise NotThere("Only a report of what = report has files.")
-        file = report_file(found, request.query_params.get("name", ""))
-        headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-        return HttpResponse(file.content, content_type="application/octet-stream", headers=headers)
+    def download(self, request: Request, pk: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
+        path = report_archive(self.get_object())
+        return file_download(request._request, path, name=path.name, content_type="application/zip")
 
 
 class ExportRequest(serializers.Serializer[Any]):

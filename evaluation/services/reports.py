@@ -108,15 +108,13 @@ def report_archive(analysis: Analysis) -> Path:
     return path
 
 
-def report_file(analysis: Analysis, name: str = "") -> ReportFile:
-    """A file of the report by its name in the archive; without one, the archive.
+def report_file(analysis: Analysis, name: str) -> ReportFile:
+    """A file of the report by its name in the archive.
 
     Raises:
         NotThere: no such file, or the archive was removed.
     """
     path = report_archive(analysis)
-    if not name:
-        return ReportFile(path.name, "application/zip", path.read_bytes())
     return ReportFile(Path(name).name, content_type(name), content_of(path, name, what="report"))
 
 

@@ -368,10 +368,10 @@ def test_a_report_is_made_and_its_files_are_fetched(watched: Study, designer: di
     assert call("post", f"studies/{watched.slug}/report/", designer).status_code == 409
     done("report")
     (row,) = call("get", f"reports/?study={watched.slug}&what=report", designer).json()["results"]
-    assert call("get", f"reports/{row['id']}/download/", designer).content[:2] == b"PK"
-    one = call("get", f"reports/{row['id']}/download/?name=report.json", designer)
+    assert call("get", f"reports/{row['id']}/download/", designer).getvalue()[:2] == b"PK"
+    one = call("get", f"reports/{row['id']}/files/report.json/", designer)
     assert json.loads(one.content)["study"] == watched.slug
-    assert call("get", f"reports/{row['id']}/download/?name=none", designer).status_code == 404
+    assert call("get", f"reports/{row['id']}/files/none/", designer).status_code == 404
     (other,) = call("get", f"reports/?study={watched.slug}&what=aggregation", designer).json()["results"]
     assert call("get", f"reports/{other['id']}/download/", designer).status_code == 404
     draft = make_study(opened=False)

@@ -105,7 +105,7 @@ def test_every_file_of_a_report_is_fetched_with_a_token(
         assert answer["Content-Type"] == one["content_type"]
         assert answer["Content-Disposition"].startswith("attachment")
     whole = program.get(f"/api/reports/{head['id']}/download/", headers=headers)
-    assert whole.content.startswith(b"PK")
+    assert whole.getvalue().startswith(b"PK")
     for name in ("none.txt", "../db.sqlite3", "figures/"):
         assert program.get(f"/api/reports/{head['id']}/files/{name}/", headers=headers).status_code == 404, (
             name
