@@ -133,6 +133,8 @@ class Kind(ABC):
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
         people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
+        guessed_right: the share of control items that somebody gets right who answers at random, each value as likely
+            as the others; None where that has no number.
         per_image: whether scores are compared within each image as well as over all.
         aggregation: how the judgments of a unit become its consensus, in a word, as the judgment signature has it.
         tie_rule: what becomes of a unit whose judgments are tied, in a word.
@@ -165,6 +167,7 @@ class Kind(ABC):
     has_figures: ClassVar[bool] = False
     no_alpha: ClassVar[str] = ""
     people_cuts: ClassVar[tuple[float, ...]] = ()
+    guessed_right: ClassVar[float | None] = None
     per_image: ClassVar[bool] = False
     aggregation: ClassVar[str]
     tie_rule: ClassVar[str] = "no-ties"
@@ -259,6 +262,13 @@ class Kind(ABC):
         """An answer as a worker sees it, in the words of its choice where it has one."""
         words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
+
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """What an open consensus of ``unit`` says (``Consensus.answer``), for people; [] where a number says it.
+
+        Each piece stands for itself, the weightiest first.
+        """
+        return []
 
     @abstractmethod
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:

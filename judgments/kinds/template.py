@@ -216,6 +216,10 @@ class HITTemplate(OpenKind):
         """As ``judgments.hit_templates.expected_again`` says."""
         return expected_again(self.page.questions, given)
 
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """Of each question the answer with the most votes, the mean of numbers, or how many texts there are."""
+        return [f"{name}: {_together(said)}" for name, said in answer.items()]
+
     def results_names(self) -> list[str]:
         """The names of the form."""
         return [question.name for question in self.page.questions]
@@ -357,6 +361,14 @@ def _as_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return expected_in_words(value)
     return ", ".join(value) or "–" if isinstance(value, list) else str(value)
+
+
+def _together(said: Mapping[str, Any]) -> str:
+    if "mean" in said:
+        return f"mean {said['mean']:g}"
+    if "answer" in said:
+        return "tied" if said["answer"] is None else _as_text(said["answer"])
+    return f"{said['n']} answers"
 
 
 def _chosen(values: Sequence[str]) -> dict[str, Any]:
