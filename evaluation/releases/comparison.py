@@ -15,12 +15,16 @@ from evaluation.releases.verification import Bundle, read_bundle
 KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
 
 
+NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
+
+
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
     """Judgments, consensus, agreement and metrics of two bundles side by side.
 
     Returns:
         ``versions``; ``judgments`` (added, removed, no longer used); ``consensus`` (whose value is another);
-        ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places.
+        ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places; ``plan``: whether both
+        have the same registered plan; ``hypotheses`` whose verdict is another; ``deviations`` added and removed.
 
     Raises:
         VerificationError: a file is no bundle.
@@ -50,6 +54,31 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
             for name in sorted({*found_before, *found_after})
         },
         "swapped": _swapped(found_before, found_after),
+        **_of_plan(one.findings.outcomes or NO_PLAN, two.findings.outcomes or NO_PLAN),
+    }
+
+
+def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of the registered plan, where that is another."""
+    then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
+    said = [[one["words"] for one in found["deviations"]] for found in (before, after)]
+    return {
+        "plan": before["sha256"] == after["sha256"],
+        "hypotheses": [
+            {
+                "text": row["text"],
+                "claim": row["claim"],
+                "before": old["verdict"],
+                "after": row["verdict"],
+                "words": row["words"],
+            }
+            for row in after["hypotheses"]
+            if (old := then.get((row["text"], row["claim"]))) is not None and old["verdict"] != row["verdict"]
+        ],
+        "deviations": {
+            "added": [words for words in said[1] if words not in said[0]],
+            "removed": [words for words in said[0] if words not in said[1]],
+        },
     }
 
 
