@@ -22,6 +22,7 @@ from tests.annotation.crowds.test_mturk_pages import HOSTS, make_hit
 from tests.annotation.foreign_pages import english_on
 from tests.annotation.posting import first_answers, submit, work_of
 from tests.annotation.test_german_pages import german, seen, study_of
+from tests.templating import TONE
 
 pytestmark = pytest.mark.django_db
 
@@ -191,7 +192,11 @@ def test_a_hit_that_is_given_back_or_passed_on_is_told_in_german() -> None:
 
 @pytest.mark.parametrize("protocol", [name for name, kind in KINDS.items() if kind.self_contained])
 def test_a_page_that_needs_no_server_says_nothing_in_english(protocol: str) -> None:
-    design, hit, units = make_hit(protocol, consent=CONSENT)
+    # the researcher's words are German too
+    own: dict[str, Any] = {"template": {"html": TONE}} if KINDS[protocol].own_pages else {}
+    design, hit, units = make_hit(protocol, consent=CONSENT, **own)
+    for unit in units if own else []:
+        unit.content = {"fields": {"text": "Es regnet.", "id": "1"}}
     html = html_page(design=design, hit=hit, units=units, hosts=HOSTS, language="de")
     assert [text for text in english_on(html) if text not in (design.name, design.question)] == []
 
