@@ -295,7 +295,7 @@ def _write(
     plan = registered(study, log_in_words=False)
     findings = find(rows, plan)
     about = replace(about, signature=findings.signature)
-    writer.write_rows("consensus.jsonl", findings.consensus)
+    writer.write_rows("consensus.jsonl", findings.consensus())
     writer.write_rows("workers.jsonl", findings.workers)
     writer.write_json("analyses.json", without_nan(findings.analyses()))
     progress(0.8, "drawing figures")

@@ -255,6 +255,13 @@ class Kind(ABC):
         words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
 
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """What an open consensus of ``unit`` says (``Consensus.answer``), for people; [] where a number says it.
+
+        Each piece stands for itself, the weightiest first.
+        """
+        return []
+
     @abstractmethod
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
         """What the judgments of each unit say together.
