@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import NullFormatter, NullLocator
+from matplotlib.transforms import ScaledTranslation
 
 from evaluation.figures.canvas import (
     DASH,
@@ -21,6 +22,8 @@ from evaluation.figures.canvas import (
 from evaluation.reports.content import CurvePanel, Curves
 
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
+End = tuple[float, str, str, str]  # where a line ends, its name, its colour and its sign
+SIGN = 11  # points from the plot to a curve's sign beside its name
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 
@@ -48,7 +51,12 @@ def curves_figure(drawing: Curves, foot: float) -> Canvas:
         va="bottom",
     )
     figure.subplots_adjust(
-        left=0.075, right=0.84, bottom=(0.5 + foot) / height, top=1 - 0.5 / height, wspace=0.62, hspace=0.36
+        left=0.075,
+        right=0.84 if across == 2 else 0.8,
+        bottom=(0.5 + foot) / height,
+        top=1 - 0.5 / height,
+        wspace=0.62,
+        hspace=0.36,
     )
     return figure
 
@@ -81,7 +89,7 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
             linestyle=DASH if level.dashed else "solid",
             zorder=1,
         )
-    ends: list[tuple[float, str, str]] = []
+    ends: list[End] = []
     for bound in panel.bounds:
         known = [(x, y) for x, y in zip(bound.x, bound.y, strict=True) if y is not None]
         if known:
@@ -89,7 +97,7 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
                 *zip(*known, strict=True), color=INK, alpha=0.55, linewidth=1.2, zorder=1, clip_on=False,
                 linestyle=DASH if bound.dashed else "solid",
             )  # fmt: skip
-            ends.append((known[-1][1], short(bound.label, 22), INK))
+            ends.append((known[-1][1], short(bound.label, 20), INK, ""))
     for place, curve in enumerate(panel.curves):
         known = [(x, y) for x, y in zip(curve.x, curve.y, strict=True) if y is not None]
         if not known:
@@ -105,10 +113,12 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
             markersize=4,
             clip_on=False,
         )
-        ends.append((ys[-1], short(curve.label, 18 if not single else 22), colour))
+        ends.append(
+            (ys[-1], short(curve.label, 16 if not single else 20), colour, MARKERS[place % len(MARKERS)])
+        )
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
         axes.invert_xaxis()  # told from the strictest on; curves are named where they lie farthest apart
-    ends += [(level.value, short(level.words, 18), INK) for level in panel.levels]
+    ends += [(level.value, short(level.words, 18), INK, "") for level in panel.levels]
     _direct_labels(axes, ends)
 
 
@@ -126,22 +136,28 @@ def _sparse(ticks: Sequence[float]) -> list[str]:
     return texts
 
 
-def _direct_labels(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
-    """Names at the right ends of lines, pushed apart so that none touches another."""
+def _direct_labels(axes: Axes, ends: list[End]) -> None:
+    """Names at the right ends of lines, pushed apart so that none touches another; each curve's sign stands beside its
+    name, which tells them without colours too."""
     low, high = axes.get_ylim()
     gap = (high - low) * 0.088
     ordered = sorted(ends)
     places: list[float] = []
-    for value, _, _ in ordered:
+    for value, *_ in ordered:
         places.append(max(value, places[-1] + gap) if places else value)
     over = places[-1] - high if places else 0.0
     if over > 0:  # back down from the top
         places[-1] = high
         for place in range(len(places) - 2, -1, -1):
             places[place] = min(places[place], places[place + 1] - gap)
-    for (_, words, colour), height in zip(ordered, places, strict=True):
+    beside = axes.get_yaxis_transform() + ScaledTranslation(SIGN / 72, 0, axes.figure.dpi_scale_trans)
+    for (_, words, colour, marker), height in zip(ordered, places, strict=True):
+        if marker:
+            axes.plot(
+                [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=beside
+            )
         axes.annotate(
-            words, (1.0, height), xycoords=("axes fraction", "data"), xytext=(7, 0), textcoords="offset points",
-            fontsize=SMALL - 1.5, color=colour, va="center", annotation_clip=False, parse_math=False,
-            alpha=SOFT_OPACITY if colour == INK else 1.0,
+            words, (1.0, height), xycoords=("axes fraction", "data"), xytext=(SIGN + (6 if marker else -4), 0),
+            textcoords="offset points", fontsize=SMALL - 1.5, color=INK, va="center", annotation_clip=False,
+            parse_math=False, alpha=1.0 if marker else SOFT_OPACITY,
         )  # fmt: skip

@@ -18,8 +18,6 @@ from evaluation.releases.verification import Bundle, read_bundle
 
 # People and assignments have other names in each release, so a judgment is known by what it is of, and when.
 KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
-
-
 NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 
@@ -31,7 +29,7 @@ class _Said:
         judgments: (judgments,) uint64, a hash of each; equal judgments have equal hashes.
         used: (judgments,) bool, whether it counts.
         consensus: (unit, pair) -> value, in the order of the bundle.
-        outcomes: what became of the registered plan.
+        outcomes: what became of the registered plan, as ``outcomes.json`` holds it.
     """
 
     version: str
@@ -54,7 +52,9 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
     Raises:
         VerificationError: a file is no bundle.
     """
-    one, two = map(_said, (before, after))  # one after the other: two at once need twice the memory
+    one, two = (
+        _said(path) for path in (before, after)
+    )  # one after the other: two at once need twice the memory
     known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
     there, now = np.split(places, [len(one.judgments)])
 

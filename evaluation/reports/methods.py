@@ -9,6 +9,7 @@ from django.db.models import Count
 from annotation.models import Exclusion
 from evaluation.filter_audit import audit_sentence
 from evaluation.provenance import versions
+from evaluation.reports.ceiling import SPLITS
 from evaluation.reports.citations import PRESETS, SOURCES, in_text, of_metric
 from evaluation.reports.content import Section, coefficient
 from evaluation.reports.gathered import Gathered
@@ -212,7 +213,10 @@ def _analysis(writer: Writer, gathered: Gathered, sections: dict[str, Section]) 
     if "rankings" in sections:
         writer.say(f"Rankings are measured by S@k and R-precision {writer.cite('hodosh2013')}.")
     if "leave-one-out" in sections:
-        writer.say(f"Upper bounds are by leave-one-out {writer.cite('wang2016')}.")
+        writer.say(
+            "Upper bounds are by leave-one-out, lower bounds by random captions of other images, drawn from seed "
+            f"{gathered.seed} {writer.cite('wang2016')}."
+        )
     if "captions" in sections:
         writer.say(f"Captions are scored by best-worst counting {writer.cite('kiritchenko2017')}.")
     if "keywords" in sections:
@@ -248,6 +252,11 @@ def _metrics(writer: Writer, gathered: Gathered, sections: dict[str, Section]) -
             f"{left:,} pairs without a consensus are left out. Intervals of shares are Wilson's "
             f"{writer.cite('wilson1927')}."
         )
+        writer.say(
+            f"What people reach is how often two random halves of them name the same winner of a pair, over {SPLITS} "
+            f"splits from seed {gathered.seed} ({in_text('vedantam2015')}); where that cannot be had, how often one "
+            "judge says what the majority of the others says."
+        )
         if "clusters" in tables:
             writer.say(
                 f"Every two metrics are compared by McNemar's exact test {writer.cite('mcnemar1947')}, p-values "
@@ -260,6 +269,8 @@ def _metrics(writer: Writer, gathered: Gathered, sections: dict[str, Section]) -
             f"Metrics are correlated with people by Kendall's tau-b {writer.cite('kendall1945')} and Spearman's rho "
             f"{writer.cite('spearman1904')}; {COEFFICIENTS} {writer.cite('efron1979')}, seed {gathered.seed}."
         )
+        if not kind.is_open:
+            writer.say("What people reach is the same between a judgment and the mean of the unit's others.")
         if "clusters" in tables:
             writer.say(
                 "Every two metrics are compared by Williams' test of their Pearson correlations with people "

@@ -180,7 +180,13 @@ def _section_html(section: Section, report: Report, svgs: Mapping[str, str]) -> 
             f"<figure><div>{svgs[plot.name]}</div><figcaption>{escape(plot.sentence)} "
             f'<span class="soft">Files: figures/{plot.name}.svg, .pdf, .png, .csv</span></figcaption></figure>'
         )
-    parts += [f'<div class="scroll">{table_html(table, report.stamp)}</div>' for table in section.tables]
+    for table in section.tables:
+        text = f'<div class="scroll">{table_html(table, report.stamp)}</div>'
+        if len(table.rows) > ROWS_IN_TEXT:
+            text = (
+                f"<details><summary>{escape(table.title)}: {len(table.rows):,} rows</summary>{text}</details>"
+            )
+        parts.append(text)
     return "\n".join([*parts, "</section>"])
 
 

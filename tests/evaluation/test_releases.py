@@ -132,7 +132,9 @@ def test_a_bundle_holds_what_it_promises_and_verifies(pairwise: StudyOf, tmp_pat
         "accuracy",
         "tournament",
         "strengths",
-        "metric-correlation",
+        "metric-correlation-r",
+        "metric-correlation-rho",
+        "metric-correlation-tau-b",
     }
     assert {"figures/accuracy.csv", "tables/clusters.tex", "index.html", "references.bib", "report.json"} <= {
         name.removeprefix("report/") for name in files

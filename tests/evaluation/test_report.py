@@ -114,7 +114,7 @@ def test_graded_studies_get_correlations_and_threshold_grids() -> None:
     matrices = {f"metric-correlation-{end}" for end in ("r", "rho", "tau-b")}
     assert {"agreement", "worker-pairs", "correlation", "kappa"} | matrices <= plots
     (kappa,) = [table for table in report.tables if table.name == "kappa"]
-    assert {row[0] for row in kappa.rows} == {"bleu-1", "rouge-l"}
+    assert {row[0] for row in kappa.rows} == {"bleu-1", "rouge-l", "one judge"}
     assert {"kendall1945", "cohen1960", "papineni2002", "lin2004"} <= set(report.citations)
 
 
