@@ -79,7 +79,12 @@ class Installation:
 
     def _run(self, arguments: list[str]) -> str:
         done = subprocess.run(
-            [sys.executable, *arguments], cwd=ROOT, env=self.env, capture_output=True, text=True, timeout=300
+            [sys.executable, *arguments],
+            cwd=ROOT,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
         )
         assert done.returncode == 0, f"{arguments[0:2]}: {done.stdout[-2000:]}{done.stderr[-2000:]}"
         return done.stdout
