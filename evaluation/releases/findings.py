@@ -3,6 +3,7 @@ whoever writes a bundle and for whoever verifies one. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +22,11 @@ class Findings:
     """What the bundle's files say of its rows.
 
     Attributes:
-        consensus: of units, then of pairs.
         metrics: metric -> its figures against people; empty where no metric was held against them.
         sections: of the report, every figure and table in them with its numbers.
     """
 
-    consensus: list[dict[str, Any]]
+    rows: ReleasedRows
     agreement: dict[str, Any]
     workers: list[dict[str, Any]]
     metrics: dict[str, Any]
@@ -34,6 +34,15 @@ class Findings:
     signature: str
     gathered: Gathered
     sections: list[Section]
+
+    def consensus(self) -> Iterator[dict[str, Any]]:
+        """The rows of ``consensus.jsonl``: units, then pairs."""
+        found = self.gathered.consensus
+        for unit in found.units:
+            decided = unit.pk in found.decisions
+            yield _of_unit(self.rows, unit, found.of_unit.get(unit.pk, NO_ONE), decided=decided)
+        for pair in found.pairs:
+            yield _of_pair(pair, found.of_pair[pair.pk])
 
     def analyses(self) -> dict[str, Any]:
         """What ``analyses.json`` holds."""
@@ -50,13 +59,7 @@ def find(rows: ReleasedRows) -> Findings:
     gathered = gather_released(rows)
     found, result = gathered.consensus, gathered.aggregation.result
     return Findings(
-        consensus=[
-            *(
-                _of_unit(rows, unit, found.of_unit.get(unit.pk, NO_ONE), decided=unit.pk in found.decisions)
-                for unit in found.units
-            ),
-            *(_of_pair(pair, found.of_pair[pair.pk]) for pair in found.pairs),
-        ],
+        rows=rows,
         agreement=result["agreement"],
         workers=result["workers"],
         metrics=dict(gathered.evaluation.result["metrics"]) if gathered.evaluation else {},

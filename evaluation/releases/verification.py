@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +105,6 @@ def _verify(reader: BundleReader) -> Verification:
         findings = bundle.findings
         stated: dict[str, tuple[Any, Any]] = {
             "signature": (bundle.manifest.get("signature"), findings.signature),
-            "consensus.jsonl": (list(reader.rows("consensus.jsonl")), findings.consensus),
             "workers.jsonl": (list(reader.rows("workers.jsonl")), findings.workers),
             "analyses.json": (reader.json("analyses.json"), findings.analyses()),
         }
@@ -112,6 +112,8 @@ def _verify(reader: BundleReader) -> Verification:
         told = reader.json(f"{REPORT}report.json")
         stated[f"{REPORT}report.json"] = (_sections(told), sections)
         found += _files_of_report(reader, _sections(told))
+        count, others = _in_step(reader, "consensus.jsonl", findings.consensus())
+        checked, found = checked + count, found + others
     except VerificationError as error:
         found.append(str(error))
     else:
@@ -122,6 +124,21 @@ def _verify(reader: BundleReader) -> Verification:
             if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
                 found.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
     return verification(f"{reader.path.name}", checked, found)
+
+
+def _in_step(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
+    """How many values a file of rows should hold, and where it holds others; row by row, as there may be many."""
+    checked = stated = found = 0
+    others: list[str] = []
+    for place, (said, row) in enumerate(zip_longest(reader.rows(name), now)):
+        stated, found = stated + (said is not None), found + (row is not None)
+        if row is not None:
+            checked += sum(1 for _ in leaves(row))
+        if said is not None and row is not None:
+            others += different(said, row, f"{name}[{place}]")
+    if stated != found:
+        others = [f"{name}: stated {stated:,} entries, found {found:,}"]
+    return checked, others
 
 
 def _sections(report: Any) -> Any:

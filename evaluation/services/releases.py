@@ -293,7 +293,7 @@ def _write(
     progress(0.6, "computing what they say")
     findings = find(rows)
     about = replace(about, signature=findings.signature)
-    writer.write_rows("consensus.jsonl", findings.consensus)
+    writer.write_rows("consensus.jsonl", findings.consensus())
     writer.write_rows("workers.jsonl", findings.workers)
     writer.write_json("analyses.json", without_nan(findings.analyses()))
     progress(0.8, "drawing figures")
