@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Sum
 
+from annotation.amounts import much_work
 from annotation.controls import control_answers
 from annotation.models import StudyAlarm
 from annotation.suspects import Suspicion, suspicions
@@ -214,4 +215,6 @@ def used_up(study: Study) -> dict[str, Any]:
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 
 
-FIGURES = add_figures(Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json))
+FIGURES = add_figures(
+    Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json, many=much_work)
+)

@@ -219,7 +219,7 @@ class ControlItemSerializer(UnitSerializer):
 
 def known_figures(study: Study) -> ControlFigures:
     """As the page of control items shows them: kept for a minute where they stand for many rows."""
-    return certain(remembered(study, FIGURES))
+    return certain(remembered(study, FIGURES, wait=True))
 
 
 @extend_schema_view(list=extend_schema(operation_id="studies_control_items", responses=ControlItemSerializer))

@@ -17,6 +17,7 @@ from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
+from annotation.amounts import much_work
 from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
 from evaluation.admin.drawings import drawn, drawn_once
 from evaluation.admin.forms import MetricsForm
@@ -264,6 +265,7 @@ PROGRESS = add_figures(
         study_progress,
         rows=lambda found: int(found["judgments"]),
         from_json=_progress_from_json,
+        many=much_work,
     )
 )
 add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.ANALYSE))

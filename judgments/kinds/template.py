@@ -23,6 +23,7 @@ from judgments.hit_templates import (
     Template,
     TemplateProblem,
     answer_of_form,
+    answer_of_results,
     checked_answer,
     expected_again,
     expected_in_words,
@@ -64,8 +65,8 @@ class HITTemplate(OpenKind):
     aggregation = "majority-of-answers"
     tie_rule = "no-answer"
     has_figures = True
-    self_contained = False
     shows_picture = False
+    own_pages = True
     instead_of_evaluate = (
         "the answers are those of a form; aggregate gives the consensus of each question, and export_judgments the "
         "answers themselves."
@@ -197,6 +198,10 @@ class HITTemplate(OpenKind):
         """``u<position>-<question>``, boxes ``u<position>-<question>-<option>``, both from 0; ``u<position>-none``: as
         it is."""
         return answer_of_form(form, f"u{position}", self.questions(unit))
+
+    def read_results(self, fields: Mapping[str, str], prefix: str, unit: Any) -> dict[str, Any]:
+        """As ``judgments.hit_templates.answer_of_results`` says."""
+        return answer_of_results(fields, prefix, self.questions(unit))
 
     def in_words(self, given: Any) -> str:
         """Name by name, of an answer as of what is expected."""
