@@ -19,12 +19,12 @@ RANGE_HEADERS = [
 
 
 def file_responses(*content_types: str) -> dict[Any, Any]:
-    """The file, a range of it, or why not."""
-    whole: dict[Any, Any] = {(200, kind): OpenApiTypes.BINARY for kind in content_types}
+    """The file, which has one of these types, a range of it, or why not."""
+    kinds = sorted({kind.partition(";")[0] for kind in content_types})
     part = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
     return {
-        **whole,
-        **{(206, kind): part for kind in content_types},
+        **{(200, kind): OpenApiTypes.BINARY for kind in kinds},
+        **{(206, kind): part for kind in kinds},
         412: OpenApiResponse(description="The file is not the one that If-Match names."),
         416: OpenApiResponse(description="The range begins behind the end of the file."),
     }
