@@ -1,22 +1,24 @@
 """Files handed out so that a download that broke off can go on (RFC 9110: ranges and conditional requests).
 
 A file has a strong ETag of its size and time of writing, to the nanosecond: written files are replaced as a whole and
-never written further (judgments.files.whole_file). One range of bytes is given; a request for several gets the whole
-file, as the RFC allows.
+never written further (judgments.files.whole_file); what is held in memory has one of its bytes. One range of bytes is
+given; a request for several gets the whole file, as the RFC allows.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from django.http import FileResponse, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response, patch_cache_control
-from django.utils.http import http_date, parse_http_date_safe
+from django.utils.http import content_disposition_header, http_date, parse_http_date_safe
 
 # 19 digits name more bytes than a file can have
 ONE_RANGE = re.compile(r"bytes\s*=\s*(\d{0,19})\s*-\s*(\d{0,19})\s*", re.IGNORECASE | re.ASCII)
@@ -58,6 +60,39 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
     found = os.fstat(file.fileno())
     size, modified = found.st_size, int(found.st_mtime)
     etag = f'"{size:x}-{found.st_mtime_ns:x}"'
+
+    def send(start: int, count: int, status: int) -> HttpResponseBase:
+        part: Any = file if count == size else Slice(file, start, count)
+        return FileResponse(part, as_attachment=True, filename=name, content_type=content_type, status=status)
+
+    answer = _download(request, size, etag, modified, send)
+    if not isinstance(answer, FileResponse):
+        file.close()
+    return answer
+
+
+def bytes_download(
+    request: HttpRequest, content: bytes, *, modified: float, name: str, content_type: str
+) -> HttpResponseBase:
+    """The same for ``content``, such as a file of an archive; ``modified`` in seconds since 1970."""
+    etag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
+
+    def send(start: int, count: int, status: int) -> HttpResponseBase:
+        headers = {"Content-Disposition": content_disposition_header(True, name) or "attachment"}
+        part = content[start : start + count]
+        return HttpResponse(part, content_type=content_type, status=status, headers=headers)
+
+    return _download(request, len(content), etag, int(modified), send)
+
+
+def _download(
+    request: HttpRequest,
+    size: int,
+    etag: str,
+    modified: int,
+    send: Callable[[int, int, int], HttpResponseBase],
+) -> HttpResponseBase:
+    """``send``: (first byte, how many, status) -> the answer with them."""
     answer = _unchanged(request, etag, modified)
     if answer is None:
         try:
@@ -65,17 +100,12 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
         except NotWithin:
             answer = _problem(416, "That range is not in the file", f"The file has {size} bytes.")
             answer.headers["Content-Range"] = f"bytes */{size}"
-    if answer is not None:
-        file.close()
-    elif part is None:
-        answer = FileResponse(file, as_attachment=True, filename=name, content_type=content_type)
-        answer.headers["Content-Length"] = str(size)
-    else:
-        start, end = part
-        some = Slice(file, start, end - start + 1)
-        answer = FileResponse(some, as_attachment=True, filename=name, content_type=content_type, status=206)
-        answer.headers["Content-Length"] = str(end - start + 1)
-        answer.headers["Content-Range"] = f"bytes {start}-{end}/{size}"
+        else:
+            start, end = part or (0, size - 1)
+            answer = send(start, end - start + 1, 206 if part else 200)
+            answer.headers["Content-Length"] = str(end - start + 1)
+            if part:
+                answer.headers["Content-Range"] = f"bytes {start}-{end}/{size}"
     answer.headers["Accept-Ranges"] = "bytes"
     answer.headers["ETag"] = etag
     answer.headers["Last-Modified"] = http_date(modified)

@@ -19,7 +19,7 @@ from evaluation.services.reports import (
     sections_of,
 )
 from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
-from judgments.downloads import file_download
+from judgments.downloads import bytes_download, file_download
 from judgments.errors import NotThere, WrongState
 from judgments.models import Study
 
@@ -89,8 +89,9 @@ def download_report(request: HttpRequest, study: Study, context: Context) -> Htt
         file = report_file(analysis, name)
     except NotThere as error:
         raise Http404(str(error)) from None
-    headers = {"Content-Disposition": f'attachment; filename="{file.name}"'}
-    return HttpResponse(file.content, content_type=file.content_type, headers=headers)
+    return bytes_download(
+        request, file.content, modified=file.modified, name=file.name, content_type=file.content_type
+    )
 
 
 def _make(request: HttpRequest, study: Study) -> None:

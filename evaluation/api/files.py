@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
+from django.http.response import HttpResponseBase
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -14,6 +13,8 @@ from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
 from evaluation.export.archives import CONTENT_TYPES, OTHERS, content_of, content_type, entries
+from judgments.api.downloads import RANGE_HEADERS, file_responses
+from judgments.downloads import bytes_download
 
 FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
 GONE = OpenApiResponse(description="No such file, or it is not kept here.")
@@ -43,12 +44,12 @@ def lists_files(resource: str, words: str) -> Any:
 
 def gives_a_file(words: str) -> Any:
     """The description of a call that gives one."""
-    kinds = {kind.partition(";")[0] for kind in (*CONTENT_TYPES.values(), OTHERS)}
     return extend_schema(
         parameters=[
-            OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it.")
+            OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it."),
+            *RANGE_HEADERS,
         ],
-        responses={**{(200, kind): OpenApiTypes.BINARY for kind in sorted(kinds)}, 404: GONE},
+        responses={**file_responses(*CONTENT_TYPES.values(), OTHERS), 404: GONE},
         description=words,
     )
 
@@ -70,10 +71,12 @@ def told_files(path: Path, request: Request, *, route: str, pk: int) -> Response
     )
 
 
-def given_file(path: Path, name: str, *, what: str) -> HttpResponse:
-    """The bytes of one of them, as an attachment: nothing of it runs as a page of this server."""
-    return HttpResponse(
+def given_file(request: Request, path: Path, name: str, *, what: str) -> HttpResponseBase:
+    """The bytes of one of them or a range, as an attachment: nothing of it runs as a page of this server."""
+    return bytes_download(
+        request._request,
         content_of(path, name, what=what),
+        modified=path.stat().st_mtime,
+        name=PurePosixPath(name).name,
         content_type=content_type(name),
-        headers={"Content-Disposition": f'attachment; filename="{PurePosixPath(name).name}"'},
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, ClassVar
 
-from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
@@ -266,9 +265,9 @@ class ReleaseResource(Resource):
 
     @gives_a_file("A file of a release, such as `report/index.html` or `judgments.jsonl`.")
     @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
-    def file(self, request: Request, pk: str, name: str) -> HttpResponse:
-        """The bytes, as an attachment."""
-        return given_file(release_file(self.get_object()), name, what="release")
+    def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
+        return given_file(request, release_file(self.get_object()), name, what="release")
 
 
 def _short(body: dict[str, Any], name: str) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 import django_filters as filters
 from django.db.models import QuerySet
-from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import (
@@ -174,9 +173,9 @@ class ReportResource(Resource):
 
     @gives_a_file("A file of a report, such as `figures/accuracy.pdf`.")
     @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
-    def file(self, request: Request, pk: str, name: str) -> HttpResponse:
-        """The bytes, as an attachment."""
-        return given_file(report_archive(self.get_object()), name, what="report")
+    def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
+        """The bytes, as an attachment, or a range of them."""
+        return given_file(request, report_archive(self.get_object()), name, what="report")
 
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:

@@ -30,11 +30,12 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equa
 
 @dataclass(frozen=True, slots=True)
 class ReportFile:
-    """A file out of a report."""
+    """A file out of a report; ``modified`` in seconds since 1970."""
 
     name: str
     content_type: str
     content: bytes
+    modified: float
 
 
 def report_for_download(*, study: Study, job_id: int, progress: Progress = no_progress) -> tuple[Report, str]:
@@ -115,7 +116,8 @@ def report_file(analysis: Analysis, name: str) -> ReportFile:
         NotThere: no such file, or the archive was removed.
     """
     path = report_archive(analysis)
-    return ReportFile(Path(name).name, content_type(name), content_of(path, name, what="report"))
+    content = content_of(path, name, what="report")
+    return ReportFile(Path(name).name, content_type(name), content, path.stat().st_mtime)
 
 
 def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:

@@ -43,12 +43,13 @@ def study_for(form: str) -> StudyOf:
 
 
 def _unit(made: StudyOf, place: int) -> Unit:
-    shown: dict[str, Any] = {
+    shown: dict[str, dict[str, Any]] = {
         "caption": {},
         "keywords": {"content": {"text": "a dog by an oak at a barn", "collocations": []}},
         "grounding": {"first": "a dog under a tree", "content": {"boxes": BOXES}},
-    }.get(made.study.protocol, {"first": f"text {place}"})
-    return made.unit(f"u{place}", list(IMAGES)[place % 3], **shown)
+        "relevance": {"first": f"text {place}"},
+    }
+    return made.unit(f"u{place}", list(IMAGES)[place % 3], **shown[made.study.protocol])
 
 
 def _answer(protocol: str, place: int, number: int) -> Any:

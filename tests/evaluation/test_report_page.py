@@ -104,6 +104,17 @@ def test_every_file_of_a_report_is_fetched_with_a_token(
         assert len(answer.content) == one["bytes"]
         assert answer["Content-Type"] == one["content_type"]
         assert answer["Content-Disposition"].startswith("attachment")
+    one = names["figures/accuracy.pdf"]
+    first = program.get(one["url"], headers=headers)
+    again = {"Range": "bytes=10-", "If-Range": first["ETag"], **headers}
+    rest = program.get(one["url"], headers=again)
+    assert (rest.status_code, rest.content) == (206, first.content[10:])
+    assert rest["Content-Range"] == f"bytes 10-{one['bytes'] - 1}/{one['bytes']}"
+    assert program.get(one["url"], headers={**headers, "If-None-Match": first["ETag"]}).status_code == 304
+    other = names["tables/accuracy.csv"]["url"]
+    assert program.get(other, headers=again).status_code == 200  # another file: whole
+    behind = program.get(one["url"], headers={**headers, "Range": f"bytes={one['bytes']}-"})
+    assert behind.status_code == 416
     whole = program.get(f"/api/reports/{head['id']}/download/", headers=headers)
     assert whole.getvalue().startswith(b"PK")
     for name in ("none.txt", "../db.sqlite3", "figures/"):
@@ -111,8 +122,8 @@ def test_every_file_of_a_report_is_fetched_with_a_token(
             name
         )
     evaluate_study(study=study, metrics=["bleu-1"])
-    (other,) = program.get("/api/reports/", {"what": "meta-evaluation"}, headers=headers).json()["results"]
-    refused = program.get(f"/api/reports/{other['id']}/files/", headers=headers)
+    (analysis,) = program.get("/api/reports/", {"what": "meta-evaluation"}, headers=headers).json()["results"]
+    refused = program.get(f"/api/reports/{analysis['id']}/files/", headers=headers)
     assert refused.status_code == 404
     assert "is no report" in refused.json()["detail"]
     _, narrow = create_token(

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 import pytest
 from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
 from pytest_django import Settings
 
 from evaluation.errors import ExportError
 from evaluation.export import parts
 from evaluation.services import export_judgments
 from evaluation.services.exports import export_for_download, manifest_path
+from judgments.management import base
+from judgments.models import Job
 from judgments.services.generation import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
 from tests.evaluation.studies import StudyOf
@@ -28,7 +35,9 @@ WRITTEN = {"as_of": "", "created_at": "", "file": ""}
 def study(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> StudyOf:
     """One that the format of the test can hold, in several parts."""
     monkeypatch.setattr(parts, "UNITS_A_PART", UNITS_A_PART)
-    return study_for(request.node.callspec.params["form"] if hasattr(request.node, "callspec") else "jsonl")
+    return study_for(
+        request.node.callspec.params.get("form", "jsonl") if hasattr(request.node, "callspec") else "jsonl"
+    )
 
 
 class Stopped(BaseException):
@@ -80,16 +89,15 @@ def test_an_export_that_was_stopped_before_it_was_signed_gets_its_manifest(
 
 @pytest.mark.parametrize("form", FORMS)
 def test_how_far_it_is_is_told_from_the_beginning_to_the_end(
-    form: str, study: StudyOf, tmp_path: Path
+    form: str, study: StudyOf, tmp_path: Path, admin_client: Client
 ) -> None:
+    """To whoever waits at a terminal, and on the page of a job."""
     told: list[tuple[float, str]] = []
-    path = tmp_path / "out"
-    export_judgments(
-        study=study.study,
-        format=form,
-        output=path,
-        progress=lambda share, words="": told.append((share, words)),
-    )
+
+    def report(share: float, words: str = "") -> None:
+        told.append((share, words))
+
+    export_judgments(study=study.study, format=form, output=tmp_path / "out", progress=report)
     shares = [share for share, _ in told]
     assert shares == sorted(shares)
     assert len(set(shares)) > PARTS[form]
@@ -97,6 +105,39 @@ def test_how_far_it_is_is_told_from_the_beginning_to_the_end(
     rates = [words for _, words in told if words.endswith(" a second")]
     assert len(rates) == PARTS[form]
     assert all(words[0].isdigit() for words in rates)
+    share, words = next(one for one in told if one[1] == rates[0])
+    now = timezone.now()
+    job = Job.objects.create(
+        kind="export", state="running", args={"study": study.study.slug, "format": form}, owner="a worker",
+        progress=share, words=words, sent_at=now, started_at=now, heartbeat=now,
+    )  # fmt: skip
+    page = admin_client.get(reverse("admin:judgments_job_change", args=[job.pk])).content.decode()
+    assert f'value="{share:.3f}"' in page
+    assert words in page
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_terminal_shows_a_bar_and_a_file_none(
+    terminal: bool, study: StudyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stream(io.StringIO):
+        def isatty(self) -> bool:
+            return terminal
+
+    for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(base, "SILENT_SECONDS", -1.0)
+    stream = Stream()
+    monkeypatch.setattr(sys, "stderr", stream)
+    path = tmp_path / "out.jsonl"
+    call_command("export_judgments", study.study.slug, "--format", "jsonl", "--output", str(path))
+    shown = stream.getvalue()
+    if terminal:
+        assert "100%" in shown
+    else:
+        assert shown == ""
 
 
 def test_parts_that_are_there_are_not_read_from_the_database_again(study: StudyOf, tmp_path: Path) -> None:

@@ -1,0 +1,107 @@
+"""What other people's programs read in our exports, beside what we say: requirements-oracles.txt must be installed.
+
+    python -m benchmarks.readers
+
+A made-up study of relevance (benchmarks/filling.py) with 6,000 judgments is exported; each line says which program read
+which format, how much, and how far its figures are from ours.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from benchmarks.export import set_up
+
+FORMS = ("jsonl", "csv", "parquet", "qrels", "reliability")
+
+
+def exported(folder: Path) -> dict[str, Path]:
+    """The files, by format."""
+    os.environ["DATA_DIR"] = str(folder)
+    set_up()
+    from django.core.management import call_command
+
+    from benchmarks.filling import fill_study
+    from evaluation.services import export_judgments
+
+    call_command("migrate", verbosity=0)
+    study = fill_study(judgments=6_000, protocol="relevance")
+    paths = {form: folder / f"out.{form}" for form in FORMS}
+    for form, path in paths.items():
+        export_judgments(study=study, format=form, output=path)
+    return paths
+
+
+def compare(paths: dict[str, Path]) -> None:
+    """Read and compare."""
+    import numpy as np
+    import pandas as pd
+
+    from evaluation.statistics.agreement import krippendorff_alpha
+
+    # not installed where types are checked
+    ir_measures, krippendorff, polars = (
+        import_module(name) for name in ("ir_measures", "krippendorff", "polars")
+    )
+    majority = import_module("crowdkit.aggregation").MajorityVote
+
+    frames: dict[str, Any] = {
+        "jsonl": pd.read_json(paths["jsonl"], lines=True),
+        "csv": pd.read_csv(paths["csv"]),
+        "parquet": polars.read_parquet(paths["parquet"]).to_pandas(),
+    }
+    qrels = {
+        (row.query_id, row.doc_id): row.relevance for row in ir_measures.read_trec_qrels(str(paths["qrels"]))
+    }
+    for form, frame in frames.items():
+        counted = frame[frame["used"] & ~frame["control"]]
+        votes = counted.rename(columns={"unit": "task", "value": "label"})[["task", "worker", "label"]]
+        theirs = majority().fit_predict(votes)
+        means = votes.groupby("task")["label"].mean()
+        clear = means.index[means != 0.5]  # a tie is theirs to break otherwise
+        names = counted.drop_duplicates("unit").set_index("unit")
+        ours = [qrels[names.loc[unit, "image"], names.loc[unit, "first"]] for unit in clear]
+        wrong = int((theirs[clear].to_numpy() != np.array(ours)).sum())
+        reader = "polars" if form == "parquet" else "pandas"
+        _say(form, reader, f"{len(frame):,} rows")
+        _say(form, "crowd-kit", f"majority of {len(clear):,} units; {wrong} differ from our qrels")
+    _say(
+        "qrels", "ir-measures", f"{len(qrels):,} judgments of {len({query for query, _ in qrels}):,} queries"
+    )
+    run = {query: {document: 1.0} for query, document in qrels}
+    found = ir_measures.calc_aggregate([ir_measures.P @ 1], _nested(qrels), run)[ir_measures.P @ 1]
+    share = sum(_nested(qrels)[query][document] for query, own in run.items() for document in own) / len(run)
+    _say("qrels", "ir-measures", f"P@1 {found:.6f}, counted {share:.6f}")
+    matrix = pd.read_csv(paths["reliability"], index_col="worker").to_numpy(dtype=float)
+    theirs_alpha = krippendorff.alpha(reliability_data=matrix, level_of_measurement="nominal")
+    counted = frames["jsonl"][frames["jsonl"]["used"] & ~frames["jsonl"]["control"]]
+    table = counted.pivot(index="worker", columns="unit", values="value").to_numpy(dtype=float)
+    alpha = krippendorff_alpha(table, level="nominal")
+    ours_alpha = float(getattr(alpha, "value", alpha))
+    _say("reliability", "krippendorff", f"alpha {theirs_alpha:.9f}, ours from jsonl {ours_alpha:.9f}")
+
+
+def _nested(qrels: dict[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+    found: dict[str, dict[str, int]] = {}
+    for (query, document), relevance in qrels.items():
+        found.setdefault(query, {})[document] = relevance
+    return found
+
+
+def _say(form: str, reader: str, words: str) -> None:
+    print(f"| {form} | {reader} {version(reader)} | {words} |", flush=True)
+
+
+def main() -> None:
+    """Export, read, compare."""
+    with tempfile.TemporaryDirectory() as scratch:
+        compare(exported(Path(scratch)))
+
+
+if __name__ == "__main__":
+    main()
