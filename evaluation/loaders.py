@@ -13,7 +13,8 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Case, Count, Exists, F, FloatField, OuterRef, Q, QuerySet, Value, When
+from django.db.models.functions import Coalesce
 
 from annotation.backends import Ability, backend_of
 from annotation.controls import control_tallies, tallies_at
@@ -22,7 +23,8 @@ from annotation.moments import Moment
 from annotation.quality import ControlRecord, tallied_records
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
-from evaluation.records import Decision, Flags, JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.records import Decision, Flags, Floats, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
+from judgments.columns import columns_of, plain_rows
 from judgments.kinds import KINDS, Judged
 from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
 from judgments.services.studies import design_of
@@ -30,17 +32,16 @@ from judgments.stopping import stops_early
 
 ROWS_AT_ONCE = 2_000
 FIRST_LEFT, SECOND_LEFT = 1, 2
+SET_ASIDE, OPEN = 3, 6  # beside the side, in one number
+NO_VALUE = -1e9
 
 
 def worker_rows(study: Study) -> list[WorkerRow]:
     """Everyone who finished work in the study, by name."""
     finished = Assignment.objects.filter(study=study).finished()
-    simulated = set(finished.filter(simulated=True).values_list("worker_id", flat=True).distinct())
-    rows = Worker.objects.filter(pk__in=finished.values("worker")).values_list("pk", "name", "anonymous")
-    found = [
-        WorkerRow(pk=pk, name=name, anonymous=anonymous, simulated=pk in simulated)
-        for pk, name, anonymous in rows
-    ]
+    simulated = Exists(finished.filter(simulated=True, worker=OuterRef("pk")))
+    rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=simulated)
+    found = [WorkerRow(*row) for row in rows.values_list("pk", "name", "anonymous", "made_up")]
     return sorted(found, key=lambda row: (row.name, row.pk))
 
 
@@ -79,59 +80,140 @@ def in_order(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iter
         yield from sorted(group, key=itemgetter(worker))
 
 
-def load_judgments(study: Study) -> JudgmentTable:
-    """All judgments of ``study`` as arrays, in two queries, and one more where a crowd names its work."""
-    unused = unused_workers(study)
-    unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
-    rows = (
-        Judgment.objects.current()
-        .filter(assignment__study=study)
-        .order_by("unit__position", "unit_id", "pk")
-        .values_list(
-            "unit_id", "unit__key", "assignment__worker_id", "assignment__worker__name", "assignment_id",
-            "value", "answer", "unit__control", "unit__struck", "set_aside", "presented", "seconds",
+def load_judgments(
+    study: Study, *, newest: int | None = None, unused: Collection[int] | None = None
+) -> JudgmentTable:
+    """All judgments of ``study`` as arrays.
+
+    They pass by as plain numbers, and the text that is hashed is put together from parts: a million take two seconds.
+
+    Args:
+        newest: row id of the last one taken in; None: all.
+        unused: row ids of the workers whom the control rule sets aside, where that is known already.
+    """
+    pk, unit, worker, value, seconds, side, aside, is_open = _columns(study, newest)
+    names = dict(
+        Worker.objects.filter(pk__in=Assignment.objects.filter(study=study).values("worker")).values_list(
+            "pk", "name"
         )
-    )  # fmt: skip
-    data_hash = DataHash()
-    assignments: dict[Any, int] = {}
-    columns: list[tuple[Any, ...]] = []
-    answers: list[Any] = []
-    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=3):
-        unit, key, worker, name, assignment, value, answer, control, struck, set_aside, presented, seconds = (
-            row
-        )
-        used = not set_aside and not struck and worker not in unused and assignment not in unnamed
-        data_hash.add(key, name, value if answer is None else answer, used)
-        sided = bool(presented)
-        on_left = FIRST_LEFT if presented == Judgment.Presented.FIRST_LEFT else SECOND_LEFT
-        columns.append(
-            (
-                unit,
-                worker,
-                assignments.setdefault(assignment, len(assignments)),
-                np.nan if value is None else value,
-                control,
-                used,
-                sided and value == on_left,
-                sided,
-                np.nan if seconds is None else seconds,
-            )
-        )
-        answers.append(answer)
-    table = np.array(columns, dtype=np.float64).reshape(-1, 9).T  # row ids stay exact below 2^53
-    return JudgmentTable(
-        unit=table[0].astype(np.int64),
-        worker=table[1].astype(np.int64),
-        assignment=table[2].astype(np.int64),
-        value=table[3],
-        answer=tuple(answers),
-        control=table[4].astype(bool),
-        used=table[5].astype(bool),
-        left=table[6].astype(bool),
-        sided=table[7].astype(bool),
-        seconds=table[8],
-        data_hash=data_hash.hexdigest(),
     )
+    # in the order of names: that of the database's collation is not ours to know
+    people = np.array(sorted(names, key=lambda one: names[one]), dtype=np.int64)
+    units = list(
+        plain_rows(
+            Unit.objects.filter(study=study)
+            .order_by("position", "pk")
+            .values_list("pk", "key", "control", "struck")
+        )
+    )
+    place, person = (
+        _places(np.array([row[0] for row in units], dtype=np.int64), unit),
+        _places(people, worker),
+    )
+    order = np.lexsort((pk, place * len(people) + person))
+    pk, unit, worker, value, seconds = pk[order], unit[order], worker[order], value[order], seconds[order]
+    place, person, side, is_open = place[order], person[order], side[order], is_open[order]
+    out = np.array(sorted(unused_workers(study) if unused is None else unused), dtype=np.int64)
+    used = ~aside[order] & ~np.array([bool(row[3]) for row in units], dtype=bool)[place]
+    used &= ~np.isin(worker, out) & ~np.isin(pk, _of_unnamed_work(study))
+    answers = _open_answers(study, newest) if is_open.any() else {}
+    answer = [answers.get(one) for one in pk.tolist()] if answers else [None] * len(pk)
+    return JudgmentTable(
+        pk=pk,
+        unit=unit,
+        worker=worker,
+        value=value,
+        answer=tuple(answer),
+        control=np.array([bool(row[2]) for row in units], dtype=bool)[place],
+        used=used,
+        left=(side > 0) & (value == side),
+        sided=side > 0,
+        seconds=seconds,
+        data_hash=_hashed(
+            [row[1] for row in units],
+            [names[one] for one in people.tolist()],
+            place,
+            person,
+            value,
+            answer,
+            used,
+        ),
+    )
+
+
+def _columns(study: Study, newest: int | None) -> tuple[Any, ...]:
+    """(N,) each, in no order: row ids of judgment, unit and worker, value and seconds (nan where there are none), the
+    option that stood on the left (0: none), whether it is set aside, and whether the answer is an open one."""
+    rows = Judgment.objects.current().filter(assignment__study=study)
+    if newest is not None:
+        rows = rows.filter(pk__lte=newest)
+    flags = (
+        Case(When(presented="", then=0), When(presented="first-left", then=FIRST_LEFT), default=SECOND_LEFT)
+        + Case(When(set_aside=True, then=SET_ASIDE), default=0)
+        + Case(When(answer__isnull=False, then=OPEN), default=0)
+    )
+    columns = columns_of(
+        rows.order_by().values_list(
+            F("pk"),
+            F("unit_id"),
+            F("assignment__worker_id"),
+            Coalesce(F("value"), Value(NO_VALUE), output_field=FloatField()),
+            Coalesce(F("seconds"), Value(-1.0)),
+            flags,
+        ),
+        6,
+    )
+    pk, unit, worker, flag = (columns[at].astype(np.int64) for at in (0, 1, 2, 5))
+    value, seconds = columns[3], columns[4]
+    value[value == NO_VALUE] = np.nan
+    seconds[seconds < 0] = np.nan
+    return pk, unit, worker, value, seconds, flag % SET_ASIDE, flag // SET_ASIDE % 2 > 0, flag >= OPEN
+
+
+def _places(known: Ints, wanted: Ints) -> Ints:
+    """Where each of ``wanted`` stands in ``known``; all do."""
+    order = np.argsort(known)
+    found = order[np.searchsorted(known, wanted, sorter=order)] if len(wanted) else wanted
+    assert (known[found] == wanted).all(), "judgments are of the study's own units and workers"
+    return found
+
+
+def _of_unnamed_work(study: Study) -> Ints:
+    """Row ids of judgments of ``unnamed_work``."""
+    rows = Judgment.objects.filter(assignment__in=unnamed_work(study).values("pk"))
+    return np.array(list(rows.values_list("pk", flat=True)), dtype=np.int64)
+
+
+def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
+    """Row id -> open answer of the judgments of a study."""
+    rows = Judgment.objects.current().filter(assignment__study=study, answer__isnull=False)
+    if newest is not None:
+        rows = rows.filter(pk__lte=newest)
+    return dict(rows.order_by().values_list("pk", "answer").iterator(ROWS_AT_ONCE))
+
+
+def _hashed(
+    units: list[str],
+    names: list[str],
+    place: Ints,
+    person: Ints,
+    value: Floats,
+    answer: Sequence[Any],
+    used: Flags,
+) -> str:
+    """The data hash of judgments in their order."""
+    known, code = np.unique(value, return_inverse=True)
+    answers: list[Any] = [None if np.isnan(one) else int(one) for one in known.tolist()]
+    given = [row for row, one in enumerate(answer) if one is not None]
+    code[given] = len(answers) + np.arange(len(given))
+    data_hash = DataHash()
+    data_hash.add_coded(
+        units,
+        names,
+        [*answers, *(answer[row] for row in given)],
+        (place, person, code, used.astype(np.int64)),
+    )
+    return data_hash.hexdigest()
 
 
 def hash_of_judgments(study: Study) -> str:
@@ -227,7 +309,7 @@ def without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int
 def unit_rows(study: Study) -> list[UnitRow]:
     """The judged units in their order."""
     rows = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
-    return [UnitRow(*row) for row in rows.values_list("pk", "key", "kind", "pair_id").iterator(ROWS_AT_ONCE)]
+    return list(map(UnitRow._make, plain_rows(rows.values_list("pk", "key", "kind", "pair_id"))))
 
 
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:

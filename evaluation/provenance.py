@@ -7,15 +7,21 @@ import json
 import math
 import platform
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
+from json.encoder import encode_basestring
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy
 
 from evaluation.signatures import Signature
+
+Ints = npt.NDArray[np.int64]
+LINES_AT_ONCE = 20_000
 
 
 @cache
@@ -53,6 +59,29 @@ class DataHash:
     def add(self, unit: str, worker: str, answer: Any, used: bool) -> None:
         """Take in one judgment."""
         self._hash.update(f"{self._encode([unit, worker, answer, used])}\n".encode())
+
+    def add_coded(
+        self, units: Iterable[str], workers: Iterable[str], answers: Iterable[Any], codes: Sequence[Ints]
+    ) -> None:
+        """Take in many judgments as ``add`` does one by one; what many of them say is written out once.
+
+        Args:
+            units, workers, answers: each that occurs.
+            codes: four (N,) int64, in the order of the judgments: places among ``units``, ``workers`` and ``answers``,
+                and 0 or 1 for whether it is used.
+        """
+        parts = (
+            [f"[{encode_basestring(one)}, " for one in units],
+            [f"{encode_basestring(one)}, " for one in workers],
+            [f"{self._encode(one)}, " for one in answers],
+            ["false]\n", "true]\n"],
+        )
+        for start in range(0, len(codes[0]), LINES_AT_ONCE):
+            columns = [
+                map(part.__getitem__, code[start : start + LINES_AT_ONCE].tolist())
+                for part, code in zip(parts, codes, strict=True)
+            ]
+            self._hash.update("".join(chain.from_iterable(zip(*columns, strict=True))).encode())
 
     def hexdigest(self) -> str:
         """The hash of what was taken in so far."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,8 @@ class JudgmentTable:
     """The judgments of a study, one a row.
 
     Attributes:
-        unit, worker, assignment: (N,) int64; row ids of units and workers, numbers of assignments from 0.
+        pk: (N,) int64, row ids, ascending in the order in which judgments came in.
+        unit, worker: (N,) int64; row ids of units and workers.
         value: (N,) float64 in the unit's order; nan where the answer is an open one.
         answer: N open answers in the unit's order; None where there is a value.
         control: (N,) bool, judgments on control items.
@@ -30,9 +31,9 @@ class JudgmentTable:
         data_hash: SHA-256 of all of them.
     """
 
+    pk: Ints
     unit: Ints
     worker: Ints
-    assignment: Ints
     value: Floats
     answer: tuple[Any, ...]
     control: Flags
@@ -68,9 +69,8 @@ class WorkerRow:
     simulated: bool
 
 
-@dataclass(frozen=True, slots=True)
-class UnitRow:
-    """A judged unit, no control item."""
+class UnitRow(NamedTuple):
+    """A judged unit, no control item. A tuple, as there are many of them."""
 
     pk: int
     key: str

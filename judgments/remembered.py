@@ -1,7 +1,8 @@
 """Figures of a large study, kept in a row: a page that counts a million rows must not count them at each look.
 
 What was counted within the last minute is shown as it is. What is older is shown too, with the time it was counted,
-while a job counts again: nobody waits. Figures over few rows are counted at each look and never kept.
+while a job counts again: nobody waits. Nor at the first look at a large study: the page says that it is being counted,
+and fills in when the job ends. Figures over few rows are counted at each look and never kept.
 
 Where a person did something to the study since, figures that are quick to count are counted at once, so that who acts
 sees what came of it; others are shown as before, marked as being counted again.
@@ -53,7 +54,9 @@ class Figures(Generic[T]):
         version: as JSON, what else than time makes kept figures old.
         exact: whether they follow from their version alone: they never grow old, and those of another version are wrong
             and not shown.
-        beyond_a_page: whether it takes too long to count even the first time; a job does it then.
+        many: tells in a moment whether there is so much to count that a job does it the first time.
+        beyond_a_page: the same where it takes so long that a page never counts, whatever was kept; what is not beyond
+            it is counted at each look.
     """
 
     name: str
@@ -63,6 +66,7 @@ class Figures(Generic[T]):
     from_json: Callable[[Any], T] = as_it_is
     version: Callable[[Study], object] = version_of
     exact: bool = False
+    many: Callable[[Study], bool] | None = None
     beyond_a_page: Callable[[Study], bool] | None = None
 
 
@@ -90,21 +94,34 @@ def add_figures(figures: Figures[T]) -> Figures[T]:
     return figures
 
 
+class BeingCounted(Exception):
+    """Figures without which a page has nothing to show are being counted for the first time; the page says so."""
+
+
 def certain(shown: Shown[T]) -> T:
-    """Of figures that a page can always show."""
-    assert shown.value is not None
+    """Of figures without which a page has nothing to show.
+
+    Raises:
+        BeingCounted: there are none yet.
+    """
+    if shown.value is None:
+        raise BeingCounted
     return shown.value
 
 
-def remembered(study: Study, figures: Figures[T]) -> Shown[T]:
-    """The figures of a study: counted now, or kept."""
+def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Shown[T]:
+    """The figures of a study: counted now, or kept.
+
+    Args:
+        wait: for programs: they are counted at once where there are none, however many rows that takes.
+    """
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return Shown(figures.compute(study))
     kept = KeptFigures.objects.filter(study=study, name=figures.name).first()
     if kept is None:
-        if beyond:
-            ask_for_figures(study, [figures.name])
+        if beyond or (not wait and figures.many is not None and figures.many(study)):
+            _ask_first(study, figures.name)
             return Shown(None, again=True)
         return Shown(_counted(study, figures))
     same = kept.version == _version(study, figures)
@@ -116,6 +133,19 @@ def remembered(study: Study, figures: Figures[T]) -> Shown[T]:
     if figures.exact and not same:
         return Shown(None, again=True)
     return Shown(figures.from_json(kept.value), kept.made_at, again)
+
+
+def newest_count(study: Study) -> Job | None:
+    """The last job that was asked to count something of the study."""
+    return Job.objects.filter(kind=JOB, args__study=study.slug).first()
+
+
+def _ask_first(study: Study, name: str) -> None:
+    """Where counting failed a moment ago, nobody is asked again: a page that waits would ask for ever."""
+    last = newest_count(study)
+    failed_at = last.finished_at if last is not None and last.state == Job.State.FAILED else None
+    if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH:
+        ask_for_figures(study, [name])
 
 
 def ask_for_figures(study: Study, names: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Sum
 
+from annotation.amounts import much_work
 from annotation.controls import control_answers
 from annotation.models import StudyAlarm
 from annotation.suspects import Suspicion, suspicions
@@ -17,6 +18,8 @@ from judgments.kinds import KINDS, Kind
 from judgments.models import Item, Study, Unit
 from judgments.remembered import Figures, add_figures
 from judgments.services.studies import design_of
+
+LONGEST_CELL = 300  # characters of a row's cell on the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,19 +160,26 @@ def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
     if unit.control_kind == REPEATED:
         return {
             "reference": unit.reference,
-            "texts": _texts(unit),
+            "texts": _texts(kind, unit),
             "right_answer": "as the other time it is shown",
         }
     if kind.two_sided:
         shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
         return {"reference": unit.reference, "texts": shown, "right_answer": ""}
-    return {"reference": None, "texts": _texts(unit), "right_answer": _right_answer(kind, unit.expected)}
+    return {
+        "reference": None,
+        "texts": _texts(kind, unit),
+        "right_answer": _right_answer(kind, unit.expected),
+    }
 
 
-def _texts(unit: Unit) -> list[tuple[Any, bool]]:
-    """The captions of a unit, none of them marked as the right one: rows, or the options of a list."""
+def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
+    """The captions of a unit, none of them marked as the right one: rows, or the options of a list; or the cells that
+    stand on its page."""
     rows = [text for text in (unit.first, unit.second) if text is not None]
-    return [(text, False) for text in [*rows, *unit.content.get("options", ())]]
+    cells = kind.results_inputs(unit.content).items()
+    told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
+    return [(text, False) for text in [*rows, *unit.content.get("options", ()), *told]]
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:
@@ -205,4 +215,6 @@ def used_up(study: Study) -> dict[str, Any]:
     return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
 
 
-FIGURES = add_figures(Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json))
+FIGURES = add_figures(
+    Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json, many=much_work)
+)

@@ -12,6 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.admin.crowd_forms import CrowdForm, money_forms, offered, people_forms
+from annotation.amounts import much_work
 from annotation.backends import Ability, backend_of
 from annotation.models import CrowdCall, CrowdSession, Publication, Worker
 from annotation.services.costs import (
@@ -119,7 +120,14 @@ def _from_json(value: dict[str, Any]) -> CrowdFigures:
 
 
 FIGURES = add_figures(
-    Figures("crowd", crowd_figures, rows=lambda found: found.rows, as_json=asdict, from_json=_from_json)
+    Figures(
+        "crowd",
+        crowd_figures,
+        rows=lambda found: found.rows,
+        as_json=asdict,
+        from_json=_from_json,
+        many=much_work,
+    )
 )
 
 

@@ -11,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.admin.crowd_jobs import go_on
+from annotation.amounts import much_work
 from annotation.backends import backend_of
 from annotation.controls import ControlTally, control_tallies
 from annotation.models import Assignment, CrowdCall
@@ -38,6 +39,7 @@ ON_CONTROLS = add_figures(
         control_tallies,
         rows=lambda found: sum(one.n for one in found),
         from_json=lambda rows: [ControlTally(*row) for row in rows],
+        many=much_work,
     )
 )
 

@@ -188,6 +188,9 @@ def pay_of_sessions(study: Study) -> list[Pay]:
     floor = design_of(study).crowd.floor_cents_per_hour
     own = CrowdSession.objects.filter(study=study, place=study.place)
     counted = own.filter(status__in=[CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED])
+    rows = list(counted.values_list("pk", "worker__name", "publication__reward_cents", "status"))
+    if not rows:  # nobody was paid: a database may go through every judgment to say so
+        return []
     times = dict(
         Judgment.objects.filter(assignment__session__in=counted, replaces__isnull=True)
         .values("assignment__session")
@@ -197,7 +200,6 @@ def pay_of_sessions(study: Study) -> list[Pay]:
     )
     bonuses = _bonuses(study)
     found = []
-    rows = counted.values_list("pk", "worker__name", "publication__reward_cents", "status")
     for pk, worker, reward, status in rows:
         seconds = times.get(pk) or 0.0
         if not seconds:

@@ -92,7 +92,7 @@ def show_closer(request: HttpRequest, study: Study, context: Context) -> HttpRes
     metrics = list(analysis.result["metrics"])
     asked = request.GET.get("metric", metrics[-1])
     metric = asked if asked in metrics else metrics[-1]
-    ranked = find_disagreements(study, analysis, metric)
+    ranked = find_disagreements(study, analysis, metric, wait=False)
     kinds = sorted({one for one in ranked.kinds if one})
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in kinds else ""
     page = Paginator(ranked.of_kind(kind), ON_A_PAGE).get_page(request.GET.get("page"))

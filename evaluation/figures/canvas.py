@@ -32,9 +32,11 @@ WARN = "#b4690e"
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
 WIDTH = 7.2  # inches; 72 units of the drawing each
+COLUMN = 3.4  # inches: a column of a paper
 ROW = 0.27
 SMALL, NORMAL = 9.0, 10.0
 DASH = (0, (2, 2.5))
+LONGEST_LABEL = 34
 STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 6.5, 9.0, 130  # points, points, characters
 
 
@@ -47,6 +49,11 @@ class Dot:
     low: float | None = None
     high: float | None = None
     accent: bool = False
+
+
+def short(label: str, longest: int = LONGEST_LABEL) -> str:
+    """A label that fits; a cut one ends in dots."""
+    return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
@@ -127,9 +134,10 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
     body = re.sub(r"[ \t]+\n", "\n", body)
     inside = body[body.index(">") + 1 :].strip()
     width, height = figure.get_size_inches()
+    kind = "figure" if width > COLUMN else "figure narrow"
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img"'
-        f' class="figure" aria-labelledby="{name}-title {name}-desc" width="{width * 96:.0f}"'
+        f' class="{kind}" aria-labelledby="{name}-title {name}-desc" width="{width * 96:.0f}"'
         f' height="{height * 96:.0f}" viewBox="0 0 {width * 72:g} {height * 72:g}"'
         ' stroke-linejoin="round" stroke-linecap="butt">\n'
         f'<title id="{name}-title">{escape(title)}</title>\n<desc id="{name}-desc">{escape(description)}</desc>\n'
@@ -137,10 +145,20 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
     )
 
 
+def in_lines(stamp: str, width: int) -> list[str]:
+    """A signature in lines of at most ``width`` characters, broken after its bars where they come often enough."""
+    lines = [""]
+    for part in re.findall(r"[^|]*\|?", stamp):
+        if len(lines[-1]) + len(part) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+    return [piece for line in lines for piece in textwrap.wrap(line, width, break_on_hyphens=False)]
+
+
 def stamped(svg: str, stamp: str) -> str:
     """The finished figure with the judgment signature in small type below it."""
     size = re.search(r' height="\d+" viewBox="0 0 (\S+) (\S+)"', svg)
-    lines = textwrap.wrap(stamp, STAMP_WIDTH, break_on_hyphens=False)
+    lines = in_lines(stamp, STAMP_WIDTH)
     if size is None or not lines:
         return svg
     high = float(size[2])

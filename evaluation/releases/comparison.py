@@ -20,6 +20,9 @@ from evaluation.releases.verification import Bundle, read_bundle
 KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
 
 
+NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
+
+
 @dataclass(frozen=True, slots=True)
 class _Said:
     """What a comparison needs of a bundle; its rows are let go.
@@ -28,6 +31,7 @@ class _Said:
         judgments: (judgments,) uint64, a hash of each; equal judgments have equal hashes.
         used: (judgments,) bool, whether it counts.
         consensus: (unit, pair) -> value, in the order of the bundle.
+        outcomes: what became of the registered plan.
     """
 
     version: str
@@ -36,6 +40,7 @@ class _Said:
     consensus: dict[tuple[str | None, str | None], Any]
     judgments: npt.NDArray[np.uint64]
     used: npt.NDArray[np.bool_]
+    outcomes: Mapping[str, Any]
 
 
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
@@ -43,14 +48,13 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
 
     Returns:
         ``versions``; ``judgments`` (added, removed, no longer used); ``consensus`` (whose value is another);
-        ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places.
+        ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places; ``plan``: whether both
+        have the same registered plan; ``hypotheses`` whose verdict is another; ``deviations`` added and removed.
 
     Raises:
         VerificationError: a file is no bundle.
     """
-    one, two = (
-        _said(path) for path in (before, after)
-    )  # one after the other: two at once need twice the memory
+    one, two = map(_said, (before, after))  # one after the other: two at once need twice the memory
     known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
     there, now = np.split(places, [len(one.judgments)])
 
@@ -79,6 +83,31 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
             for name in sorted({*one.metrics, *two.metrics})
         },
         "swapped": _swapped(one.metrics, two.metrics),
+        **_of_plan(one.outcomes, two.outcomes),
+    }
+
+
+def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of the registered plan, where that is another."""
+    then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
+    said = [[one["words"] for one in found["deviations"]] for found in (before, after)]
+    return {
+        "plan": before["sha256"] == after["sha256"],
+        "hypotheses": [
+            {
+                "text": row["text"],
+                "claim": row["claim"],
+                "before": old["verdict"],
+                "after": row["verdict"],
+                "words": row["words"],
+            }
+            for row in after["hypotheses"]
+            if (old := then.get((row["text"], row["claim"]))) is not None and old["verdict"] != row["verdict"]
+        ],
+        "deviations": {
+            "added": [words for words in said[1] if words not in said[0]],
+            "removed": [words for words in said[0] if words not in said[1]],
+        },
     }
 
 
@@ -99,6 +128,7 @@ def _said(path: Path) -> _Said:
         consensus={(row["unit"], row["pair"]): row["value"] for row in bundle.findings.consensus()},
         judgments=np.array(hashes, dtype=np.uint64),
         used=np.array(used, dtype=bool),
+        outcomes=bundle.findings.outcomes or NO_PLAN,
     )
 
 

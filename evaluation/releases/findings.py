@@ -13,6 +13,7 @@ from evaluation.releases.gathered import gather_released
 from evaluation.releases.released import ReleasedRows
 from evaluation.reports.content import Section
 from evaluation.reports.gathered import Gathered
+from evaluation.reports.hypotheses import Registered
 from evaluation.reports.sections import sections_of
 from judgments.kinds import Consensus
 
@@ -24,6 +25,7 @@ class Findings:
     Attributes:
         metrics: metric -> its figures against people; empty where no metric was held against them.
         sections: of the report, every figure and table in them with its numbers.
+        outcomes: what became of the registered plan, as ``outcomes.json`` holds it; None without one.
     """
 
     rows: ReleasedRows
@@ -34,6 +36,7 @@ class Findings:
     signature: str
     gathered: Gathered
     sections: list[Section]
+    outcomes: dict[str, Any] | None = None
 
     def consensus(self) -> Iterator[dict[str, Any]]:
         """The rows of ``consensus.jsonl``: units, then pairs."""
@@ -54,9 +57,12 @@ class Findings:
         }
 
 
-def find(rows: ReleasedRows) -> Findings:
-    """Everything that follows from the rows, once all were taken in."""
+def find(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
+    """Everything that follows from the rows, once all were taken in, and from a registered plan."""
     gathered = gather_released(rows)
+    sections = sections_of(gathered)
+    if registered is not None:
+        sections.append(registered.section(gathered))
     found, result = gathered.consensus, gathered.aggregation.result
     return Findings(
         rows=rows,
@@ -74,7 +80,8 @@ def find(rows: ReleasedRows) -> Findings:
         },
         signature=rows.signature(),
         gathered=gathered,
-        sections=sections_of(gathered),
+        sections=sections,
+        outcomes=None if registered is None else registered.as_json(gathered),
     )
 
 

@@ -158,10 +158,7 @@ class ReleasedRows:
     _asked_again: set[str] = field(default_factory=set)
     _people: dict[str, int] = field(default_factory=dict)
     _simulated: set[str] = field(default_factory=set)
-    _numbers: dict[str, int] = field(default_factory=dict)
-    _columns: tuple[array[int], array[int], array[int]] = field(
-        default_factory=lambda: (array("q"), array("q"), array("q"))
-    )
+    _columns: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
     _flags: array[int] = field(default_factory=lambda: array("b"))
     _values: array[float] = field(default_factory=lambda: array("d"))
     _seconds: array[float] = field(default_factory=lambda: array("d"))
@@ -203,8 +200,7 @@ class ReleasedRows:
         person = self._people.setdefault(name, len(self._people))
         if row["simulated"]:
             self._simulated.add(name)
-        number = self._numbers.setdefault(row["assignment"], len(self._numbers))
-        for column, cell in zip(self._columns, (place, person, number), strict=True):
+        for column, cell in zip(self._columns, (place, person), strict=True):
             column.append(cell)
         self._flags.append(USED * used | LEFT * (bool(presented) and on_left) | SIDED * bool(presented))
         self._values.append(np.nan if kind.is_open else float(given))
@@ -218,13 +214,13 @@ class ReleasedRows:
 
     def table(self) -> JudgmentTable:
         """The judgments as arrays."""
-        unit, worker, assignment = (np.array(column, dtype=np.int64) for column in self._columns)
+        unit, worker = (np.array(column, dtype=np.int64) for column in self._columns)
         flags = np.array(self._flags, dtype=np.int8)
         control = np.array([bool(row["control"]) for row in self.units], dtype=bool)
         return JudgmentTable(
+            pk=np.arange(len(unit)),
             unit=unit,
             worker=worker,
-            assignment=assignment,
             value=np.array(self._values, dtype=np.float64),
             answer=tuple(self._answers),
             control=control[unit] if len(unit) else np.zeros(0, dtype=bool),

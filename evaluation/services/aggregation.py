@@ -28,6 +28,7 @@ from evaluation.judgment_signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.provenance import hash_with, signature
 from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow
+from judgments.bulk import insert_rows
 from judgments.kinds import KINDS, Figures
 from judgments.kinds import Consensus as UnitConsensus
 from judgments.kinds.crossing import CrossedKind
@@ -37,7 +38,9 @@ from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of, kind_of
 from judgments.stopping import stopping_in_words, stops_early
 
-ROWS_AT_ONCE = 2_000
+CONSENSUS_FIELDS = (
+    "study_id", "unit_id", "pair_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes",
+)  # fmt: skip
 ADJUDICATED = Consensus.Source.ADJUDICATED.value
 
 
@@ -166,7 +169,9 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     """Consensus, agreement and workers of ``study``; nothing is stored."""
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
-    table = loaders.load_judgments(study)
+    records = loaders.control_records_of(study)
+    unused = [worker for worker, record in records.items() if not record.used]
+    table = loaders.load_judgments(study, unused=unused)
     progress(0.35, "finding the consensus")
     consensus = consensus_of(study, table)
     judged = loaders.judged_answers(study, table) if kind.has_figures else []
@@ -200,7 +205,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         workers=worker_table(
             table,
             workers,
-            loaders.control_records_of(study),
+            records,
             loaders.work_times(study, loaders.without_times(table, workers)),
         ),
         counts=counts_of(table, consensus, len(workers)),
@@ -225,7 +230,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     study, found = aggregation.study, aggregation.consensus
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
     Consensus.objects.filter(study=study).delete()
-    Consensus.objects.bulk_create(_consensus_rows(study, found, aggregation.figures), batch_size=ROWS_AT_ONCE)
+    insert_rows(Consensus, CONSENSUS_FIELDS, _consensus_rows(study, found, aggregation.figures))
     analysis, _ = Analysis.objects.update_or_create(
         study=study,
         what=Analysis.What.AGGREGATION,
@@ -251,38 +256,42 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
     return analysis
 
 
-def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> Iterator[Consensus]:
+def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> Iterator[tuple[Any, ...]]:
+    """CONSENSUS_FIELDS of each unit and pair of which something can be said."""
     for unit in found.units:
         one = found.of_unit.get(unit.pk)
         if one is not None:
-            yield Consensus(
-                study=study,
-                unit_id=unit.pk,
-                source=ADJUDICATED if unit.pk in found.decisions else Consensus.Source.JUDGMENTS,
-                n=one.n,
-                value=one.value,
-                answer=figures.units.get(unit.pk) if one.answer is None else one.answer,
-                share=one.share,
-                margin=one.margin,
-                tie=one.tie,
-                votes=dict(one.votes),
+            yield (
+                study.pk,
+                unit.pk,
+                None,
+                ADJUDICATED if unit.pk in found.decisions else Consensus.Source.JUDGMENTS.value,
+                one.n,
+                one.value,
+                figures.units.get(unit.pk) if one.answer is None else one.answer,
+                one.share,
+                one.margin,
+                one.tie,
+                dict(one.votes),
             )
     adjudicated = found.adjudicated_pairs
     for pair in found.pairs:
         two = found.of_pair[pair.pk]
-        source = ADJUDICATED if pair.pk in adjudicated else Consensus.Source.JUDGMENTS
+        source = ADJUDICATED if pair.pk in adjudicated else Consensus.Source.JUDGMENTS.value
         n = two.wins + two.losses + two.ties
         if n or two.published:
-            yield Consensus(
-                study=study,
-                pair_id=pair.pk,
-                source=Consensus.Source.PUBLISHED if two.published else source,
-                n=n,
-                value=two.value,
-                share=max(two.wins, two.losses) / n if n else None,
-                margin=abs(two.wins - two.losses) / n if n else None,
-                tie=two.tie,
-                votes={"wins": two.wins, "losses": two.losses, "ties": two.ties} if n else {},
+            yield (
+                study.pk,
+                None,
+                pair.pk,
+                Consensus.Source.PUBLISHED.value if two.published else source,
+                n,
+                two.value,
+                None,
+                max(two.wins, two.losses) / n if n else None,
+                abs(two.wins - two.losses) / n if n else None,
+                two.tie,
+                {"wins": two.wins, "losses": two.losses, "ties": two.ties} if n else {},
             )
 
 

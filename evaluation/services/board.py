@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Case, F, FloatField, Max, Value, When
-from django.db.models.functions import Coalesce
+from django.db.models import Max
 from django.utils import timezone
 
 from annotation.models import Case as QualityCase
@@ -18,11 +17,11 @@ from annotation.models import Judgment, Participation
 from annotation.quality import ControlRecord
 from annotation.services.costs import pay_of_sessions, wages_of
 from evaluation import loaders
-from evaluation.aggregation import one_against_rest, worker_table
+from evaluation.aggregation import agreement_rows, one_against_rest, worker_table
 from evaluation.judgment_signature import signature_of_study
 from evaluation.models import BoardSnapshot
 from evaluation.provenance import plain
-from evaluation.records import Flags, Ints, JudgmentTable
+from evaluation.records import Flags, JudgmentTable
 from evaluation.replayed import (
     Votes,
     accuracy_so_far,
@@ -33,29 +32,27 @@ from evaluation.replayed import (
 )
 from evaluation.services.board_drawings import draw
 from evaluation.services.board_scores import candidate_scores
-from evaluation.services.progress import study_progress
+from evaluation.services.progress import study_counts
 from evaluation.statistics.meta import wilson_interval
-from judgments.columns import columns_of
 from judgments.kinds import KINDS
-from judgments.models import Study, Unit
+from judgments.models import Study
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
 WORKERS_SHOWN = 200
-NO_VALUE = -1e9
 KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """Everything a snapshot holds; nothing is stored yet."""
+    """Everything a snapshot holds; nothing is stored yet. ``scores``: None where those before stay, which are many."""
 
     study: Study
     judgments: int
     newest: int
     event: int
     result: dict[str, Any]
-    scores: dict[str, Any]
+    scores: dict[str, Any] | None
     seconds: float
 
 
@@ -67,21 +64,22 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
     progress(0.05, "reading judgments")
     records = loaders.control_records_of(study)
-    table, in_order = _table(study, newest, records)
+    unused = [worker for worker, record in records.items() if not record.used]
+    table = loaders.load_judgments(study, newest=newest, unused=unused)
     progress(0.5, "replaying them")
     units = loaders.unit_rows(study)
     code_of = {unit.pk: code for code, unit in enumerate(units)}
-    votes = _votes(table, in_order & _of_units(table, code_of), code_of)
-    full_depth = loaders.full_depth_units(study)
-    agreed = table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
+    votes = _votes(table, table.counted & ~np.isnan(table.value), code_of)
+    agreed = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
         [] if kind.is_open else agreement_grows(_votes(table, agreed, code_of), kind.level, seed=design.seed)
     )
-    scores = _scores(study)
+    kept = _kept_scores(study)
+    scores = candidate_scores(study) if kept is None else kept
     progress(0.7, "holding metrics against people")
     kinds = _evaluation(study, votes, units, code_of, scores)
     people = one_against_rest(table, units, agreed) if kind.compares_pairs and agreed.any() else {}
-    counted = study_progress(study)
+    counted = study_counts(study)
     result: dict[str, Any] = {
         "wanted": counted["wanted"],
         "finished": sum(
@@ -103,92 +101,45 @@ def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
         **_workers(study, table, records, design.controls.threshold),
         "wages": _wages(study),
     }
-    stamp = str(signature_of_study(study)) if len(table) else ""
+    stamp = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = draw(result, simulated=study.simulated, stamp=stamp)
     # what came in while this was computed is counted beside the snapshot
     judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
-    return Board(study, judgments, newest, event, result, scores, time.monotonic() - began)
+    made = scores if kept is None else None
+    return Board(study, judgments, newest, event, result, made, time.monotonic() - began)
 
 
 @transaction.atomic
 def store_board(board: Board) -> BoardSnapshot:
     """In place of the one before."""
-    stored, _ = BoardSnapshot.objects.update_or_create(
-        study=board.study,
-        defaults={
-            "judgments": board.judgments,
-            "newest": board.newest,
-            "event": board.event,
-            "result": board.result,
-            "scores": board.scores,
-            "seconds": board.seconds,
-            "made_at": timezone.now(),
-        },
-    )
+    values = {
+        "judgments": board.judgments,
+        "newest": board.newest,
+        "event": board.event,
+        "result": board.result,
+        "seconds": board.seconds,
+        "made_at": timezone.now(),
+    }
+    if board.scores is not None:
+        values["scores"] = board.scores
+    stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=board.study, defaults=values)
     return stored
 
 
-def _scores(study: Study) -> dict[str, Any]:
+def _kept_scores(study: Study) -> dict[str, Any] | None:
     """Those of the snapshot before, where there is one: a candidate's score does not change."""
     kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
-    return kept if kept and "of" in kept else candidate_scores(study)
-
-
-def _table(study: Study, newest: int, records: Mapping[int, ControlRecord]) -> tuple[JudgmentTable, Flags]:
-    """Judgments in the order they came in, up to ``newest``, and which of them count."""
-    rows = (
-        Judgment.objects.current()
-        .filter(assignment__study=study, pk__lte=newest)
-        .order_by("pk")
-        .values_list(
-            F("pk"),
-            F("unit_id"),
-            F("assignment__worker_id"),
-            Coalesce(F("value"), Value(NO_VALUE), output_field=FloatField()),
-            Coalesce(F("seconds"), Value(-1.0)),
-            Case(When(presented="first-left", then=1), When(presented="second-left", then=2), default=0),
-            Case(When(set_aside=True, then=1), default=0),
-        )
-    )
-    pk, unit, worker, value, seconds, side, aside = columns_of(rows, 7)
-    controls, struck = _marked(study, control=True), _marked(study, struck=True)
-    unused = np.array([one for one, record in records.items() if not record.used], dtype=np.float64)
-    unnamed = loaders.unnamed_work(study).values("pk")
-    unsaid = Judgment.objects.filter(assignment__in=unnamed).values_list("pk", flat=True)
-    used = (aside == 0) & ~np.isin(unit, struck) & ~np.isin(worker, unused)
-    used &= ~np.isin(pk, np.array(list(unsaid), dtype=np.float64))
-    count = len(pk)
-    table = JudgmentTable(
-        unit=unit.astype(np.int64),
-        worker=worker.astype(np.int64),
-        assignment=np.zeros(count, dtype=np.int64),
-        value=np.where(value == NO_VALUE, np.nan, value),
-        answer=(None,) * count,
-        control=np.isin(unit, controls),
-        used=used,
-        left=(side > 0) & (value == side),
-        sided=side > 0,
-        seconds=np.where(seconds < 0, np.nan, seconds),
-        data_hash="",
-    )
-    return table, table.counted & ~np.isnan(table.value)
-
-
-def _marked(study: Study, **what: bool) -> Ints:
-    return np.array(
-        list(Unit.objects.filter(study=study, **what).values_list("pk", flat=True)), dtype=np.int64
-    )
-
-
-def _of_units(table: JudgmentTable, code_of: dict[int, int]) -> Flags:
-    return np.isin(table.unit, np.array(list(code_of), dtype=np.int64))
+    return kept if kept and "of" in kept else None
 
 
 def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
+    """Those of ``keep``, in the order they came in; all are on judged units."""
+    rows = np.flatnonzero(keep)
+    rows = rows[np.argsort(table.pk[rows])]
     known = np.array(sorted(code_of), dtype=np.int64)
     codes = np.array([code_of[pk] for pk in known.tolist()], dtype=np.int64)
-    unit = codes[np.searchsorted(known, table.unit[keep])] if len(known) else table.unit[:0]
-    return Votes(unit=unit, value=table.value[keep], units=len(known))
+    unit = codes[np.searchsorted(known, table.unit[rows])] if len(known) else table.unit[:0]
+    return Votes(unit=unit, value=table.value[rows], units=len(known))
 
 
 def _evaluation(

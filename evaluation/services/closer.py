@@ -1,14 +1,17 @@
 """A study's pairs and captions on which a metric and people disagree, and one of them seen from all sides.
 
 Everything is read from the newest meta-evaluation and the stored consensus: both say how old they are on the results
-page. Rankings and document corpora are kept for a while by each process, as they only change when results do.
+page. Rankings and document corpora are kept for a while by each process, as they only change when results do; of a
+large study a job ranks by all metrics, once for all processes.
 """
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +24,7 @@ from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Study, Unit
+from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
 
 if TYPE_CHECKING:
     from evaluation.metrics.documents import Documents
@@ -100,20 +104,98 @@ def newest_evaluation(study: Study) -> Analysis | None:
     return found.filter(scored).order_by("-created_at", "-pk").first()
 
 
-def find_disagreements(study: Study, analysis: Analysis, metric: str) -> Ranked:
+def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: bool = True) -> Ranked:
     """What the metric and people disagree about.
+
+    Args:
+        wait: rank at once, however many there are; a page has a large study ranked by a job.
 
     Raises:
         NotThere: the analysis has no such metric.
+        BeingCounted: the job is at it.
     """
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
         raise NotThere(f"Metric {metric!r} was not computed for study {study.slug!r}; there are {known}.")
-    newest = (
-        Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION).order_by("-created_at").first()
+    stamp = _stamp(study, analysis)
+    if wait or not _has_many(study):
+        return _ranked(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
+    return _ranked_before(study.pk, metric, stamp)
+
+
+def _stamp(study: Study, analysis: Analysis) -> tuple[Any, ...]:
+    """When the scores and the consensus were stored that a ranking stands on."""
+    aggregated = Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION)
+    newest = aggregated.order_by("-created_at").values_list("created_at", flat=True).first()
+    return analysis.pk, analysis.created_at, newest
+
+
+def _has_many(study: Study) -> bool:
+    """Whether ranking them is nothing for a page to wait for."""
+    rows = study.pairs if KINDS[study.protocol].compares_pairs else study.units
+    return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+
+
+@lru_cache(maxsize=KEPT)
+def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
+    """As a job ranked them.
+
+    Raises:
+        BeingCounted: it has not yet.
+    """
+    return _unpacked(certain(remembered(Study.objects.get(pk=study), DISAGREEMENTS))[metric])
+
+
+def _ranked_by_all(study: Study) -> dict[str, str]:
+    """Metric of the newest evaluation -> its ranking, packed."""
+    analysis = newest_evaluation(study)
+    if analysis is None:
+        return {}
+    pairs = KINDS[study.protocol].compares_pairs
+    scored = MetricScore.objects.filter(analysis=analysis).order_by("pk")
+    rank = _ranked_pairs if pairs else _ranked_captions
+    return {
+        metric: _packed(rank(study.pk, scored.filter(metric=metric))) for metric in analysis.result["metrics"]
+    }
+
+
+def _packed(ranked: Ranked) -> str:
+    """Text that is read back many times faster than lists of numbers, and says the same in every digit."""
+    kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
+    one, file = ranked.ranking, BytesIO()
+    np.savez_compressed(
+        file, pks=ranked.pks, kinds=kinds, code=code.astype(np.int16), rows=one.rows, metric=one.metric,
+        people=one.people, size=one.size, compared=one.compared,
+    )  # fmt: skip
+    return b64encode(file.getvalue()).decode()
+
+
+def _unpacked(text: str) -> Ranked:
+    with np.load(BytesIO(b64decode(text)), allow_pickle=False) as held:
+        kinds = held["kinds"].tolist()
+        return Ranked(
+            held["pks"],
+            tuple(kinds[code] for code in held["code"].tolist()),
+            Ranking(held["rows"], held["metric"], held["people"], held["size"], int(held["compared"])),
+        )
+
+
+def _stands_on(study: Study) -> object:
+    """Of what the rankings are."""
+    analysis = newest_evaluation(study)
+    return [str(one) for one in _stamp(study, analysis)] if analysis else None
+
+
+DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
+    Figures(
+        "disagreements",
+        _ranked_by_all,
+        rows=len,
+        version=_stands_on,
+        exact=True,
+        beyond_a_page=_has_many,
     )
-    stamp = (analysis.created_at, newest.created_at if newest else None)
-    return _ranked(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
+)
 
 
 @lru_cache(maxsize=KEPT)

@@ -30,18 +30,31 @@ def study_progress(study: Study) -> dict[str, Any]:
         when an answer was revised last, or None, and ``stopping``: what early stopping saves, None where the design
         has none.
     """
+    states, timeline, revised_at = _work(study)
+    return {
+        **_counts(study, states),
+        "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
+        "timeline": timeline,
+        "revised_at": revised_at,
+    }
+
+
+def study_counts(study: Study) -> dict[str, Any]:
+    """Of ``study_progress``, ``wanted``, ``hits``, ``hits_done``, ``assignments`` and ``stopping``: what can be told
+    without going through the judgments."""
+    states = Assignment.objects.filter(study=study).order_by("state").values_list("state")
+    return _counts(study, dict(states.annotate(n=Count("pk"))))
+
+
+def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
     imported = study.source == Study.Source.IMPORTED
     hits = _hits(study)
-    states, timeline, revised_at = _work(study)
     stopping = _stopping(study) if stops_early(study) else None
     return {
-        "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
         "wanted": stopping["wanted"] if stopping else 0 if imported else hits["wanted"],
         "hits": hits["n"],
         "hits_done": hits["done"],
         "assignments": states,
-        "timeline": timeline,
-        "revised_at": revised_at,
         "stopping": stopping,
     }
 

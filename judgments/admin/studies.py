@@ -23,6 +23,7 @@ from unfold.decorators import display
 
 from judgments.admin import design_desk, study_design, study_reuse, study_template
 from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
+from judgments.admin.study_counting import show_counting
 from judgments.admin.study_pages import (
     PAGES,
     START_PAGES,
@@ -39,6 +40,7 @@ from judgments.admin.study_pages import (
 from judgments.errors import QuorumError
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study, StudyEvent
+from judgments.remembered import BeingCounted
 from judgments.roles import Right, may
 from judgments.services.events import note_event
 from judgments.services.studies import delete_study
@@ -170,7 +172,11 @@ class StudyAdmin(QuorumAdmin):
     def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
         """One of the study's pages."""
         study = self._study(request, pk, page.permission)
-        return page.view(request, study, self.context(request, study, page.name))
+        context = self.context(request, study, page.name)
+        try:
+            return page.view(request, study, context)
+        except BeingCounted:
+            return show_counting(request, study, context)
 
     def start_view(self, request: HttpRequest, page: StartPage) -> HttpResponseBase:
         """A page for what comes before there is a study."""

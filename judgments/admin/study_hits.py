@@ -116,8 +116,12 @@ def _is_large(study: Study) -> bool:
     return study.dataset.captions.order_by()[:MANY_ROWS].count() >= MANY_ROWS
 
 
+def _has_many_units(study: Study) -> bool:
+    return study.units.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+
+
 COUNTS: Figures[dict[str, Any]] = add_figures(
-    Figures("hits", counts_of, rows=lambda found: int(found["units"]["judged"]))
+    Figures("hits", counts_of, rows=lambda found: int(found["units"]["judged"]), many=_has_many_units)
 )
 PLAN: Figures[Plan | str] = add_figures(
     Figures(

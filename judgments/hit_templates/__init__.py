@@ -7,8 +7,18 @@ questions that its controls ask. It says in plain sentences what could not be ca
 from judgments.hit_templates.answers import (
     NoTemplateAnswer,
     answer_of_form,
+    answer_of_results,
     checked_answer,
     first_answer,
+)
+from judgments.hit_templates.expected import (
+    ExpectedProblem,
+    expected_again,
+    expected_columns,
+    expected_in_words,
+    expected_of,
+    meets,
+    reason_of,
 )
 from judgments.hit_templates.filling import fill_page, filled, filled_questions
 from judgments.hit_templates.reading import MOST_CHARACTERS, Template, TemplateProblem, read_template
@@ -16,16 +26,24 @@ from judgments.hit_templates.shapes import Option, Question
 
 __all__ = [
     "MOST_CHARACTERS",
+    "ExpectedProblem",
     "NoTemplateAnswer",
     "Option",
     "Question",
     "Template",
     "TemplateProblem",
     "answer_of_form",
+    "answer_of_results",
     "checked_answer",
+    "expected_again",
+    "expected_columns",
+    "expected_in_words",
+    "expected_of",
     "fill_page",
     "filled",
     "filled_questions",
     "first_answer",
+    "meets",
     "read_template",
+    "reason_of",
 ]

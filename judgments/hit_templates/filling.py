@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 
 from judgments.hit_templates.answers import first_answer
 from judgments.hit_templates.cleaning import cleaned_again
+from judgments.hit_templates.questions import WITHIN
 from judgments.hit_templates.reading import Template
 from judgments.hit_templates.shapes import FIELD, VOID, Element, Question
 
@@ -63,6 +64,7 @@ class _Step:
     held: Mapping[str, Any]
     labelled: frozenset[str]
     keyed: int
+    named: str | None
 
 
 def fill_page(
@@ -72,6 +74,7 @@ def fill_page(
     position: int,
     held: Mapping[str, Any] | None = None,
     picture: str = "",
+    named: str | None = None,
 ) -> SafeString:
     """The page of a row as HTML.
 
@@ -80,6 +83,7 @@ def fill_page(
         position: of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
         held: what was answered, as ``checked_answer`` or ``answer_of_form`` gives it; None: nothing yet.
         picture: where the row's own picture is.
+        named: controls keep the names of the template with this before them, as a result file has them.
     """
     questions = filled_questions(template.questions, cells)
     radios = [number for number, one in enumerate(questions) if one.control == "radio"]
@@ -90,6 +94,7 @@ def fill_page(
         questions=questions,
         held=first_answer(questions) if held is None else held,
         labelled=frozenset(_labelled(template.page)),
+        named=named,
         keyed=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
     )
     html = "".join(_written(template.page, step, inside_label=False))
@@ -132,7 +137,7 @@ def _written(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool)
 def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
     own = f"t{step.position}-"
     for name, value in element.attributes.items():
-        if element.question >= 0 and name in OF_ANSWER:
+        if name == WITHIN or (element.question >= 0 and name in OF_ANSWER):
             continue
         if name == "id":
             yield name, own + value
@@ -182,7 +187,7 @@ def _control(
         option = question.options[element.option]
         chosen = {"selected": ""} if step.held.get(question.name) == option.value else {}
         return attributes | {"value": option.value} | chosen
-    name = f"u{step.position}-{element.question}"
+    name = f"u{step.position}-{element.question}" if step.named is None else step.named + question.name
     made = attributes | {"name": name, "data-question": question.name, "data-shape": question.shape}
     if element.option >= 0:
         option = question.options[element.option]
@@ -191,7 +196,7 @@ def _control(
         if held is not None and (option.value in held if isinstance(held, list) else option.value == held):
             made["checked"] = ""
         made["type"] = question.control
-        if question.control == "checkbox":
+        if question.control == "checkbox" and step.named is None:
             made["name"] = f"{name}-{element.option}"
         elif step.keyed == element.question:
             made["data-key"] = str(element.option + 1)

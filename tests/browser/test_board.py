@@ -30,6 +30,33 @@ from tests.annotation.voting import always_first, joined, work
 work(Study.objects.get(slug="animals"), joined(Study.objects.get(slug="animals"), "late"), always_first, most=1)
 """
 
+MUCH = """
+from datetime import timedelta
+from django.contrib.auth.models import User
+from django.utils import timezone
+from annotation.amounts import MUCH
+from annotation.models import Assignment, Worker
+from tests.annotation.casting import make_dataset, make_study
+
+study = make_study(make_dataset(pictures=False), "pairwise", slug="much", name="Much work")
+people = Worker.objects.bulk_create(Worker(name=f"w-{number:05}") for number in range(100))
+now = timezone.now()
+Assignment.objects.bulk_create(
+    # HITs are left empty, as for imported work: their seats would not hold so many
+    Assignment(study=study, worker=people[number % 100], state="submitted", accepted_at=now - timedelta(minutes=2),
+               submitted_at=now)
+    for number in range(MUCH)
+)
+User.objects.create_superuser("designer", password="a-long-phrase-1")
+print(study.pk)
+"""
+COUNT = """
+from judgments.jobs import run_job
+from judgments.models import Job
+
+assert [run_job(pk) for pk in Job.objects.filter(kind="figures", state="queued").values_list("pk", flat=True)] == [True]
+"""
+
 
 @pytest.fixture
 def office(installations: Installations) -> Iterator[tuple[Installation, str]]:
@@ -74,3 +101,22 @@ def test_the_board_breaks_no_rule_of_access(page: Page, office: tuple[Installati
     page.goto(address)
     expect(page.get_by_role("heading", name="Which metric agrees with people?")).to_be_visible()
     assert problems(page, within=".q-page", impacts=SERIOUS) == []
+
+
+def test_a_page_of_a_large_study_fills_in_without_a_reload(page: Page, installations: Installations) -> None:
+    with installations.fresh("sqlite") as installation:
+        pk = installation.python(MUCH).split()[-1]
+        installation.start_server()
+        sign_in(page, installation)
+        page.goto(f"{installation.url}/admin/judgments/study/{pk}/results/")
+        waiting = page.get_by_role("heading", name="Being counted")
+        expect(waiting).to_be_visible()
+        assert problems(page, within=".q-page", impacts=SERIOUS) == []
+        page.evaluate("window.stayed = true")
+        menu = page.locator("summary", has_text="More")
+        menu.focus()
+        installation.python(COUNT)
+        expect(page.get_by_role("heading", name="Nothing is computed yet")).to_be_visible()
+        expect(waiting).to_have_count(0)
+        assert page.evaluate("window.stayed") is True
+        expect(menu).to_be_focused()

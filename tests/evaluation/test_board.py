@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
@@ -244,6 +245,35 @@ def test_a_stranger_sees_no_board_and_a_viewer_no_steps(client: Client) -> None:
     shown = client.get(pages[0])
     assert shown.status_code == 200
     assert "Run the study" not in words(shown)
+
+
+def stamps(shown: str) -> set[str]:
+    """The signatures at the foot of a page's figures."""
+    found = set()
+    for figure in re.findall(r"<svg.*?</svg>", shown, flags=re.S):
+        lines = re.findall(r'<text x="4" [^>]*>([^<]*)</text>', figure)
+        if lines:
+            found.add(html.unescape("".join(lines)))
+    return found
+
+
+def test_the_figures_carry_the_signature_that_verify_accepts(designer: Client) -> None:
+    study = casting.make_study(
+        casting.make_dataset(pictures=False),
+        "pairwise",
+        judgments_per_unit=3,
+        opened=False,
+        controls={"per_hit": 0},
+    )
+    rehearse(study=study, crowd=Crowd(workers=4, seed=1))
+    made(study)
+    aggregate_study(study=study)
+    evaluate_study(study=study)
+    for page in ("board", "results"):
+        [stated] = stamps(designer.get(address(study, page)).content.decode())
+        call_command("verify", stated, "--study", study.slug)
+        with pytest.raises(CommandError):
+            call_command("verify", stated.replace("|pairs:", "|pairs:1"), "--study", study.slug)
 
 
 def _permissions(*names: str) -> list[Any]:

@@ -130,3 +130,24 @@ def test_figures_over_few_rows_are_counted_at_each_look(counting: Counting) -> N
     study, figures = make_study(), figures_of(counting)
     counting.rows = MANY_ROWS - 1
     assert [remembered(study, figures).value for _ in range(3)] == [1, 2, 3]
+
+
+def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: Counting) -> None:
+    study, figures = make_study(), figures_of(counting, many=lambda study: True)
+    assert remembered(study, figures) == Shown(None, again=True)
+    assert (counting.times, Job.objects.count()) == (0, 1)
+    work_off()
+    assert remembered(study, figures).value == 1
+    KeptFigures.objects.all().delete()
+    assert remembered(study, figures, wait=True).value == 2
+
+
+def test_where_counting_failed_a_waiting_page_does_not_ask_for_ever(counting: Counting) -> None:
+    study, figures = make_study(), figures_of(counting, many=lambda study: True)
+    remembered(study, figures)
+    Job.objects.update(state="failed", error="No room.", finished_at=timezone.now())
+    remembered(study, figures)
+    assert not Job.objects.filter(state="queued").exists()
+    Job.objects.update(finished_at=timezone.now() - timedelta(hours=1))
+    remembered(study, figures)
+    assert Job.objects.filter(state="queued").count() == 1

@@ -1,0 +1,156 @@
+"""A study's judgments as arrays: the same, digit for digit, as row by row, whatever happened to them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from django.utils import timezone
+
+from annotation.models import Assignment, Exclusion, Judgment, Worker
+from annotation.services.exclusions import exclude_worker, lift_exclusion
+from annotation.services.rehearsal import rehearse
+from annotation.services.rehearsed_people import Crowd
+from annotation.services.reviews import reject_assignments
+from evaluation.judgment_signature import signature_of_study, votes_of, votes_of_table
+from evaluation.loaders import hash_of_judgments, load_judgments
+from evaluation.provenance import DataHash
+from evaluation.services import aggregate_study
+from evaluation.services.board import compute_board, store_board
+from judgments.models import Study
+from judgments.services.generation import strike_control
+from tests.annotation import casting
+from tests.annotation.voting import joined, work
+
+pytestmark = pytest.mark.django_db
+PEOPLE = 8
+
+
+def revised(judgment: Judgment, value: int) -> Judgment:
+    """The worker thinks again."""
+    return Judgment.objects.create(
+        assignment_id=judgment.assignment_id,
+        unit_id=judgment.unit_id,
+        value=value,
+        presented=judgment.presented,
+        seconds=judgment.seconds,
+        replaces=judgment,
+        made_at=timezone.now(),
+    )
+
+
+def check(study: Study) -> None:
+    """Arrays, hash and counts of votes say the same as counting row by row."""
+    table = load_judgments(study)
+    assert table.data_hash == hash_of_judgments(study)
+    assert votes_of_table(table) == votes_of(study)
+    standing = {
+        (one.pk, one.unit_id, one.assignment.worker_id, one.value, one.seconds or -1.0)
+        for one in Judgment.objects.current().filter(assignment__study=study).select_related("assignment")
+    }
+    columns = (table.pk, table.unit, table.worker, table.value, np.nan_to_num(table.seconds, nan=-1.0))
+    assert set(zip(*(column.tolist() for column in columns), strict=True)) == standing
+
+
+def check_board(study: Study) -> None:
+    """A board made with the scores of the one before says what the analysis says."""
+    store_board(compute_board(study=study))
+    board = compute_board(study=study).result
+    told = aggregate_study(study=study)
+    assert board["growth"][-1]["value"] == told["agreement"]["alpha"]["value"]
+    assert board["evaluation"]["people"] == told["agreement"]["one_against_rest"]
+    workers = {row["worker"]: row for row in board["workers"]}
+    for row in told["workers"]:
+        assert {name: workers[row["worker"]][name] for name in row} == row
+    assert str(signature_of_study(study)) == told["signature"]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(seed: int) -> None:
+    lot = random.Random(seed)
+    study = casting.make_study(
+        casting.make_dataset(pictures=False),
+        "pairwise",
+        judgments_per_unit=PEOPLE,
+        controls={"per_hit": 1, "threshold": 0.4},
+    )
+    steps = ["work"] * PEOPLE + ["revise"] * 6 + ["exclude", "exclude", "lift", "reject", "strike"]
+    lot.shuffle(steps)
+    for number, step in enumerate(["work", *steps]):
+        happens(study, step, lot, number)
+        check(study)
+    check_board(study)
+    assert Judgment.objects.filter(replaces__isnull=False).exists()
+
+
+def happens(study: Study, step: str, lot: random.Random, number: int) -> None:
+    """One thing that may happen to a study."""
+    if step == "work":
+        person = joined(study, f"{'zyx'[number % 3]}-{number}")
+        work(study, person, lambda unit, worker: lot.choice([1, 2]))
+    elif step == "revise":
+        rows = Judgment.objects.current().filter(assignment__study=study).order_by("pk")
+        if rows:
+            revised(lot.choice(list(rows)), lot.choice([1, 2]))
+    elif step == "exclude":
+        out = Exclusion.objects.filter(study=study, lifted_at__isnull=True).values("worker")
+        there = Worker.objects.exclude(pk__in=out).filter(participations__study=study).order_by("pk")
+        if there:
+            exclude_worker(study=study, worker=lot.choice(list(there)), why="careless")
+    elif step == "lift":
+        standing = list(Exclusion.objects.filter(study=study, lifted_at__isnull=True).order_by("pk"))
+        if standing:
+            lift_exclusion(exclusion=lot.choice(standing), why="mistaken")
+    elif step == "reject":
+        waiting = Assignment.objects.filter(study=study, state="submitted").order_by("pk")
+        if waiting:
+            reject_assignments(study=study, assignments=[lot.choice(list(waiting)).pk], reason="careless")
+    elif step == "strike":
+        controls = list(study.units.filter(control=True, struck=False).order_by("position"))
+        strike_control(study=study, unit_key=lot.choice(controls).key)
+
+
+def test_only_what_came_in_by_then_is_taken_in() -> None:
+    study = casting.make_study(casting.make_dataset(pictures=False), "pairwise", judgments_per_unit=2)
+    work(study, joined(study, "early"), lambda unit, worker: 1)
+    before = load_judgments(study)
+    work(study, joined(study, "late"), lambda unit, worker: 2)
+    then = load_judgments(study, newest=int(before.pk.max()))
+    assert then.pk.tolist() == before.pk.tolist()
+    assert then.data_hash == before.data_hash != load_judgments(study).data_hash
+
+
+def test_open_answers_stand_beside_values_in_their_order() -> None:
+    study = casting.make_study(
+        casting.make_dataset(pictures=False),
+        "caption",
+        judgments_per_unit=2,
+        opened=False,
+        controls={"per_hit": 0},
+    )
+    rehearse(study=study, crowd=Crowd(workers=4, seed=1))
+    table = load_judgments(study)
+    assert table.data_hash == hash_of_judgments(study)
+    assert np.isnan(table.value).all()
+    known = dict(Judgment.objects.values_list("pk", "answer"))
+    assert list(table.answer) == [known[pk] for pk in table.pk.tolist()]
+    assert str(signature_of_study(study)) == str(signature_of_study(study, table=table))
+
+
+def test_a_study_without_judgments_is_an_empty_table() -> None:
+    study = casting.make_study(casting.make_dataset(pictures=False), "pairwise")
+    table = load_judgments(study)
+    assert len(table) == 0
+    assert table.data_hash == hash_of_judgments(study) == DataHash().hexdigest()
+
+
+def test_many_judgments_are_hashed_as_one_by_one() -> None:
+    units, workers, answers = ['u"1', "ü\n2"], ["ann", "bob"], [1, None, {"b": [1, 2.5], "a": "é"}]
+    rows: list[tuple[Any, ...]] = [(0, 0, 0, 1), (0, 1, 2, 0), (1, 0, 1, 1), (1, 1, 0, 0)]
+    one_by_one, together = DataHash(), DataHash()
+    for unit, worker, answer, used in rows:
+        one_by_one.add(units[unit], workers[worker], answers[answer], bool(used))
+    together.add_coded(units, workers, answers, [np.array(column) for column in zip(*rows, strict=True)])
+    assert together.hexdigest() == one_by_one.hexdigest()
