@@ -10,6 +10,8 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+from django.db.models import Count, Max, QuerySet, Sum
+from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 
 from evaluation.models import Challenge, Standing, Submission
@@ -18,6 +20,7 @@ from judgments.jobs import Progress, enqueue
 
 REASSIGNMENTS = 10_000
 CORRECTION, LEVEL = "holm", 0.05
+MOST_SHOWN = 1_000  # systems on the page of a leaderboard, the best ones
 
 
 @dataclass(frozen=True)
@@ -115,17 +118,29 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     """The rows of a challenge's leaderboard, the best first; none while scores are not shown."""
     if not challenge.shows_scores_at(now):
         return []
-    standing = Standing.objects.filter(challenge=challenge).first()
-    shown = list(Submission.objects.on_leaderboard(challenge))
-    # ranks count everybody: those of another set of submissions would be wrong
-    current = standing is not None and sorted(standing.of) == sorted(one.pk for one in shown)
-    ranks: dict[str, Any] = standing.ranks if standing is not None and current else {}
-    shown.sort(key=lambda one: (-one.scores[challenge.ranked_by]["corpus"], one.pk))
+    every = Submission.objects.on_leaderboard(challenge)
+    corpus = KeyTransform("corpus", KeyTransform(challenge.ranked_by, "scores"))
+    shown = list(every.order_by(corpus.desc(), "pk")[:MOST_SHOWN])
+    ranks: dict[str, Any] = {}
+    if shown:
+        standing = Standing.objects.filter(challenge=challenge).first()
+        # ranks count everybody: those of another set of submissions would be wrong
+        if standing is not None and _is_of(standing.of, shown, every):
+            ranks = standing.ranks
     rows = []
     for one in shown:
         low, high = ranks.get(str(one.pk), (None, None))
         rows.append(Row(one, cells_of(challenge, one), low, high, one.user_id == user_id))
     return rows
+
+
+def _is_of(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
+    """Whether these submissions are all that are on the leaderboard."""
+    if len(shown) < MOST_SHOWN:
+        return sorted(compared) == sorted(one.pk for one in shown)
+    # too many to be fetched: as many, with the same sum and the same last one
+    found = every.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
+    return found == {"n": len(compared), "all": sum(compared), "last": max(compared, default=None)}
 
 
 def cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:

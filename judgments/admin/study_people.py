@@ -109,7 +109,7 @@ def _back(request: HttpRequest, study: Study) -> HttpResponse:
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """What was done, newest first; narrowed by kind and person."""
     events = StudyEvent.objects.filter(study=study)
-    kinds = list(events.order_by("what").values_list("what", flat=True).distinct())
+    kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])
     people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MOST_OFFERED])
     page = BoundedPaginator(_narrowed(request, events).select_related("by"), ON_A_PAGE).get_page(
         request.GET.get("page")

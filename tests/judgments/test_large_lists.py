@@ -66,14 +66,17 @@ def test_a_filter_offers_the_newest_rows_and_the_chosen_one_and_says_so(
     assert "the newest" not in words(designer.get(address))
     monkeypatch.setattr(BoundedChoices, "most", 2)
 
-    def offered(**asked: object) -> tuple[str, list[str]]:
+    def offered(**asked: str) -> tuple[str, list[str]]:
         found = designer.get(address, asked).context["cl"]
         one = next(spec for spec in found.filter_specs if isinstance(spec, BoundedChoices))
-        return one.title, [name for _, name in one.lookup_choices]
+        return str(one.title), [str(name) for _, name in one.lookup_choices]
 
     assert offered() == ("dataset, the newest 2", ["newest", "older"])
-    assert offered(dataset__id__exact=oldest.pk) == ("dataset, the newest 2", ["newest", "older", "oldest"])
-    assert offered(dataset__id__exact=older.pk) == ("dataset, the newest 2", ["newest", "older"])
+    assert offered(dataset__id__exact=str(oldest.pk)) == (
+        "dataset, the newest 2",
+        ["newest", "older", "oldest"],
+    )
+    assert offered(dataset__id__exact=str(older.pk)) == ("dataset, the newest 2", ["newest", "older"])
     found = designer.get(address, {"dataset__id__exact": oldest.pk}).context["cl"]
     assert found.result_count == oldest.captions.count() > 0
 
@@ -87,10 +90,10 @@ def test_a_filter_by_a_value_looks_at_the_newest_rows_and_says_so(
     dataset.items.filter(pk=last.pk).update(split="late")
     address = reverse("admin:judgments_item_changelist")
 
-    def offered(**asked: object) -> tuple[str, list[str]]:
+    def offered(**asked: str) -> tuple[str, list[str]]:
         found = designer.get(address, asked).context["cl"]
         one = next(spec for spec in found.filter_specs if isinstance(spec, BoundedValues))
-        return one.title, list(one.lookup_choices)
+        return str(one.title), list(one.lookup_choices)
 
     title, values = offered()
     assert title == "split"
