@@ -15,7 +15,7 @@ from annotation.quality import RunningAccuracy, running_accuracy
 from judgments.controls import REPEATED, REPEATS
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.services.studies import design_of
+from judgments.services.studies import design_of, kind_of
 from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
@@ -155,7 +155,7 @@ def control_answers(
         found = [row for row in found if row[5] not in moment.struck and row[6] not in moment.gone]
     keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
     first = dict(_first_answers(given_ones, keys)) if keys else {}
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     answers = []
     for worker_id, value, answer, expected, control_kind, unit, assignment, content in found:
         if control_kind == REPEATED:

@@ -5,8 +5,8 @@ The addresses are in config/api_urls.py: the framework loads this module for its
 
 from __future__ import annotations
 
+import json
 from http import HTTPStatus
-from io import BytesIO
 from typing import Any
 
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
@@ -25,6 +25,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.services.joining import worker_for_token
+from judgments.api.bodies import refuse_compressed
 from judgments.errors import QuorumError
 from judgments.services.tokens import KEY_START, token_for_key
 from judgments.stored_text import can_be_stored
@@ -32,6 +33,11 @@ from judgments.stored_text import can_be_stored
 PROBLEM_TYPE = "application/problem+json"
 STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask
 KEY_LENGTH = len(KEY_START) + 43
+DEEPEST = (
+    100  # a body's lists and objects within each other; what reads them may take a step of the stack for each
+)
+LONGEST_DETAIL = 600  # characters of a sentence that goes out
+TOO_DEEP = "The body is nested too deeply."
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -69,20 +75,62 @@ class TokenAuthentication(BaseAuthentication):
 
 
 class StrictJSONParser(JSONParser):
-    """JSON that neither exhausts the stack nor holds text that a database cannot."""
+    """JSON that neither exhausts the stack, nor holds text that a database cannot, nor can be read in two ways."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        """The body as Python values."""
+        """The body as Python values.
+
+        Raises:
+            ParseError: it is no JSON, names a member twice, is nested deeper than ``DEEPEST``, or holds U+0000 or half
+                of a surrogate pair.
+            UnsupportedMediaType: it is compressed.
+        """
+        refuse_compressed(parser_context)
         body = stream.read()
         try:
-            parsed = super().parse(BytesIO(body), media_type, parser_context)
+            parsed = json.loads(body.decode(), object_pairs_hook=_members, parse_constant=_no_number)
             # neither can be written without an escape, and few bodies have one
             broken = b"\\" in body and not can_be_stored(parsed)
         except RecursionError:
-            raise exceptions.ParseError("The body is nested too deeply.") from None
+            raise exceptions.ParseError(TOO_DEEP) from None
+        except UnicodeDecodeError as error:
+            raise exceptions.ParseError(f"The body is not UTF-8 at byte {error.start}.") from None
+        except ValueError as error:
+            raise exceptions.ParseError(f"The body is no JSON: {str(error)[:200]}.") from None
+        if body.count(b"[") + body.count(b"{") > DEEPEST and _deeper(parsed, DEEPEST):
+            raise exceptions.ParseError(TOO_DEEP)
         if broken:
             raise exceptions.ParseError("A text in the body holds U+0000 or half of a surrogate pair.")
         return parsed
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; which of two equal members counts would be chance."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise exceptions.ParseError(f"The body names the member {twice[:80]!r} twice.")
+    return found
+
+
+def _no_number(text: str) -> Any:
+    raise exceptions.ParseError(f"The body is no JSON: {text} is no number of it.")
+
+
+def _deeper(value: Any, most: int) -> bool:
+    """Whether lists and objects stand within each other more than ``most`` times; without recursion."""
+    level = [value]
+    for _ in range(most + 1):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, list | dict)
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+        if not level:
+            return False
+    return True
 
 
 class JSONAlone(BaseContentNegotiation):
@@ -109,14 +157,23 @@ class ProblemRenderer(JSONRenderer):
 
 
 def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dict[str, Any]:
-    """An RFC 9457 problem document; ``members`` are its extensions."""
+    """An RFC 9457 problem document; ``members`` are its extensions. What was sent is not sent back at length."""
     return {
         "type": "about:blank",
         "title": title or HTTPStatus(status).phrase,
         "status": status,
-        "detail": detail,
+        "detail": _shortened(detail),
         **members,
     }
+
+
+def _shortened(told: Any) -> Any:
+    """The text, or each of the texts, without its middle where it is long."""
+    if isinstance(told, list):
+        return [_shortened(one) for one in told]
+    if not isinstance(told, str) or len(told) <= LONGEST_DETAIL:
+        return told
+    return f"{told[: LONGEST_DETAIL // 2]} … {told[-LONGEST_DETAIL // 2 :]}"
 
 
 def problem_response(error: Exception, context: dict[str, Any]) -> Response | None:
@@ -152,7 +209,8 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
         errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
         first, words = next(iter(errors.items()))
         said = words[0] if isinstance(words, list) and words else words
-        return problem(400, f"{first}: {said}" if first else str(said), errors=errors), headers
+        told = {_shortened(str(name)): _shortened(found) for name, found in errors.items()}
+        return problem(400, f"{first}: {said}" if first else str(said), errors=told), headers
     return problem(error.status_code, str(error.detail)), headers
 
 

@@ -1,17 +1,18 @@
 """What differs between the admin's pages and those of workers: the policy for scripts, the language, and whose name
-the log writes down."""
+the log writes down; and addresses that no row can have."""
 
 from collections.abc import Callable
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.middleware.http import ConditionalGetMiddleware
 from django.urls import reverse
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
+from config.api import nothing_here
 from judgments.acting import acting_as
 
 
@@ -54,6 +55,21 @@ class UnchangedMiddleware:
         if not request.path.startswith("/api/") or response.status_code != 200:
             return response
         return self.unchanged.process_response(request, response)
+
+
+class StorableAddressMiddleware:
+    """No row is named with U+0000, and PostgreSQL refuses to look for one: there is nothing at such an address."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        """The response, or a 404."""
+        if "\x00" not in request.path:
+            return self.get_response(request)
+        if request.path.startswith("/api/"):
+            return nothing_here(request)
+        raise Http404
 
 
 class WorkerLanguageMiddleware:

@@ -12,6 +12,7 @@ from annotation.models import Exclusion
 from evaluation.loaders import metric_outcomes
 from evaluation.models import Analysis, Registration
 from evaluation.plans import plan_hash
+from evaluation.reports.content import p_said, p_value
 from evaluation.statistics.accuracy import wilson_interval
 from evaluation.statistics.mcnemar import McNemarResult, mcnemar_test
 from evaluation.statistics.multiple import holm
@@ -86,7 +87,7 @@ def registration_section(study: Study) -> Section | None:
             *(
                 (
                     one.text, one.claim, one.verdict, *([""] * 4 if math.isnan(one.p) else [
-                        str(one.first_only), str(one.second_only), f"{one.p:.4f}", f"{one.adjusted:.4f}",
+                        str(one.first_only), str(one.second_only), p_value(one.p), p_value(one.adjusted),
                     ]),
                 )
                 for one in told
@@ -133,8 +134,8 @@ def outcome_words(outcome: Outcome) -> str:
     low, high = wilson_interval(outcome.first_only, differing)
     return (
         f"Of {differing:,} pairs on which only one is right, {claim.better} is right on {outcome.first_only:,}: "
-        f"{100 * outcome.first_only / differing:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f}); p = "
-        f"{outcome.p:.4f}, after Holm {outcome.adjusted:.4f}."
+        f"{100 * outcome.first_only / differing:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f}); "
+        f"{p_said(outcome.p)}, after Holm {p_said(outcome.adjusted)}."
     )
 
 

@@ -1,5 +1,6 @@
 """Settings come from the environment, and the dangerous ones are caught."""
 
+import ast
 import json
 import os
 import stat
@@ -176,3 +177,24 @@ def test_a_browser_finds_nothing_to_complain_about_in_the_admin(
     page.wait_for_url("**/admin/")
     page.wait_for_load_state("networkidle")
     assert page.locator("[x-cloak]").count() == 0  # Alpine, which evaluates its attributes, has run
+
+
+def test_no_test_changes_settings_in_two_ways_at_once() -> None:
+    # What pytest's fixture sets within an override is taken back after it, and brings the override back for all
+    # tests that follow.
+    ways = {"override_settings", "settings_for", "emulated"}
+    found = []
+    for path in Path(__file__).parent.rglob("test_*.py"):
+        for test in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(test, ast.FunctionDef) and test.name.startswith("test_"):
+                asked = {argument.arg for argument in test.args.args}
+                named = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
+                sets = any(
+                    isinstance(one, ast.Attribute)
+                    and isinstance(one.ctx, ast.Store)
+                    and ast.unparse(one.value) == "settings"
+                    for one in ast.walk(test)
+                )
+                if "settings" in asked and sets and (ways & named or "turk" in asked):
+                    found.append(f"{path.name}::{test.name}")
+    assert found == []

@@ -19,6 +19,8 @@ from judgments.models import Item, Study, Unit
 from judgments.remembered import Figures, add_figures
 from judgments.services.studies import design_of
 
+LONGEST_CELL = 300  # characters of a row's cell on the page
+
 
 @dataclass(frozen=True, slots=True)
 class Fared:
@@ -158,19 +160,26 @@ def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
     if unit.control_kind == REPEATED:
         return {
             "reference": unit.reference,
-            "texts": _texts(unit),
+            "texts": _texts(kind, unit),
             "right_answer": "as the other time it is shown",
         }
     if kind.two_sided:
         shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
         return {"reference": unit.reference, "texts": shown, "right_answer": ""}
-    return {"reference": None, "texts": _texts(unit), "right_answer": _right_answer(kind, unit.expected)}
+    return {
+        "reference": None,
+        "texts": _texts(kind, unit),
+        "right_answer": _right_answer(kind, unit.expected),
+    }
 
 
-def _texts(unit: Unit) -> list[tuple[Any, bool]]:
-    """The captions of a unit, none of them marked as the right one: rows, or the options of a list."""
+def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
+    """The captions of a unit, none of them marked as the right one: rows, or the options of a list; or the cells that
+    stand on its page."""
     rows = [text for text in (unit.first, unit.second) if text is not None]
-    return [(text, False) for text in [*rows, *unit.content.get("options", ())]]
+    cells = kind.results_inputs(unit.content).items()
+    told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
+    return [(text, False) for text in [*rows, *unit.content.get("options", ()), *told]]
 
 
 def _right_answer(kind: Kind, expected: Any) -> str:

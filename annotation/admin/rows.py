@@ -29,6 +29,7 @@ class ValueFilter(WordsFilter):
 class WorkerAdmin(ReadOnlyAdmin):
     """People who judge, simulated ones and raters of imported judgments among them, each said so."""
 
+    empty_words = "People stand here once they joined a study."
     list_display = ("name", "source_label", study_column, "assignment_count", "created_at")
     list_filter = ("source", "anonymous", "study")
     list_select_related = ("study",)
@@ -59,6 +60,7 @@ class WorkerAdmin(ReadOnlyAdmin):
 class AssignmentAdmin(ReadOnlyAdmin):
     """Who took which HIT, and what became of it."""
 
+    empty_words = "A row is added whenever somebody takes a HIT."
     list_display = (
         "id",
         study_column,
@@ -113,6 +115,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 class JudgmentAdmin(ReadOnlyAdmin):
     """Answers, as they were given. They are never edited or deleted."""
 
+    empty_words = "Answers stand here once a HIT is handed in."
     list_display = (
         "id",
         "study",
@@ -128,6 +131,13 @@ class JudgmentAdmin(ReadOnlyAdmin):
     search_fields = ("=unit__key", "assignment__worker__name")
     fields = ("unit", "worker", "value", "answer", "presented", "seconds", "set_aside", "assignment")
     readonly_fields = ("worker",)
+
+    def get_fields(self, request: HttpRequest, obj: Judgment | None = None) -> list[str]:
+        """Of value and answer the one that the judgment has: numbers stand in one, texts and lists in the other."""
+        empty = (
+            "" if obj is None else "answer" if obj.answer is None else "value" if obj.value is None else ""
+        )
+        return [name for name in self.fields if name != empty]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Judgment]:
         """With what a row's words need."""
@@ -154,6 +164,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
 class ProblemReportAdmin(ReadOnlyAdmin):
     """What workers said is wrong with an item."""
 
+    empty_words = "Workers can report a problem beside every item."
     list_display = ("created_at", "what", "comment", "picture", "study", "worker")
     list_filter = ("what", "assignment__study")
     list_select_related = ("unit__item__dataset", "assignment__worker", "assignment__study")
@@ -186,6 +197,7 @@ class ProblemReportAdmin(ReadOnlyAdmin):
 class ParticipationAdmin(ReadOnlyAdmin):
     """Who joined which study, and what they agreed to."""
 
+    empty_words = "People stand here once they joined a study."
     list_display = ("worker", study_column, "joined_at", "consented_at", "consent_version")
     list_filter = ("study",)
     list_select_related = ("worker", "study")
@@ -196,6 +208,7 @@ class ParticipationAdmin(ReadOnlyAdmin):
 class InvitationAdmin(ReadOnlyAdmin):
     """Personal codes; they are made on the study's page."""
 
+    empty_words = "Invitations are made on the page Workers of a study that lets in invited people alone."
     list_display = ("code", study_column, "note", "worker", "used_at")
     list_filter = ("study",)
     list_select_related = ("study", "worker")

@@ -77,7 +77,7 @@ class SendRequest(schemas.Schema):
     """Units to decide, and by whom."""
 
     study = serializers.CharField()
-    units = serializers.ListField(child=serializers.CharField(), max_length=MOST_SENT)
+    units = serializers.ListField(child=serializers.CharField(), min_length=1, max_length=MOST_SENT)
     adjudicator = serializers.CharField(help_text="The name of an account that may review the study.")
 
 

@@ -188,7 +188,7 @@ class ProblemReportResource(Resource):
 class DecisionRequest(schemas.Schema):
     """The assignments to decide on."""
 
-    assignments = serializers.ListField(child=serializers.UUIDField(), max_length=MOST)
+    assignments = serializers.ListField(child=serializers.UUIDField(), min_length=1, max_length=MOST)
 
 
 class RejectionRequest(DecisionRequest):

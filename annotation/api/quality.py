@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import django_filters as filters
@@ -75,7 +74,9 @@ class RuleRequest(schemas.Schema):
     action = serializers.ChoiceField(choices=QualityRule.Action.choices)
     enabled = serializers.BooleanField(required=False, help_text="true unless told.")
     settings = serializers.DictField(
-        child=serializers.FloatField(), required=False, help_text="What differs from the rule's own settings."
+        child=serializers.FloatField(min_value=-LARGEST, max_value=LARGEST),
+        required=False,
+        help_text="What differs from the rule's own settings.",
     )
 
 
@@ -109,8 +110,11 @@ def _settings(given: Any) -> dict[str, float]:
     if not isinstance(given, dict):
         raise ValidationError({"settings": ["must be an object of numbers."]})
     for name, value in given.items():
-        if type(value) not in (int, float) or not math.isfinite(value) or abs(value) > LARGEST:
-            raise ValidationError({"settings": [f"{name[:80]} must be a number."]})
+        # in this order: a whole number may be larger than any float
+        if type(value) not in (int, float) or not abs(value) <= LARGEST:
+            raise ValidationError(
+                {"settings": [f"{name[:80]} must be a number, from -{LARGEST:,} to {LARGEST:,}."]}
+            )
     return given
 
 

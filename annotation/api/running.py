@@ -27,11 +27,13 @@ from judgments.api.permissions import staff_of, study_for
 from judgments.models import Study
 from judgments.roles import Right
 
+LONGEST_REASON = 500
+
 
 class Reason(serializers.Serializer[Any]):
     """Why; it stands in the study's log."""
 
-    why = serializers.CharField(max_length=500)
+    why = serializers.CharField(max_length=LONGEST_REASON)
 
 
 class ExtendRequest(Reason):
@@ -47,7 +49,9 @@ class ExtendRequest(Reason):
 class ReopenRequest(Reason):
     """More votes for units."""
 
-    units = serializers.ListField(child=serializers.CharField(), help_text="Keys of judged units.")
+    units = serializers.ListField(
+        child=serializers.CharField(), min_length=1, help_text="Keys of judged units."
+    )
     votes = serializers.IntegerField(min_value=1, max_value=100)
 
 
@@ -84,7 +88,10 @@ class Running(StudyStep, ABC):
         """Do it, and carry out what it asks of the crowd."""
         body = body_of(request)
         study = study_for(request, slug, Right.CHANGE)
-        self.do(request, study, body, member(body, "why", str))
+        why = member(body, "why", str)
+        if len(why) > LONGEST_REASON:
+            raise ValidationError({"why": [f"must have at most {LONGEST_REASON} characters."]})
+        self.do(request, study, body, why)
         carry_out_calls(study=study)
         return self.reply(study)
 

@@ -78,6 +78,7 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
     answer = serializers.SerializerMethodField()
     control = serializers.BooleanField(source="unit.control", read_only=True)
     expected = serializers.SerializerMethodField()
+    presented = serializers.SerializerMethodField()
     simulated = serializers.BooleanField(source="assignment.simulated", read_only=True)
     accepted_at = serializers.DateTimeField(source="assignment.accepted_at", read_only=True)
     submitted_at = serializers.DateTimeField(source="assignment.submitted_at", read_only=True)
@@ -91,6 +92,11 @@ class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
             *("seconds", "wall_seconds", "comment", "signals", "replaces", "made_at"),
         ]
         read_only_fields = fields
+
+    @extend_schema_field(serializers.ChoiceField(choices=Judgment.Presented.choices, allow_null=True))
+    def get_presented(self, row: Judgment) -> str | None:
+        """Which option stood on the left; null for protocols without sides."""
+        return row.presented or None
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Judgment) -> Any:

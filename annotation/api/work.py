@@ -77,6 +77,7 @@ class JoinView(WorkView):
         request=schemas.JoinRequest,
         responses={201: schemas.JoinedReply, 403: schemas.Problem, 409: schemas.Problem},
         operation_id="studies_join",
+        auth=[{"token": []}, {}],  # type: ignore[list-item]  # as OpenAPI has it; whoever has a token keeps it
         tags=["worker"],
         summary="Join a study",
     )

@@ -67,8 +67,13 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
     plan_publications(study=study, by=by)
     said = backend.where(study)
     if was != Study.State.OPEN:
-        note_event(study=study, what="opened", words=f"Opened at {study.place}. {said}", by=by)
+        note_event(study=study, what="opened", words=_opened_words(study, said), by=by)
     return said
+
+
+def _opened_words(study: Study, said: str) -> str:
+    """Where people come from, in the log; of a study of this site the link says it."""
+    return f"Opened. {said}" if study.place == "local" else f"Opened at {study.place}. {said}"
 
 
 def _settle_in(study: Study, backend: CrowdBackend) -> None:

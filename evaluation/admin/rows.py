@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from evaluation.models import Analysis, Consensus, MetricScore
-from judgments.admin.base import ReadOnlyAdmin, WordsFilter, study_column, study_words
+from judgments.admin.base import ReadOnlyAdmin, WordsFilter, in_short, study_column, study_words
 from judgments.visibility import visible_rows
 
 
@@ -19,7 +19,8 @@ from judgments.visibility import visible_rows
 class ConsensusAdmin(ReadOnlyAdmin):
     """What the judgments of each unit and pair say together."""
 
-    list_display = ("about", study_column, "value", "share", "margin", "n", "tie", "source")
+    empty_words = "“Compute now” on a study's page Results fills this list."
+    list_display = ("about", study_column, "value_short", "share_short", "margin_short", "n", "tie", "source")
     list_filter = ("tie", "source", "study")
     list_select_related = ("study", "unit", "pair")
     search_fields = ("=unit__key", "=pair__key")
@@ -27,6 +28,21 @@ class ConsensusAdmin(ReadOnlyAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
         """With the unit or pair."""
         return super().get_queryset(request).select_related("study", "unit", "pair")
+
+    @display(description="value", ordering="value")
+    def value_short(self, consensus: Consensus) -> str:
+        """What most say."""
+        return in_short(consensus.value)
+
+    @display(description="share", ordering="share")
+    def share_short(self, consensus: Consensus) -> str:
+        """How many of them say so."""
+        return in_short(consensus.share)
+
+    @display(description="margin", ordering="margin")
+    def margin_short(self, consensus: Consensus) -> str:
+        """How far they are ahead."""
+        return in_short(consensus.margin)
 
     @display(description="unit or pair")
     def about(self, consensus: Consensus) -> str:
@@ -40,6 +56,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
 class AnalysisAdmin(ReadOnlyAdmin):
     """Stored results with how they were made."""
 
+    empty_words = "“Compute now” on a study's page Results makes the first ones."
     list_display = ("what", study_column, "signature", "created_at")
     list_filter = ("what", "study")
     list_select_related = ("study",)
@@ -63,7 +80,8 @@ class MetricFilter(WordsFilter):
 class MetricScoreAdmin(ReadOnlyAdmin):
     """The score behind each comparison of a metric with people."""
 
-    list_display = ("metric", "study", "about", "first", "second")
+    empty_words = "“Compute now” on a study's page Results fills this list."
+    list_display = ("metric", "study", "about", "first_short", "second_short")
     list_filter = (MetricFilter, "analysis__study")
     list_select_related = ("analysis__study", "pair", "unit")
     search_fields = ("=pair__key", "=unit__key")
@@ -74,6 +92,16 @@ class MetricScoreAdmin(ReadOnlyAdmin):
     def study(self, score: MetricScore) -> SafeString | str:
         """The study, and whether its answers are simulated."""
         return study_words(score.analysis.study)
+
+    @display(description="first", ordering="first")
+    def first_short(self, score: MetricScore) -> str:
+        """Of the first caption, or the only one."""
+        return in_short(score.first)
+
+    @display(description="second", ordering="second")
+    def second_short(self, score: MetricScore) -> str:
+        """Of the second one."""
+        return in_short(score.second)
 
     @display(description="of")
     def about(self, score: MetricScore) -> str:

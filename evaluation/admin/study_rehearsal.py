@@ -63,6 +63,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
         "of_whom": of_whom,
         "is_copy": OF in study.notes,
         "rehearsal": shown,
+        "rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
         "rehearsed_study": next((one["study"] for one in copies if one["analysis"] is shown), study),
     }
     return TemplateResponse(request, "evaluation/study_rehearsal.html", context)

@@ -12,7 +12,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.exceptions import PermissionDenied, ValidationError
-from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.parsers import BaseParser
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -26,7 +26,7 @@ from evaluation.services.challenges import find_challenge
 from evaluation.services.leaderboards import leaderboard
 from evaluation.services.submissions import About, show_submission, submit_captions
 from evaluation.submitted_captions import most_bytes
-from judgments.api.bodies import body_of, member
+from judgments.api.bodies import FormParser, body_of, member
 from judgments.api.filters import Filters
 from judgments.api.permissions import token_of
 from judgments.api.resources import SLUG
@@ -231,14 +231,15 @@ class SubmissionResource(
     def get_parsers(self) -> list[BaseParser]:
         """Files come as forms, everything else as JSON."""
         if self.request is not None and self.request.method == "POST":
-            return [MultiPartParser()]
+            return [FormParser()]
         return super().get_parsers()
 
     def create(self, request: Request) -> Response:
         """Store captions and queue them for scoring."""
         _refuse_too_large(request)
         data = request.data
-        assert isinstance(data, QueryDict), "forms alone are read"
+        if not isinstance(data, QueryDict):  # a request without a body has no form either
+            raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
         challenge = find_challenge(data.get("challenge", ""))
         values = data.dict()
         values.setdefault(

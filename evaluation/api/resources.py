@@ -219,7 +219,7 @@ class ExportFilters(Filters):
             OpenApiParameter("manifest", bool, description="The manifest instead of the file."),
             *RANGE_HEADERS,
         ],
-        responses=file_responses("application/octet-stream")
+        responses=file_responses("application/json", *(one.content_type for one in FORMATS.values()))
         | {409: OpenApiResponse(description="It is not done.")},
         description="The file of a finished export.",
     ),

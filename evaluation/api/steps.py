@@ -25,7 +25,7 @@ from judgments.models import Job, Study
 class EvaluateRequest(serializers.Serializer[Any]):
     """Which metrics, on which tokens."""
 
-    metrics = serializers.ListField(child=serializers.CharField(), required=False)
+    metrics = serializers.ListField(child=serializers.CharField(), min_length=1, required=False)
     tokenizer = serializers.CharField(required=False)
 
 

@@ -32,9 +32,11 @@ WARN = "#b4690e"
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
 WIDTH = 7.2  # inches; 72 units of the drawing each
+COLUMN = 3.4  # inches: a column of a paper
 ROW = 0.27
 SMALL, NORMAL = 9.0, 10.0
 DASH = (0, (2, 2.5))
+LONGEST_LABEL = 34
 STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 6.5, 9.0, 130  # points, points, characters
 
 
@@ -47,6 +49,11 @@ class Dot:
     low: float | None = None
     high: float | None = None
     accent: bool = False
+
+
+def short(label: str, longest: int = LONGEST_LABEL) -> str:
+    """A label that fits; a cut one ends in dots."""
+    return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
@@ -127,9 +134,10 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
     body = re.sub(r"[ \t]+\n", "\n", body)
     inside = body[body.index(">") + 1 :].strip()
     width, height = figure.get_size_inches()
+    kind = "figure" if width > COLUMN else "figure narrow"
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img"'
-        f' class="figure" aria-labelledby="{name}-title {name}-desc" width="{width * 96:.0f}"'
+        f' class="{kind}" aria-labelledby="{name}-title {name}-desc" width="{width * 96:.0f}"'
         f' height="{height * 96:.0f}" viewBox="0 0 {width * 72:g} {height * 72:g}"'
         ' stroke-linejoin="round" stroke-linecap="butt">\n'
         f'<title id="{name}-title">{escape(title)}</title>\n<desc id="{name}-desc">{escape(description)}</desc>\n'

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from evaluation.meta_evaluation import FEWEST_RESAMPLES
-from evaluation.provenance import plain
-from evaluation.reports.ceiling import one_against_mean
+from evaluation.reports.ceiling import one_against_cut, one_against_mean
 from evaluation.reports.content import (
+    DASH,
     Column,
     Dots,
     Figure,
@@ -26,15 +26,41 @@ from evaluation.reports.content import (
     plain_table,
 )
 from evaluation.reports.gathered import Gathered
+from evaluation.reports.proposals import exact_cut
 from evaluation.reports.told_apart import paired_p, told_apart
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.williams import williams_test
 
 MOST_GRIDS = 6
+TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
+People = Mapping[str, Figure]  # a coefficient -> what one judge reaches
 PEOPLE = "one judge"
 
 
-def metrics(gathered: Gathered) -> Section:
+def ceilings(gathered: Gathered) -> People:
+    """Coefficient -> what one judge reaches when held against the mean of the unit's others; {} where answers are no
+    values to be averaged."""
+    if gathered.kind.is_open or gathered.kind.compares_pairs:
+        return {}
+    counted = gathered.table.counted
+    unit, value = gathered.table.unit[counted], gathered.table.value[counted]
+    found = {
+        name: one_against_mean(unit, value, coefficient=name, seed=gathered.seed, resamples=FEWEST_RESAMPLES)
+        for name in COEFFICIENTS
+    }
+    return {name: one for name, one in found.items() if one.value is not None}
+
+
+def no_ceiling(gathered: Gathered) -> str:
+    """Why no ceiling is drawn, as a sentence."""
+    if gathered.kind.compares_pairs:
+        return "No ceiling is drawn: people choose between captions here, and score none."
+    if gathered.kind.is_open:
+        return "No ceiling is drawn: an answer is no score that could be held against the mean of the others."
+    return "No ceiling is drawn: too few units have two judgments that differ, so nobody can be held against others."
+
+
+def metrics(gathered: Gathered, one_judge: People) -> Section:
     """Kendall's tau-b and Spearman's rho of each metric with people."""
     title = "Metrics against people"
     if gathered.evaluation is None:
@@ -42,7 +68,7 @@ def metrics(gathered: Gathered) -> Section:
     found = gathered.evaluation.result["metrics"]
     names = sorted(found, key=lambda name: -_or_last(found[name]["kendall_tau_b"]["value"]))
     within = any("per_image" in one for one in found.values())
-    people = _people(gathered)
+    people = one_judge.get(TAU, Figure(None))
     rows: list[tuple[Any, ...]] = []
     for name in names:
         row: list[Any] = [name, figure_of(found[name]["kendall_tau_b"]), figure_of(found[name]["spearman"])]
@@ -50,7 +76,7 @@ def metrics(gathered: Gathered) -> Section:
             row.append(figure_of(found[name]["per_image"]["kendall_tau_b"]))
         rows.append(tuple(row))
     if people.value is not None:
-        rows.append((PEOPLE, people, *(None for _ in range(1 + within))))
+        rows.append((PEOPLE, people, one_judge.get(RHO), *(None for _ in range(within))))
     columns = [Column("metric"), Column("tau-b", "coefficient"), Column("rho", "coefficient")]
     columns += [Column("tau-b within images", "coefficient")] if within else []
     table = Table(
@@ -71,6 +97,8 @@ def metrics(gathered: Gathered) -> Section:
         )
     if people.value is not None:
         sentence += f" One judge against the mean of the others: {coefficient(people.value)}."
+    else:
+        sentence += f" {no_ceiling(gathered)}"
     levels = [Level("chance", 0.0)]
     if people.value is not None:
         levels.append(Level(PEOPLE, people.value, dashed=False, low=people.low, high=people.high))
@@ -106,18 +134,6 @@ def _clusters(gathered: Gathered, names: Sequence[str]) -> list[Table]:
     )
 
 
-def _people(gathered: Gathered) -> Figure:
-    if gathered.kind.is_open:
-        return Figure(None)
-    counted = gathered.table.counted
-    return one_against_mean(
-        gathered.table.unit[counted],
-        gathered.table.value[counted],
-        seed=gathered.seed,
-        resamples=FEWEST_RESAMPLES,
-    )
-
-
 def _or_last(value: float | None) -> float:
     return -2.0 if value is None else value
 
@@ -137,13 +153,15 @@ def thresholds(gathered: Gathered) -> Section | None:
         for name, cells in grids.items()
     }
     names = sorted(grids, key=lambda name: -best[name])
+    people = _people_at_cuts(gathered)
     panels: list[HeatPanel] = []
     rows: list[tuple[Any, ...]] = []
     for name in names:
         cells = grids[name]
         rows += [(name, cell["metric_at_least"], cell["people_at_least"], figure_of(cell)) for cell in cells]
         if len(panels) < MOST_GRIDS:
-            panels.append(_grid(name, cells))
+            panels.append(_grid(name, cells, people))
+    rows += [(PEOPLE, cut, cut, one) for cut, one in people.items()]
     top = max(
         (cell for cell in grids[names[0]] if cell["value"] is not None),
         key=lambda cell: cell["value"],
@@ -156,6 +174,13 @@ def thresholds(gathered: Gathered) -> Section | None:
             f"{top['people_at_least']:.3g}: "
             f"kappa {coefficient(top['value'])}; 0 is chance, 1 full agreement."
         )
+    known = [one.value for one in people.values() if one.value is not None]
+    if top is not None and known:
+        there = people[top["people_at_least"]]
+        beside = DASH if there.value is None else coefficient(there.value)
+        sentence += f" One judge against the mean of the others, both cut there, reaches {beside}."
+    elif not known:
+        sentence += f" {no_ceiling(gathered)}"
     if len(names) > MOST_GRIDS:
         sentence += f" The {MOST_GRIDS} best metrics are drawn."
     data = plain_table(
@@ -168,7 +193,8 @@ def thresholds(gathered: Gathered) -> Section | None:
             ("kappa", "coefficient"),
         ],
         rows,
-        "Metric and people each cut into yes and no (H13 Tables 8 to 10); 95 % bootstrap intervals.",
+        "Metric and people each cut into yes and no (H13 Tables 8 to 10); 95 % bootstrap intervals. One judge: each "
+        "judgment against the mean of the unit's others, both cut at the same value; intervals over units.",
     )
     plot = Plot(
         "kappa",
@@ -180,52 +206,33 @@ def thresholds(gathered: Gathered) -> Section | None:
     return Section("thresholds", "Agreement at thresholds", (sentence,), (plot,), (data,))
 
 
-def _grid(name: str, cells: list[Mapping[str, Any]]) -> HeatPanel:
+def _people_at_cuts(gathered: Gathered) -> dict[float, Figure]:
+    """Cut -> kappa of one judge with the others, both cut there; {} where nobody can be held against others."""
+    if gathered.kind.is_open:
+        return {}
+    counted = gathered.table.counted
+    exact = {exact_cut(cut): cut for cut in gathered.kind.people_cuts}
+    found = one_against_cut(
+        gathered.table.unit[counted], gathered.table.value[counted], list(exact), seed=gathered.seed,
+        resamples=FEWEST_RESAMPLES,
+    )  # fmt: skip
+    return {exact[cut]: one for cut, one in sorted(found.items())}
+
+
+def _grid(name: str, cells: list[Mapping[str, Any]], people: Mapping[float, Figure]) -> HeatPanel:
     down = sorted({cell["metric_at_least"] for cell in cells})
     across = sorted({cell["people_at_least"] for cell in cells})
     value = {(cell["metric_at_least"], cell["people_at_least"]): cell["value"] for cell in cells}
+    values = [tuple(value.get((one, other)) for other in across) for one in down]
+    heads = [f"{one:.3g}" for one in down]
+    if people:
+        values.append(tuple(people[cut].value if cut in people else None for cut in across))
+        heads.append(PEOPLE)
     return HeatPanel(
         name,
-        tuple(f"{one:.3g}" for one in down),
+        tuple(heads),
         tuple(f"{one:.3g}" for one in across),
-        tuple(tuple(value.get((one, other)) for other in across) for one in down),
+        tuple(values),
+        apart=int(bool(people)),
+        levels=(Level("chance", 0.0), Level("full agreement", 1.0, dashed=False)),
     )
-
-
-def between_metrics(gathered: Gathered) -> Section | None:
-    """Kendall's tau-b between every two metrics, over all scored candidates (WG16 §4)."""
-    names = list(gathered.scores)
-    if len(names) < 2:
-        return None
-    flat = {name: gathered.scores[name].ravel() for name in names}
-    size = len(names)
-    values: list[list[float | None]] = [[1.0] * size for _ in names]
-    rows: list[tuple[Any, ...]] = []
-    for one in range(size):
-        for two in range(one + 1, size):
-            taus = correlation(flat[names[one]], flat[names[two]], "kendall-tau-b", resamples=0)
-            rho = correlation(flat[names[one]], flat[names[two]], "spearman", resamples=0)
-            r = correlation(flat[names[one]], flat[names[two]], "pearson", resamples=0)
-            values[one][two] = values[two][one] = plain(taus.value)
-            rows.append((names[one], names[two], plain(taus.value), plain(rho.value), plain(r.value), taus.n))
-    known = [row for row in rows if row[2] is not None]
-    sentence = "No two metrics can be correlated: each gives all candidates the same score."
-    if known:
-        most, least = max(known, key=lambda row: row[2]), min(known, key=lambda row: row[2])
-        sentence = (
-            f"{most[0]} and {most[1]} order the {most[5]:,} candidates most alike (tau-b {coefficient(most[2])})"
-            + (f", {least[0]} and {least[1]} least ({coefficient(least[2])})." if len(known) > 1 else ".")
-        )
-    data = plain_table(
-        "metric-correlation",
-        "Correlation between metrics",
-        [("metric", "text"), ("with", "text"), ("tau-b", "coefficient"), ("rho", "coefficient"), ("r", "coefficient"),
-         ("candidates", "count")],
-        rows,
-        "Over the scores of all judged candidates.",
-    )  # fmt: skip
-    panel = HeatPanel("Kendall's tau-b", tuple(names), tuple(names), tuple(tuple(row) for row in values))
-    plot = Plot(
-        "metric-correlation", "Correlation between metrics", sentence, Heat((panel,), "", "", -1.0), data
-    )
-    return Section("between-metrics", "Metrics against each other", (sentence,), (plot,), (data,))

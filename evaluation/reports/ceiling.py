@@ -8,12 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.provenance import plain
 from evaluation.records import Floats, Ints, UnitRow
 from evaluation.reports.content import Figure
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import wilson_interval
+from evaluation.statistics.resampling import CONFIDENCE, bootstrap, percentile_interval
 
 SPLITS = 100
+FEWEST = 2  # judgments that have others
+NEAR = 1e-9  # a mean of thirds reaches a cut that is meant to be it
 
 
 def _sign(values: NDArray[Any]) -> Ints:
@@ -77,16 +81,76 @@ def _mean(found: Sequence[tuple[int, int]]) -> Figure:
     return Figure(share, low, high, n)
 
 
-def one_against_mean(unit: Ints, value: Floats, *, seed: int, resamples: int) -> Figure:
-    """Kendall's tau-b between each judgment and the mean of the unit's other judgments."""
-    _, rows = np.unique(unit, return_inverse=True)
-    counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
-    with_others = counts[rows] > 1
-    if with_others.sum() < 2:
+def one_against_mean(
+    unit: Ints,
+    value: Floats,
+    *,
+    coefficient: str = "kendall-tau-b",
+    seed: int,
+    resamples: int,
+) -> Figure:
+    """A coefficient between each judgment and the mean of the unit's other judgments: what one person reaches when held
+    against the others, as a metric is held against all."""
+    _, own, others = _against_others(unit, value)
+    if len(own) < FEWEST:
         return Figure(None)
-    own = value[with_others]
-    others = (sums[rows][with_others] - own) / (counts[rows][with_others] - 1)
-    found = correlation(own, others, "kendall-tau-b", resamples=resamples, seed=seed)
+    found = correlation(own, others, coefficient, resamples=resamples, seed=seed)
     if found.reason:
         return Figure(None)
     return Figure(found.value, found.low, found.high, found.n)
+
+
+def one_against_cut(
+    unit: Ints, value: Floats, cuts: Sequence[float], *, seed: int, resamples: int
+) -> dict[float, Figure]:
+    """Cut -> Cohen's kappa between each judgment and the mean of the unit's other judgments, both cut there into yes
+    and no (H13 tables 8 to 10, with a person in the metric's place).
+
+    Percentile bootstrap intervals over units, as judgments of one unit are no independent evidence.
+    """
+    group, own, others = _against_others(unit, value)
+    if len(own) < FEWEST:
+        return {}
+    found = {}
+    for cut in cuts:
+        yes, people = own >= cut - NEAR, others >= cut - NEAR
+        kinds = 2 * yes.astype(np.int64) + people
+        counts = np.zeros((int(group.max()) + 1, 4))
+        np.add.at(counts, (group, kinds), 1.0)
+        patterns, frequency = np.unique(counts, axis=0, return_counts=True)
+        value_there = float(_kappa(frequency[np.newaxis].astype(np.float64) @ patterns)[0])
+        if np.isnan(value_there):
+            found[cut] = Figure(None)
+            continue
+
+        def resampled(weights: Floats, patterns: Floats = patterns) -> Floats:
+            return _kappa(weights @ patterns)
+
+        draws = bootstrap(
+            resampled, frequency, resamples=resamples, generator=np.random.default_rng(seed), width=4
+        )
+        low, high, _ = percentile_interval(draws, CONFIDENCE)
+        found[cut] = Figure(value_there, plain(low), plain(high), len(own))
+    return found
+
+
+def _against_others(unit: Ints, value: Floats) -> tuple[Ints, Floats, Floats]:
+    """Of judgments whose unit has others: the unit's number from 0, the judgment, and the mean of the others."""
+    _, rows = np.unique(unit, return_inverse=True)
+    counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
+    with_others = counts[rows] > 1
+    own = value[with_others]
+    others = (sums[rows][with_others] - own) / (counts[rows][with_others] - 1)
+    _, group = np.unique(rows[with_others], return_inverse=True)
+    return group, own, others
+
+
+def _kappa(counts: Floats) -> Floats:
+    """(R,) Cohen's kappa of (R, 4) counts: neither, people alone, the judge alone, both; nan where undefined."""
+    n = counts.sum(axis=1)
+    judge, people = counts[:, 2] + counts[:, 3], counts[:, 1] + counts[:, 3]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        same = (counts[:, 0] + counts[:, 3]) / n
+        chance = (judge * people + (n - judge) * (n - people)) / n**2
+        kappa: Floats = np.where(chance < 1.0, (same - chance) / (1.0 - chance), np.nan)
+    return kappa

@@ -66,7 +66,7 @@ ENTRIES: dict[str, Entry] = {
     ),
     "denkowski2014": _entry(
         "inproceedings", author="Denkowski, Michael and Lavie, Alon",
-        title="Meteor Universal: Language Specific Translation Evaluation for Any Target Language",
+        title="{Meteor Universal}: Language Specific Translation Evaluation for Any Target Language",
         booktitle="Proceedings of the Ninth Workshop on Statistical Machine Translation", pages="376--380",
         year="2014", doi="10.3115/v1/W14-3348",
     ),
@@ -140,7 +140,7 @@ ENTRIES: dict[str, Entry] = {
         "inproceedings",
         author="Lin, Tsung-Yi and Maire, Michael and Belongie, Serge and Hays, James and Perona, Pietro and "
         "Ramanan, Deva and Doll{\\'a}r, Piotr and Zitnick, C. Lawrence",
-        title="Microsoft {COCO}: Common Objects in Context",
+        title="{Microsoft COCO}: Common Objects in Context",
         booktitle="Computer Vision -- ECCV 2014", pages="740--755", year="2014",
         doi="10.1007/978-3-319-10602-1_48",
     ),
@@ -148,8 +148,8 @@ ENTRIES: dict[str, Entry] = {
         "misc",
         author="Chen, Xinlei and Fang, Hao and Lin, Tsung-Yi and Vedantam, Ramakrishna and Gupta, Saurabh and "
         "Doll{\\'a}r, Piotr and Zitnick, C. Lawrence",
-        title="Microsoft {COCO} Captions: Data Collection and Evaluation Server", year="2015", eprint="1504.00325",
-        archiveprefix="arXiv",
+        title="{Microsoft COCO} Captions: Data Collection and Evaluation Server", year="2015",
+        howpublished="arXiv:1504.00325", eprint="1504.00325", archiveprefix="arXiv", doi="10.48550/arXiv.1504.00325",
     ),
     "kiritchenko2017": _entry(
         "inproceedings", author="Kiritchenko, Svetlana and Mohammad, Saif",

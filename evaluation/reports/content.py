@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 DASH = "–"
+NARROW = "\u00a0"  # no line break between a sign and its number
+LEAST_P = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +125,22 @@ class Dots:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line over the horizontal axis, with a band."""
+    """A line over the horizontal axis; ``dashed`` as a level is, where it is a bound."""
 
     label: str
     x: tuple[float, ...]
     y: tuple[float | None, ...]
-    low: tuple[float | None, ...] = ()
-    high: tuple[float | None, ...] = ()
+    dashed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """Curves and levels of one panel."""
+    """Curves and levels of one panel; ``bounds`` are floors and ceilings that are not the same everywhere."""
 
     title: str
     curves: tuple[Curve, ...]
     levels: tuple[Level, ...] = ()
+    bounds: tuple[Curve, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +155,19 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class HeatPanel:
-    """A matrix with a number in each cell; None is left empty."""
+    """A matrix with a number in each cell; None is left empty.
+
+    Attributes:
+        apart: how many of the last rows stand apart, as what the others are compared with.
+        levels: marked on the scale of colours below the matrix.
+    """
 
     title: str
     rows: tuple[str, ...]
     columns: tuple[str, ...]
     values: tuple[tuple[float | None, ...], ...]
+    apart: int = 0
+    levels: tuple[Level, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,7 +306,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
     if shows == "coefficient":
         return coefficient(value)
     if shows == "p":
-        return "<.001" if value < 0.001 else f"{value:.3f}".replace("0.", ".", 1)
+        return p_value(value)
     if shows == "number":
         return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
     return f"{value:,}"
@@ -308,6 +317,24 @@ def coefficient(value: float) -> str:
     text = f"{value:.2f}"
     text = "0.00" if text == "-0.00" else text
     return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def p_value(p: float) -> str:
+    """A p as journals of the field print it (APA 7, §6.36): three digits without the leading zero, and at the ends the
+    bound that it lies beyond: < .001, .013, > .999."""
+    if not math.isfinite(p):
+        return DASH
+    if p < LEAST_P:
+        return f"<{NARROW}.001"
+    if p > 1 - LEAST_P:
+        return f">{NARROW}.999"
+    return f"{p:.3f}".removeprefix("0")
+
+
+def p_said(p: float) -> str:
+    """The same within a sentence: p < .001, p = .013, p > .999."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
 
 
 def figure_of(found: Mapping[str, Any] | None) -> Figure:

@@ -31,19 +31,19 @@ def _leave_one_out(figures: Mapping[str, Any]) -> Section:
     if not found["metrics"]:
         return Section("leave-one-out", title, empty=found["reason"])
     rows = [
-        (name, Figure(one["macro"], one["low"], one["high"], found["images"]), one["micro"], one["median"],
-         one["deviation"],
-         one["least"], one["most"])
+        (name, Figure(one["macro"], one["low"], one["high"], found["images"]), _floor(one), one["micro"],
+         one["median"], one["deviation"], one["least"], one["most"])
         for name, one in found["metrics"].items()
     ]  # fmt: skip
     table = plain_table(
         "leave-one-out",
         "Each caption against the others of its image",
-        [("metric", "text"), ("mean over images", "coefficient"), ("mean over captions", "coefficient"),
+        [("metric", "text"), ("mean over images", "coefficient"), ("another image's caption", "coefficient"),
+         ("mean over captions", "coefficient"),
          ("median", "coefficient"), ("deviation", "coefficient"), ("least", "coefficient"), ("most", "coefficient")],
         rows,
         f"{found['captions']:,} captions of {found['images']:,} images (WG16 §4); 95 % bootstrap intervals over "
-        "images.",
+        "images. Another image's caption: a random one held against the same captions, the lower bound (WG16 §5).",
     )  # fmt: skip
     sentence = (
         f"Each of {found['captions']:,} captions is held against the others of its image: what a metric gives "
@@ -54,13 +54,25 @@ def _leave_one_out(figures: Mapping[str, Any]) -> Section:
     unit = [row for row in rows if row[1].value is not None and row[1].value <= 1]
     plots: tuple[Plot, ...] = ()
     if unit:
+        right = Panel("one person", tuple(row[1] for row in unit))
+        wrong = Panel("a caption of another image", tuple(row[2] for row in unit))
+        there = any(one.value is not None for one in wrong.figures)
         drawing = Dots(
             tuple(row[0] for row in unit),
-            (Panel("", tuple(row[1] for row in unit), (Level("floor", 0.0),)),),
+            (right, wrong) if there else (right,),
             "mean score over images, 95 % interval",
         )
-        plots = (Plot("leave-one-out", title, sentence, drawing, table),)
+        said = f"{sentence} " + (
+            "Ceiling: one person; floor: a random caption of another image, held against the same captions."
+            if there
+            else "No floor is drawn: there is no other image to take captions from."
+        )
+        plots = (Plot("leave-one-out", title, said, drawing, table),)
     return Section("leave-one-out", title, (sentence, *found["warnings"]), plots, (table,))
+
+
+def _floor(one: Mapping[str, Any]) -> Figure:
+    return Figure(one.get("floor"), one.get("floor_low"), one.get("floor_high"))
 
 
 def _captions(figures: Mapping[str, Any]) -> Section:
@@ -98,23 +110,40 @@ def _keywords(figures: Mapping[str, Any]) -> Section:
     table = plain_table(
         "keywords",
         "Overlap of two people's keywords",
-        [("keywords", "text"), ("F1", "coefficient"), ("images", "count"), ("pairs of answers", "count")],
-        [(name, _figure(one), one["n"], one["pairs_of_answers"]) for name, one in found],
-        "Mean F1 over every two answers of an image, then over images; 95 % bootstrap intervals over images.",
+        [
+            ("keywords", "text"),
+            ("F1", "coefficient"),
+            ("with another image's", "coefficient"),
+            ("images", "count"),
+            ("pairs of answers", "count"),
+        ],
+        [(name, _figure(one), one.get("floor"), one["n"], one["pairs_of_answers"]) for name, one in found],
+        "Mean F1 over every two answers of an image, then over images; 95 % bootstrap intervals over images. With "
+        "another image's: between the answers of two images, the floor.",
     )
     sentence = (
         f"Two people's keywords overlap by F1 {coefficient(found[0][1]['value'])}; 1 is the same keywords."
     )
+    floor = found[0][1].get("floor")
+    said = f"{sentence} " + (
+        "No floor is drawn: there is no other image whose keywords could be taken."
+        if floor is None
+        else f"Floor: the overlap with keywords of another image, {coefficient(floor)}."
+    )
+    levels = (
+        *(() if floor is None else (Level("another image's", floor),)),
+        Level("the same keywords", 1.0, dashed=False),
+    )
     drawing = Dots(
         tuple(name for name, _ in found),
-        (Panel("", tuple(_figure(one) for _, one in found), (Level("floor", 0.0),)),),
+        (Panel("", tuple(_figure(one) for _, one in found), levels),),
         "F1, 95 % interval",
     )
     return Section(
         "keywords",
         "Overlap of keywords",
         (sentence,),
-        (Plot("keywords", table.title, sentence, drawing, table),),
+        (Plot("keywords", table.title, said, drawing, table),),
         (table,),
     )
 
@@ -129,21 +158,30 @@ def _content(figures: Mapping[str, Any]) -> Section:
     table = plain_table(
         "content",
         title,
-        [("figure", "text"), ("mean", "coefficient"), ("deviation", "coefficient"), ("images", "count")],
-        [(name, one["value"], one["deviation"], one["n"]) for name, one in known.items()],
-        "Each description's boxes against those of the image's others (WG15 §5).",
+        [
+            ("figure", "text"),
+            ("mean", "coefficient"),
+            ("deviation", "coefficient"),
+            ("random boxes", "coefficient"),
+            ("images", "count"),
+        ],
+        [(name, one["value"], one["deviation"], one.get("floor"), one["n"]) for name, one in known.items()],
+        "Each description's boxes against those of the image's others (WG15 §5). Random boxes: as many as a "
+        "description names, drawn from the image's (WG15 §4).",
     )
     sentence = (
         "Boxes that one person's description names, against the other people's: the upper bound for machines."
     )
     drawing = Dots(
         tuple(name for name in known),
-        (Panel("", tuple(_figure(one) for one in known.values()), (Level("floor", 0.0),)),),
+        (
+            Panel("one person", tuple(_figure(one) for one in known.values())),
+            Panel("random boxes", tuple(Figure(one.get("floor")) for one in known.values())),
+        ),
         "mean over images",
     )
-    return Section(
-        "content", title, (sentence,), (Plot("content", title, sentence, drawing, table),), (table,)
-    )
+    said = f"{sentence} Ceiling: one person against the others; floor: as many random boxes of the image."
+    return Section("content", title, (sentence,), (Plot("content", title, said, drawing, table),), (table,))
 
 
 def _questions(figures: Mapping[str, Any]) -> Section:
@@ -201,9 +239,10 @@ def _questions(figures: Mapping[str, Any]) -> Section:
     drawn = [one for one in found if one.get("alpha", {}).get("value") is not None]
     plots: tuple[Plot, ...] = ()
     if drawn:
+        levels = (Level("chance", 0.0), Level("full agreement", 1.0, dashed=False))
         drawing = Dots(
             tuple(one["name"] for one in drawn),
-            (Panel("", tuple(_figure(one["alpha"]) for one in drawn), (Level("chance", 0.0),)),),
+            (Panel("", tuple(_figure(one["alpha"]) for one in drawn), levels),),
             "Krippendorff's alpha, 95 % interval",
         )
         plots = (Plot("questions", table.title, sentence, drawing, table),)

@@ -83,7 +83,7 @@ def metrics(gathered: Gathered, people: Mapping[str, tuple[str, Figure]]) -> Sec
         f"wrong; {counts['no_consensus']:,} pairs without a consensus are left out; chance is 50 %.",
     )
     best = found[names[0]]["accuracy"][last]
-    sentence = _best_sentence(names[0], best, people.get(last))
+    sentence = " ".join((_best_sentence(names[0], best, people.get(last)), *_unmeasured(people)))
     drawing = Dots(
         tuple(names),
         tuple(
@@ -114,14 +114,14 @@ def metrics(gathered: Gathered, people: Mapping[str, tuple[str, Figure]]) -> Sec
         "“Ties as half” counts a metric's tie as half right.",
     )  # fmt: skip
     clusters = _clusters(gathered, names, kinds)
-    return Section("metrics", title, (sentence, *_unmeasured(people)), (plot,), (table, *clusters, ties))
+    return Section("metrics", title, (sentence,), (plot,), (table, *clusters, ties))
 
 
 def _unmeasured(people: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         ()
         if people
-        else ("No votes stand behind the winners, so that what people reach themselves is not known.",)
+        else ("No ceiling is drawn: no votes stand behind the winners, so what people reach is not known.",)
     )
 
 
@@ -271,6 +271,7 @@ def _references_section(
     )
     if left:
         sentence += f" The {len(curves)} best metrics are drawn; {left} more are in the table of accuracies."
+    sentence = " ".join((sentence, *_unmeasured(people)))
     data = plain_table(
         "references",
         "Accuracy by number of references",

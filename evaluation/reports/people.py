@@ -9,6 +9,7 @@ import numpy as np
 
 from evaluation.aggregation import agreement_rows
 from evaluation.provenance import plain
+from evaluation.records import Floats
 from evaluation.reports.content import (
     Column,
     Dots,
@@ -119,7 +120,11 @@ def agreement(gathered: Gathered) -> Section:
 
 
 def _levels_of_alpha() -> tuple[Level, ...]:
-    return (Level("chance", 0.0), Level("reliable from .80", RELIABLE))
+    return (
+        Level("chance", 0.0),
+        Level("reliable from .80", RELIABLE),
+        Level("full agreement", 1.0, dashed=False),
+    )
 
 
 def _one_against_rest(found: Mapping[str, Any]) -> Table:
@@ -200,12 +205,26 @@ def _by_workers(gathered: Gathered) -> Plot | None:
         sentence += (
             f" “{REST}” are the {len(labels) - MOST_WORKERS:,} workers with fewer judgments, together."
         )
+    chance = _equal_by_chance(table.value[counted])
+    mean = float(np.average(pairs.percent, weights=pairs.units))
+    sentence += f" By chance it would be {100 * chance:.0f} %; over all of them it is {100 * mean:.0f} %."
+    levels = (Level("chance", chance), Level("all together", mean, dashed=False))
     drawing = Heat(
-        (HeatPanel("share of equal answers", heads, heads, tuple(tuple(row) for row in values)),),
+        (
+            HeatPanel(
+                "share of equal answers", heads, heads, tuple(tuple(row) for row in values), levels=levels
+            ),
+        ),
         "worker",
         "worker",
     )
     return Plot("worker-pairs", "Agreement of every two workers", sentence, drawing, data)
+
+
+def _equal_by_chance(values: Floats) -> float:
+    """How often two answers would be equal if everybody drew them from all answers given: the sum of squared shares."""
+    _, counts = np.unique(values, return_counts=True)
+    return float(((counts / counts.sum()) ** 2).sum())
 
 
 def workers(gathered: Gathered) -> Section:
@@ -254,16 +273,24 @@ def workers(gathered: Gathered) -> Section:
     if seen:
         top = rows[:MOST_WORKERS]
         threshold = gathered.aggregation.settings.get("controls")
-        levels = (
-            (Level("rule", float(threshold)),) if isinstance(threshold, int | float) and threshold else ()
-        )
+        levels = []
+        if isinstance(threshold, int | float) and threshold:
+            levels.append(Level("rule", float(threshold)))
+        levels.append(Level("all together", right / seen, False, *wilson_interval(right, seen)))
+        guessing = gathered.kind.guessed_right
+        if guessing is not None:
+            levels.append(Level("guessing", guessing))
         drawing = Dots(
             tuple(str(row[0]) for row in top),
-            (Panel("", tuple(row[3] for row in top if isinstance(row[3], Figure)), levels),),
+            (Panel("", tuple(row[3] for row in top if isinstance(row[3], Figure)), tuple(levels)),),
             "control items right in %, Wilson's 95 % interval",
             shows="share",
         )
-        said = sentence
+        said = sentence + (
+            " What guessing would reach is not known for this kind."
+            if guessing is None
+            else f" Guessing would get {100 * guessing:.0f} %."
+        )
         if len(rows) > len(top):
             said += f" The {MOST_WORKERS} with the most judgments are drawn."
         plots = (Plot("workers", "Control items right, by worker", said, drawing, table),)

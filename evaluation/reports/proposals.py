@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -62,16 +63,50 @@ def grades(gathered: Gathered) -> Section | None:
     )
     if len(rows) > len(drawn):
         sentence += f" The {len(drawn)} highest are drawn."
-    drawing = Curves(
-        (CurvePanel("", curves),), "mean grade at least", "share of first captions in %", log=False
+    floor, ceiling = _pool(gathered, cuts)
+    sentence += (
+        f" Floor: a caption drawn at random from those judged for an image, {100 * floor[0]:.1f} %; ceiling: the best "
+        f"of them, {100 * ceiling[0]:.1f} %."
     )
-    plot = Plot("grades", table.title, sentence, drawing, table)
+    bounds = (
+        Curve("random judged one", tuple(cuts), floor, dashed=True),
+        Curve("best judged one", tuple(cuts), ceiling),
+    )
+    drawing = Curves(
+        (CurvePanel("", curves, bounds=bounds),),
+        "mean grade at least",
+        "share of first captions in %",
+        log=False,
+    )
+    data = replace(
+        table,
+        rows=(
+            *table.rows,
+            *((bound.label, *bound.y, None, None) for bound in bounds),
+        ),
+    )
+    plot = Plot("grades", table.title, sentence, drawing, data)
     return Section(
         "grades",
         "Grades of systems",
         (sentence,),
         (plot,),
         (table, *_told_apart(first, names, cuts)),
+    )
+
+
+def _pool(gathered: Gathered, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """What a system reaches that puts a random one of an image's judged captions first, and one that puts the best
+    first: the mean over images of the share that reaches each cut, and the share of images where any does."""
+    of_image: dict[Hashable, list[float]] = {}
+    for pk, (image, _) in gathered.units.items():
+        found = gathered.consensus.of_unit.get(pk)
+        if found is not None and found.value is not None:
+            of_image.setdefault(image, []).append(float(found.value))
+    reach = [[np.array(values) >= exact_cut(cut) - NEAR for values in of_image.values()] for cut in cuts]
+    return (
+        tuple(float(np.mean([own.mean() for own in images])) for images in reach),
+        tuple(float(np.mean([own.any() for own in images])) for images in reach),
     )
 
 

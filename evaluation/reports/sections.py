@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaluation.reports import captions, open_answers, pairs, people, proposals, tournaments
+from evaluation.reports.between_metrics import between_metrics
 from evaluation.reports.content import Section
 from evaluation.reports.gathered import Gathered
 from judgments.services.generation import Progress, no_progress
@@ -17,14 +18,19 @@ def sections_of(gathered: Gathered, progress: Progress = no_progress) -> list[Se
 def _against_people(gathered: Gathered, progress: Progress) -> list[Section]:
     """What a study of pairs says of metrics and systems, or one of single captions."""
     sections: list[Section | None]
+    one_judge = captions.ceilings(gathered)
     if gathered.kind.compares_pairs:
         ceilings = pairs.ceilings(gathered)
         sections = [pairs.metrics(gathered, ceilings)]
         progress(0.55, "accuracy by number of references")
         sections += [pairs.references(gathered, ceilings), tournaments.systems(gathered)]
     else:
-        sections = [captions.metrics(gathered), captions.thresholds(gathered), proposals.grades(gathered)]
+        sections = [
+            captions.metrics(gathered, one_judge),
+            captions.thresholds(gathered),
+            proposals.grades(gathered),
+        ]
         sections.append(proposals.rankings(gathered))
     progress(0.75, "metrics against each other")
-    sections.append(captions.between_metrics(gathered))
+    sections.append(between_metrics(gathered, one_judge))
     return [section for section in sections if section is not None]

@@ -16,6 +16,9 @@ from evaluation.statistics.correlation import correlation
 LEAST_SYSTEMS = 2
 MOST_SHOWN = 40
 TITLE = "Tournament of systems"
+HUMAN = "people"  # stands for captions of no system
+CEILING = "Ceiling: captions that people wrote."
+NO_HUMANS = "No ceiling is drawn: no captions that people wrote took part."
 
 
 def systems(gathered: Gathered) -> Section | None:
@@ -68,11 +71,15 @@ def systems(gathered: Gathered) -> Section | None:
         note,
     )  # fmt: skip
     tables = [table]
+    human = names.index(HUMAN) if HUMAN in names else None
+    levels = [Level("even", 0.5)]
+    if human is not None:
+        levels.append(_level(_fraction(people, human)))
     panels = [
         Panel(
             "won against the others",
             tuple(_fraction(people, place) for place in order[:MOST_SHOWN]),
-            (Level("even", 0.5),),
+            tuple(levels),
         )
     ]
     shown = tuple(names[place] for place in order[:MOST_SHOWN])
@@ -84,6 +91,7 @@ def systems(gathered: Gathered) -> Section | None:
     sentence += f"; {len(names)} systems met {people.comparisons:,} times."
     if len(order) > len(shown):
         sentence += f" The {len(shown)} that win most are drawn."
+    sentence += f" {CEILING if human is not None else NO_HUMANS}"
     by_metrics = _by_metrics(gathered, pks, first, second, people)
     if by_metrics is not None:
         tables.append(by_metrics)
@@ -97,20 +105,25 @@ def systems(gathered: Gathered) -> Section | None:
         )
     ]
     if not strengths.reason:
-        plots.append(_strengths(table_rows[:MOST_SHOWN], table, best))
+        of_people = [row[5] for row in table_rows if row[0] == HUMAN]
+        plots.append(_strengths(table_rows[:MOST_SHOWN], table, [_level(one) for one in of_people]))
     return Section("tournament", TITLE, (sentence,), tuple(plots), tuple(tables))
 
 
-def _strengths(rows: list[tuple[Any, ...]], table: Table, best: str) -> Plot:
+def _level(one: Figure) -> Level:
+    return Level("human captions", one.value or 0.0, dashed=False, low=one.low, high=one.high)
+
+
+def _strengths(rows: list[tuple[Any, ...]], table: Table, human: list[Level]) -> Plot:
     ranked = sorted(rows, key=lambda row: -row[5].value)
     sentence = (
         "Bradley-Terry log-strengths; a difference of 1 means that the stronger wins "
         f"{100 / (1 + np.exp(-1)):.0f} % of "
-        "the comparisons that one of them wins."
+        f"the comparisons that one of them wins. {CEILING if human else NO_HUMANS}"
     )
     drawing = Dots(
         tuple(row[0] for row in ranked),
-        (Panel("", tuple(row[5] for row in ranked), (Level("mean", 0.0),)),),
+        (Panel("", tuple(row[5] for row in ranked), (Level("mean", 0.0), *human)),),
         "log-strength, 95 % interval",
         "number",
         ranked[0][0],

@@ -45,6 +45,14 @@ def counted_beside(model: type[Any], relation: str) -> Coalesce:
     return count_of(field.related_model._default_manager.all(), field.field.name)
 
 
+def in_short(value: float | None) -> str:
+    """A score or share to four places, without zeros at its end; a dash for none."""
+    if value is None:
+        return "–"
+    text = f"{value:.4f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
 class BoundedPaginator(Paginator):
     """Counts no further than ``most``: counting a million rows takes longer than showing fifty, and nobody leafs
     through them."""
@@ -112,6 +120,7 @@ class QuorumAdmin(ModelAdmin):
 
     list_per_page = 50
     add_label = ""  # the words of the button above a list; empty: "Add ..."
+    empty_words = ""  # where rows come from, said in a list that has none yet
     list_fullwidth = True
     paginator = BoundedPaginator
     show_full_result_count = False

@@ -22,6 +22,7 @@ from judgments.services.presets import delete_preset, may_change_preset, rename_
 class SavedPresetAdmin(QuorumAdmin):
     """Made on a study's page "Use again", never here."""
 
+    empty_words = "A study's page “Use again” saves its design as a preset."
     list_display = ("title", "slug", "description", "made_by", "made_at", "used")
     list_select_related = ("made_by",)
     search_fields = ("title", "slug", "description")

@@ -25,6 +25,7 @@ from judgments.models import HIT, Caption, Item, Output, StudyEvent, System, Uni
 class ItemAdmin(ReadOnlyAdmin):
     """The images of all datasets."""
 
+    empty_words = "Importing a dataset brings its images."
     list_display = ("name", "picture_small", "dataset", "split", "position")
     list_filter = ("split", "dataset")
     list_select_related = ("dataset",)
@@ -46,6 +47,7 @@ class ItemAdmin(ReadOnlyAdmin):
 class CaptionAdmin(ReadOnlyAdmin):
     """References and candidates."""
 
+    empty_words = "Importing a dataset brings its captions."
     list_display = ("text", "role", "image_name", "dataset", "key")
     list_filter = ("role", "dataset")
     list_select_related = ("dataset", "item")
@@ -65,6 +67,7 @@ class CaptionAdmin(ReadOnlyAdmin):
 class SystemAdmin(ReadOnlyAdmin):
     """What produced candidates."""
 
+    empty_words = "“Import candidates” on a dataset's page adds a system."
     list_display = ("name", "dataset", "human", "captions")
     list_filter = ("human", "dataset")
     list_select_related = ("dataset",)
@@ -91,6 +94,7 @@ class KindFilter(WordsFilter):
 class UnitAdmin(ReadOnlyAdmin):
     """The units of all studies, with what they compare and what was answered."""
 
+    empty_words = "Generating a study's HITs makes its units."
     list_display = (
         "key",
         "picture",
@@ -159,6 +163,7 @@ class UnitAdmin(ReadOnlyAdmin):
 class HITAdmin(ReadOnlyAdmin):
     """The pages of work of all studies."""
 
+    empty_words = "“Generate HITs” on a study's page makes them."
     list_display = ("key", study_column, "number", "size", "required", "open_slots")
     list_filter = ("study",)
     list_select_related = ("study",)

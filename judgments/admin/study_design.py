@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import messages
@@ -24,6 +25,7 @@ from judgments.forms.design import (
     value_at,
 )
 from judgments.kinds import KINDS
+from judgments.markup import render_inline, render_markdown
 from judgments.models import Dataset, Study
 from judgments.plans import Plan
 from judgments.presets import PRESETS, Preset
@@ -33,6 +35,13 @@ from judgments.visibility import visible_rows
 
 if TYPE_CHECKING:
     from judgments.admin.studies import StudyAdmin
+
+
+RENDERED: dict[str, Callable[[str], str]] = {
+    "question": render_inline,
+    "instructions": render_markdown,
+    "consent": render_markdown,
+}
 
 
 def dataset_names(request: HttpRequest) -> list[str]:
@@ -177,17 +186,22 @@ def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The design as titles and labelled values."""
+    """The design as titles and labelled values; Markdown and the question as HTML, as workers read them."""
     values = design.model_dump(mode="json")
     shown = []
     for section in sections_for(KINDS[design.protocol]):
         if section.crowd not in ("", design.crowd.backend):
             continue
-        rows = [(entry.label, in_words(key, value_at(values, key))) for key, entry in section.entries.items()]
+        rows = [(entry.label, _as_read(key, value_at(values, key))) for key, entry in section.entries.items()]
         shown.append((section.title, rows))
     if design.registration is not None:
         shown.append(("Plan", _plan_in_words(design.registration)))
     return shown
+
+
+def _as_read(key: str, value: Any) -> str:
+    render = RENDERED.get(key)
+    return render(value) if render and value else in_words(key, value)
 
 
 def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:

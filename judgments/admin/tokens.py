@@ -27,6 +27,7 @@ from judgments.services.tokens import create_token, revoke_token
 class ApiTokenAdmin(ReadOnlyAdmin):
     """A list with what each opens; the key itself is shown on the page after making it, and nowhere else."""
 
+    empty_words = "A token lets a program use the HTTP interface on your behalf."
     list_display = ("token", "user", "opens", "created_at", "last_used", "good_until", "revoke")
     list_display_links = None
     list_select_related = ("user",)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from rest_framework.exceptions import ParseError, ValidationError
-from rest_framework.parsers import BaseParser
+from rest_framework.exceptions import ParseError, UnsupportedMediaType, ValidationError
+from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
+
+from judgments.stored_text import can_be_stored
 
 TYPES: dict[type, str] = {str: "a text", bool: "true or false", list: "a list", int: "a whole number"}
 
@@ -39,6 +41,36 @@ def member(body: dict[str, Any], name: str, kind: type, default: Any = ...) -> A
     return value
 
 
+def refuse_compressed(parser_context: Any) -> None:
+    """Nothing is unpacked here: a small body could hold a very large one.
+
+    Raises:
+        UnsupportedMediaType: the request says that its body is encoded.
+    """
+    coding = parser_context["request"].headers.get("Content-Encoding", "").strip().lower()
+    if coding not in ("", "identity"):
+        raise UnsupportedMediaType(
+            coding, f"The body is {coding[:20]!r}; expected one that is not compressed."
+        )
+
+
+class FormParser(MultiPartParser):
+    """A form with files, without a text that no database holds."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        """Texts and files.
+
+        Raises:
+            ParseError: it is no form, or a text in it holds U+0000.
+            UnsupportedMediaType: it is compressed.
+        """
+        refuse_compressed(parser_context)
+        found = super().parse(stream, media_type, parser_context)
+        if not can_be_stored({name: found.data.getlist(name) for name in found.data}):
+            raise ParseError("A text in the form holds U+0000.")
+        return found
+
+
 class TOMLParser(BaseParser):
     """A study file as it stands; judgments.design reads it."""
 
@@ -49,7 +81,9 @@ class TOMLParser(BaseParser):
 
         Raises:
             ParseError: it is not UTF-8.
+            UnsupportedMediaType: it is compressed.
         """
+        refuse_compressed(parser_context)
         body: bytes = (parser_context or {})["request"].body  # not the stream: this one is held to a size
         try:
             return {"toml": body.decode("utf-8-sig")}

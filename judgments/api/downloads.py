@@ -18,13 +18,13 @@ RANGE_HEADERS = [
 ]  # fmt: skip
 
 
-def file_responses(content_type: str) -> dict[Any, Any]:
-    """The file, a range of it, or why not."""
+def file_responses(*content_types: str) -> dict[Any, Any]:
+    """The file, which has one of these types, a range of it, or why not."""
+    kinds = sorted({kind.partition(";")[0] for kind in content_types})
+    part = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
     return {
-        (200, content_type): OpenApiTypes.BINARY,
-        (206, content_type): OpenApiResponse(
-            OpenApiTypes.BINARY, description="The range that was asked for."
-        ),
+        **{(200, kind): OpenApiTypes.BINARY for kind in kinds},
+        **{(206, kind): part for kind in kinds},
         412: OpenApiResponse(description="The file is not the one that If-Match names."),
         416: OpenApiResponse(description="The range begins behind the end of the file."),
     }

@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import django_filters as filters
+from django import forms
 from django.db import models
 from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
 
 from judgments.models import HIT, Dataset, Job, Study, System, Unit
 
 
+@extend_schema_field(OpenApiTypes.BOOL)
 class TrueOrFalse(filters.TypedChoiceFilter):
     """A yes-no parameter; anything but true and false is an error, where the library would ignore it."""
 
@@ -19,12 +23,24 @@ class TrueOrFalse(filters.TypedChoiceFilter):
         super().__init__(**{"choices": choices, "coerce": lambda text: text == "true", **options})
 
 
+@extend_schema_field(OpenApiTypes.INT)
+class WholeNumber(filters.NumberFilter):
+    """Of a column of whole numbers; the library would look for half of one, and find nothing."""
+
+    field_class = forms.IntegerField
+
+
 class Filters(filters.FilterSet):
     """What the lists of all apps have in common."""
 
     FILTER_DEFAULTS = {
         **filters.FilterSet.FILTER_DEFAULTS,
         models.BooleanField: {"filter_class": TrueOrFalse},
+        **{
+            field: {"filter_class": WholeNumber}
+            for field, given in filters.FilterSet.FILTER_DEFAULTS.items()
+            if issubclass(field, models.IntegerField) and given["filter_class"] is filters.NumberFilter
+        },
     }
 
 

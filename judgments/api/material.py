@@ -15,6 +15,9 @@ class ItemSerializer(serializers.ModelSerializer[Item]):
 
     dataset = serializers.CharField(source="dataset.name", read_only=True)
     boxes = serializers.ListField(child=serializers.DictField(), read_only=True)
+    url = serializers.CharField(
+        read_only=True, help_text="Where the picture is on another host; empty where it is kept here."
+    )
 
     class Meta:
         model = Item

@@ -10,12 +10,22 @@ from judgments.hit_templates.answers import (
     checked_answer,
     first_answer,
 )
+from judgments.hit_templates.expected import (
+    ExpectedProblem,
+    expected_again,
+    expected_columns,
+    expected_in_words,
+    expected_of,
+    meets,
+    reason_of,
+)
 from judgments.hit_templates.filling import fill_page, filled, filled_questions
 from judgments.hit_templates.reading import MOST_CHARACTERS, Template, TemplateProblem, read_template
 from judgments.hit_templates.shapes import Option, Question
 
 __all__ = [
     "MOST_CHARACTERS",
+    "ExpectedProblem",
     "NoTemplateAnswer",
     "Option",
     "Question",
@@ -23,9 +33,15 @@ __all__ = [
     "TemplateProblem",
     "answer_of_form",
     "checked_answer",
+    "expected_again",
+    "expected_columns",
+    "expected_in_words",
+    "expected_of",
     "fill_page",
     "filled",
     "filled_questions",
     "first_answer",
+    "meets",
     "read_template",
+    "reason_of",
 ]

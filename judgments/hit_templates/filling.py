@@ -17,6 +17,7 @@ from django.utils.translation import gettext
 
 from judgments.hit_templates.answers import first_answer
 from judgments.hit_templates.cleaning import cleaned_again
+from judgments.hit_templates.questions import WITHIN
 from judgments.hit_templates.reading import Template
 from judgments.hit_templates.shapes import FIELD, VOID, Element, Question
 
@@ -132,7 +133,7 @@ def _written(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool)
 def _attributes(element: Element, step: _Step) -> Iterator[tuple[str, str]]:
     own = f"t{step.position}-"
     for name, value in element.attributes.items():
-        if element.question >= 0 and name in OF_ANSWER:
+        if name == WITHIN or (element.question >= 0 and name in OF_ANSWER):
             continue
         if name == "id":
             yield name, own + value

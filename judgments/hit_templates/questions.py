@@ -12,6 +12,7 @@ LONGEST_NAME = 100
 LONGEST_TEXT = 10_000
 GREATEST = 1e15  # of a number that is typed: every whole one up to it is exact
 MOST_QUESTIONS = 500
+WITHIN = "data-within"  # of a number: how far from the expected answer is right; no worker sees it
 TYPED = {"text", "email", "url", "tel", "search", "date", "time", "month", "week", "datetime-local", "color"}
 BUTTONS = {"submit", "reset", "button", "image"}
 NOT_CARRIED = {"file", "password"}
@@ -52,6 +53,7 @@ class _Found:
     step: float | None = None
     longest: int = LONGEST_TEXT
     preset: str = ""
+    within: float | None = None
 
     def done(self) -> Question:
         return Question(
@@ -66,6 +68,7 @@ class _Found:
             step=self.step,
             longest=self.longest,
             preset=self.preset,
+            within=self.within,
         )
 
 
@@ -248,6 +251,9 @@ def _take_bounds(given: dict[str, str], one: _Found) -> None:
         )
     step = given.get("step", "1").strip().lower()
     one.step = None if step == "any" else _number(given, "step", one.name) or 1.0
+    one.within = _number(given, WITHIN, one.name)
+    if one.within is not None and one.within < 0:
+        raise ValueError(f"{WITHIN} of “{one.name}” is {given[WITHIN][:40]!r}; expected 0 or more.")
     if one.low is not None and one.high is not None and one.low > one.high:
         raise ValueError(
             f"“{one.name}” goes from {one.low:g} to {one.high:g}; expected the lower number first."

@@ -42,6 +42,7 @@ class Question:
         low, high, step: of numbers; None where there is no bound.
         longest: characters of a text at most.
         preset: of text, number and fixed: what stands there at first; may hold ``${field}``.
+        within: of numbers: how far an answer may lie from an expected one and be right; None where it says nothing.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Question:
     step: float | None = None
     longest: int = 0
     preset: str = ""
+    within: float | None = None
 
 
 @dataclass(slots=True)

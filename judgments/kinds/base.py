@@ -131,6 +131,8 @@ class Kind(ABC):
         has_figures: whether ``figures`` or ``caption_scores`` say anything; they are asked only then.
         no_alpha: why agreement cannot be measured, where answers have no parts to compare.
         people_cuts: where people's scores of captions are cut to compare them with a metric (kappa).
+        guessed_right: the share of control items that somebody gets right who answers at random, each value as likely
+            as the others; None where that has no number.
         per_image: whether scores are compared within each image as well as over all.
         aggregation: how the judgments of a unit become its consensus, in a word, as the judgment signature has it.
         tie_rule: what becomes of a unit whose judgments are tied, in a word.
@@ -162,6 +164,7 @@ class Kind(ABC):
     has_figures: ClassVar[bool] = False
     no_alpha: ClassVar[str] = ""
     people_cuts: ClassVar[tuple[float, ...]] = ()
+    guessed_right: ClassVar[float | None] = None
     per_image: ClassVar[bool] = False
     aggregation: ClassVar[str]
     tie_rule: ClassVar[str] = "no-ties"

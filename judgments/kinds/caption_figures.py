@@ -1,7 +1,8 @@
-"""How well people describe images, by the metrics that machines are held against (WG16 §4).
+"""How well people describe images, by the metrics that machines are held against (WG16 §4 and §5).
 
 Every caption of an image is a candidate once, and the image's other captions are its references: the score that a
-person reaches, the upper bound for a machine. Pure; texts in, plain figures out.
+person reaches, the upper bound for a machine. The lower bound is what a caption of another image gets in its place.
+Pure; texts in, plain figures out.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class UpperBound:
             images (nan with one image).
         deviation: standard deviation over captions (n - 1).
         median, least, most: over captions.
+        floor: the same as ``macro`` for captions of other images in their place (WG16 §5, random intra-dataset), with
+            its interval ``floor_low`` and ``floor_high``; nan with one image.
         signature: of the metric.
     """
 
@@ -43,11 +46,16 @@ class UpperBound:
     median: float
     least: float
     most: float
+    floor: float
+    floor_low: float
+    floor_high: float
     signature: str
 
     def as_json(self) -> dict[str, Any]:
         """The figures by name; an undefined one is null."""
-        numbers = ("micro", "macro", "low", "high", "deviation", "median", "least", "most")
+        numbers = (
+            "micro", "macro", "low", "high", "deviation", "median", "least", "most", "floor", "floor_low", "floor_high",
+        )  # fmt: skip
         return {**{name: _number(getattr(self, name)) for name in numbers}, "signature": self.signature}
 
 
@@ -88,7 +96,8 @@ def leave_one_out(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> LeaveOneOut:
-    """Each caption of each image against the image's others (WG16 §4).
+    """Each caption of each image against the image's others (WG16 §4), and a random caption of another image against
+    the same others (§5), drawn with ``seed``.
 
     Sentence scores throughout, so that the mean of BLEU is a mean of sentences' BLEU. CIDEr-D counts documents over
     the images with all of their captions, the one that is left out included: an n-gram that it alone holds has one
@@ -111,8 +120,13 @@ def leave_one_out(
     from evaluation.metrics import score  # where it is needed: web processes start without the compiler
 
     found = score(candidates, references, metrics, tokenizer, document_corpus=several)
+    wrong: dict[str, npt.NDArray[np.float64]] = {}
+    if len(several) > 1:
+        others, against = _of_other_images(several, seed)
+        made = score(others, against, metrics, tokenizer, document_corpus=several)
+        wrong = {name: one.images for name, one in made.scores.items()}
     bounds = tuple(
-        _upper_bound(name, one.images, sizes, one.signature, resamples, seed)
+        _upper_bound(name, one.images, wrong.get(name), sizes, one.signature, resamples, seed)
         for name, one in found.scores.items()
     )
     return LeaveOneOut(
@@ -120,9 +134,30 @@ def leave_one_out(
     )
 
 
+def _of_other_images(several: Sequence[Sequence[str]], seed: int) -> tuple[list[str], list[list[str]]]:
+    """For every caption that is left out, one of another image, and the image's others that it is held against.
+
+    Captions are taken by the order of their texts within an image, so that the order in which people wrote them
+    changes nothing.
+    """
+    ordered = [sorted(texts) for texts in several]
+    pool = [text for texts in ordered for text in texts]
+    generator = np.random.default_rng(seed)
+    others: list[str] = []
+    against: list[list[str]] = []
+    start = 0
+    for texts in ordered:
+        drawn = generator.integers(0, len(pool) - len(texts), size=len(texts)).tolist()
+        others += [pool[place if place < start else place + len(texts)] for place in drawn]
+        against += [texts[:index] + texts[index + 1 :] for index in range(len(texts))]
+        start += len(texts)
+    return others, against
+
+
 def _upper_bound(
     metric: str,
     scores: npt.NDArray[np.float64],
+    wrong: npt.NDArray[np.float64] | None,
     sizes: npt.NDArray[np.int64],
     signature: str,
     resamples: int,
@@ -131,6 +166,8 @@ def _upper_bound(
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     means = np.add.reduceat(scores, starts) / sizes
     interval = bootstrap_interval(means, resamples=resamples, seed=seed)
+    floors = np.full(1, math.nan) if wrong is None else np.add.reduceat(wrong, starts) / sizes
+    floor = None if wrong is None else bootstrap_interval(floors, resamples=resamples, seed=seed)
     return UpperBound(
         metric=metric,
         micro=float(scores.mean()),
@@ -141,6 +178,9 @@ def _upper_bound(
         median=float(np.median(scores)),
         least=float(scores.min()),
         most=float(scores.max()),
+        floor=float(floors.mean()),
+        floor_low=math.nan if floor is None else floor.low,
+        floor_high=math.nan if floor is None else floor.high,
         signature=signature,
     )
 

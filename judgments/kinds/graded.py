@@ -40,6 +40,7 @@ class Graded(CrossedKind):
     template = "annotation/kinds/graded.html"
     good, bad = "3-4", "1-2"
     people_cuts: ClassVar[tuple[float, ...]] = GRADE_THRESHOLDS
+    guessed_right: ClassVar[float | None] = 2 / 4
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Every pair (or those that pass the filter) -> HITs that hold no image twice."""

@@ -222,11 +222,13 @@ class Grounding(OpenKind):
         units = {one.unit.pk: one.unit for one in judged}
         found = self.consensus([one.unit.pk for one in judged], [one.given for one in judged])
         named: defaultdict[str, list[set[int]]] = defaultdict(list)
+        boxes: dict[str, int] = {}
         for pk, unit in units.items():
+            boxes[unit.item.name] = len(unit.content["boxes"])
             named[unit.item.name].append(set(box_numbers(found[pk].answer, unit.content["boxes"])))
         return Figures(
             units={pk: {"boxes": boxes_named(found[pk].answer)} for pk in units},
-            study={"content_selection": content_figures(named)},
+            study={"content_selection": content_figures(named, boxes, seed=seed)},
         )
 
     def is_right(self, given: Any, expected: Any) -> bool:

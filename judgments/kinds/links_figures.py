@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
-from evaluation.metrics.content import content_upper_bound
+import numpy as np
+
+from evaluation.metrics.content import content_selection, content_upper_bound
 from evaluation.statistics.significance import bootstrap_interval
 
 RESAMPLES = 1000
+DRAWS = 20
 NO_TWO = "No unit has two judgments, so nobody can be held against anybody."
 
 
@@ -23,6 +26,9 @@ def f1(first: Collection[str], second: Collection[str]) -> float:
 def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) -> dict[str, Any]:
     """How much two people's keywords overlap: mean F1 over every two answers of a unit, then over units, with a
     bootstrap interval over units.
+
+    ``floor``: the same between each unit's answers and those of the next unit, which are about another text; null with
+    one unit.
 
     Args:
         answers: unit -> the keywords of each worker.
@@ -39,6 +45,7 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
         "value": _or_none(found.value),
         "low": _or_none(found.low),
         "high": _or_none(found.high),
+        "floor": _between_units(answers),
         "n": len(means),
         "pairs_of_answers": pairs,
         "confidence": found.confidence,
@@ -48,21 +55,40 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
     }
 
 
-def content_figures(named: Mapping[str, Sequence[Collection[int]]]) -> dict[str, Any]:
+def _between_units(answers: Mapping[int, Sequence[Collection[str]]]) -> float | None:
+    if len(answers) < 2:
+        return None
+    units = sorted(answers)
+    means = [
+        float(np.mean([f1(*both) for both in product(answers[one], answers[other])]))
+        for one, other in zip(units, units[1:] + units[:1], strict=True)
+    ]
+    return float(np.mean(means))
+
+
+def content_figures(
+    named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], *, seed: int
+) -> dict[str, Any]:
     """How well people select content: every description's boxes against those of its image's others (WG15 §5), and how
     many boxes a description names on average (WG15: 2.89).
 
+    ``floor``: of boxes drawn at random, as many as a description of the image names (WG15 §4, the random baseline), a
+    mean over ``DRAWS`` for every description.
+
     Args:
         named: image -> the numbers of the boxes that each of its descriptions names.
+        boxes: image -> how many boxes it has.
     """
     bound = content_upper_bound(list(named.values()))
-    descriptions = [boxes for of_image in named.values() for boxes in of_image]
+    descriptions = [own for of_image in named.values() for own in of_image]
+    floor = _at_random(named, boxes, seed)
     return {
         "upper_bound": {
             name: {
                 "value": _or_none(figure.mean),
                 "deviation": _or_none(figure.sd),
                 "n": bound.images - figure.undefined,
+                "floor": floor[name],
             }
             for name, figure in (("precision", bound.precision), ("recall", bound.recall), ("f1", bound.f1))
         },
@@ -72,6 +98,31 @@ def content_figures(named: Mapping[str, Sequence[Collection[int]]]) -> dict[str,
         "reason": bound.reason,
         "signature": str(bound.signature),
     }
+
+
+def _at_random(
+    named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
+) -> dict[str, float | None]:
+    """Precision, recall and F1 of random boxes against all of an image's descriptions: means over images."""
+    generator = np.random.default_rng(seed)
+    selections: list[list[int]] = []
+    gold: list[Sequence[Collection[int]]] = []
+    image_of: list[int] = []
+    for image, name in enumerate(sorted(named)):
+        for size in sorted(len(own) for own in named[name] if own):
+            for _ in range(DRAWS):
+                selections.append(generator.permutation(boxes[name])[:size].tolist())
+                gold.append(named[name])
+                image_of.append(image)
+    if not selections:
+        return {"precision": None, "recall": None, "f1": None}
+    found = content_selection(selections, gold)
+    groups = np.array(image_of)
+    means: dict[str, float | None] = {}
+    for name, figure in (("precision", found.precision), ("recall", found.recall), ("f1", found.f1)):
+        own = np.bincount(groups, weights=figure.images) / np.maximum(np.bincount(groups), 1)
+        means[name] = float(own[np.unique(groups)].mean())
+    return means
 
 
 def _or_none(value: float) -> float | None:

@@ -50,6 +50,7 @@ class PairKind(ChoiceKind):
     aggregation = "majority"
     tie_rule = "set-aside"
     two_sided = True
+    guessed_right = 1 / 2
     compares_pairs = True
     settles = True
     chosen_by_id = True

@@ -47,6 +47,7 @@ class Relevance(CrossedKind):
     }
     template = "annotation/kinds/relevance.html"
     people_cuts = (0.33, 0.66, 1.0)
+    guessed_right = 1 / 2
     good, bad = 1, 0
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:

@@ -28,6 +28,7 @@ class Slider(Graded):
     choices = ()
     good, bad = "70-100", "0-30"
     people_cuts = tuple(float(cut) for cut in range(90, 0, -10))
+    guessed_right = 31 / 101
     defaults = {
         "question": "How well does the caption describe the image?",
         "seconds_per_unit": 10.0,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext_lazy as _
 
+from judgments.controls import KNOWN_GOOD
 from judgments.draws import content_key, rng_for
 from judgments.errors import DesignError
 from judgments.hit_templates import (
@@ -23,11 +24,21 @@ from judgments.hit_templates import (
     TemplateProblem,
     answer_of_form,
     checked_answer,
+    expected_again,
+    expected_in_words,
     filled_questions,
+    meets,
     read_template,
 )
 from judgments.kinds.base import Consensus, Entry, Figures, Judged, Kind, OpenKind
 from judgments.kinds.hits import hits_of
+from judgments.kinds.template_controls import (
+    answer_to,
+    control_contradictions,
+    drawn_answer,
+    known_rows,
+    makers,
+)
 from judgments.material import Batch, Group, Image, Material, UnitSpec, drawn_images
 
 if TYPE_CHECKING:
@@ -42,7 +53,6 @@ STARTER = """<blockquote>${text}</blockquote>
   <label><input type="radio" name="sense" value="no" required> No</label>
 </fieldset>
 """
-WRITTEN = "An answer of a simulated worker."
 
 
 class HITTemplate(OpenKind):
@@ -65,6 +75,7 @@ class HITTemplate(OpenKind):
         "units_per_hit": 1,
         "seconds_per_unit": 30.0,
         "template": {"html": STARTER},
+        "controls": {"kinds": [KNOWN_GOOD]},
     }
     template = "annotation/kinds/template.html"
     script = "js/kinds/template.js"
@@ -106,18 +117,15 @@ class HITTemplate(OpenKind):
             yield "template.html is empty; expected HTML with ${field} for the cells of a row"
             return
         try:
-            read_template(design.template.html)
+            read = read_template(design.template.html)
         except TemplateProblem as error:
             yield f"template.html cannot be used: {str(error).rstrip('.')}"
+            return
+        yield from control_contradictions(read, design)
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """One unit for each row of inputs."""
-        if design.controls.per_hit:
-            raise DesignError(
-                "controls.per_hit asks for control items, but nobody said which answer to a row is right; set it to 0 "
-                "(a quiz of questions and the agreement with others tell careful workers).",
-                field="controls.per_hit",
-            )
+        """One unit for each row of inputs. Where known-good control items are asked for, rows that say what is expected
+        are those, and are not judged."""
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
@@ -133,7 +141,17 @@ class HITTemplate(OpenKind):
                 f"columns are {', '.join(sorted(columns))}.",
                 field="template.html",
             )
-        drawn = drawn_images(rows, design.sampling.images, rng_for(design.seed, "images"))
+        wanted = bool(design.controls.per_hit) and KNOWN_GOOD in design.controls.kinds
+        known = known_rows(template, rows, material.name) if wanted else []
+        taken = {item.image.name for item in known}
+        judged = [row for row in rows if row.name not in taken]
+        if not judged:
+            raise DesignError(
+                f"every row of dataset {material.name!r} says what is expected of it, so that none is left to be "
+                "judged; expected rows without.",
+                field="dataset",
+            )
+        drawn = drawn_images(judged, design.sampling.images, rng_for(design.seed, "images"))
         groups = [Group(image.name, (self.unit(design, image),)) for image in drawn]
         hits = hits_of(
             groups,
@@ -141,7 +159,8 @@ class HITTemplate(OpenKind):
             size=design.units_per_hit,
             repeat_images=False,
             control_images=(),
-            make_control=_no_control,
+            make_control=makers(design),
+            known=known,
         )
         return Batch(hits=hits, notes={"sentences": list(template.left_out)})
 
@@ -180,8 +199,17 @@ class HITTemplate(OpenKind):
         return answer_of_form(form, f"u{position}", self.questions(unit))
 
     def in_words(self, given: Any) -> str:
-        """Name by name."""
+        """Name by name, of an answer as of what is expected."""
         return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
+
+    def is_right(self, given: Any, expected: Any) -> bool:
+        """As expected in everything that is expected: a choice and the boxes exactly, a number within its range, a text
+        whatever its capitals, blanks and marks at its ends."""
+        return meets(expected, given)
+
+    def again(self, given: Any) -> Any:
+        """As ``judgments.hit_templates.expected_again`` says."""
+        return expected_again(self.page.questions, given)
 
     def results_names(self) -> list[str]:
         """The names of the form."""
@@ -272,18 +300,20 @@ class HITTemplate(OpenKind):
         """Any answer that the form takes."""
         return checked_answer(
             self.questions(unit),
-            {one.name: _drawn(one, rng) for one in self.questions(unit) if one.shape != "fixed"},
+            {one.name: drawn_answer(one, rng) for one in self.questions(unit) if one.shape != "fixed"},
         )
 
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
         """Right: the truth; wrong: another answer to one question that has some; without looking: any answer."""
-        if right:
-            return dict(truth)
         drawn = self.draw_truth(unit, [], rng)
         if right is None:
             return drawn
+        if unit.control_kind == KNOWN_GOOD:  # what is expected, and no answer itself
+            return answer_to(self.questions(unit), truth, drawn, right=right, rng=rng)
+        if right:
+            return dict(truth)
         others = [name for name in truth if drawn.get(name) is not None and drawn[name] != truth[name]]
         if not others:
             return drawn
@@ -319,6 +349,8 @@ def _told(question: Question) -> dict[str, Any]:
 
 
 def _as_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return expected_in_words(value)
     return ", ".join(value) or "–" if isinstance(value, list) else str(value)
 
 
@@ -352,22 +384,3 @@ def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
         "margin": fmean(leads) if leads else 1.0,
         "tie": any(2 * count == n for count in counts.values()),
     }
-
-
-def _drawn(question: Question, rng: np.random.Generator) -> Any:
-    """An answer that the question takes."""
-    values = [option.value for option in question.options if option.value]
-    if question.shape == "choice":
-        return values[int(rng.integers(len(values)))]
-    if question.shape == "several":
-        return [option.value for option in question.options if bool(rng.random() < 0.4) | option.required]
-    if question.shape == "number":
-        low = question.low if question.low is not None else 0.0
-        high = question.high if question.high is not None else low + 100.0
-        step = question.step or 1.0
-        return low + step * int(rng.integers(int((high - low) / step + 1e-9) + 1))
-    return WRITTEN[: question.longest]
-
-
-def _no_control(*given: Any) -> Group:
-    raise AssertionError("rows of a template have no control items")

@@ -14,7 +14,15 @@ from django.db import transaction
 
 from judgments.design import StudyDesign, make_design
 from judgments.errors import DataConflict
-from judgments.hit_templates import Template, TemplateProblem, read_template
+from judgments.hit_templates import (
+    ExpectedProblem,
+    Template,
+    TemplateProblem,
+    expected_columns,
+    expected_of,
+    filled_questions,
+    read_template,
+)
 from judgments.hit_templates.shapes import fields_in
 from judgments.importers.inputs import InputTable
 from judgments.importers.textio import read_whole
@@ -45,6 +53,7 @@ class Brought:
         columns: of the inputs, in their order.
         first: the first row, column -> text.
         rows: how many there are.
+        known: how many of them say what is expected, and can be control items.
         left_out: what is not carried over, and what else to know, in sentences.
     """
 
@@ -53,6 +62,7 @@ class Brought:
     columns: tuple[str, ...]
     first: dict[str, str]
     rows: int
+    known: int
     left_out: tuple[str, ...]
 
 
@@ -76,7 +86,8 @@ def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) 
     table = InputTable(inputs, encoding)
     columns: tuple[str, ...] = ()
     first: dict[str, str] = {}
-    rows = 0
+    rows = known = 0
+    odd: list[str] = []
     marked: Counter[str] = Counter()
     empty: Counter[str] = Counter()
     wanted = _options_of(template)
@@ -85,6 +96,11 @@ def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) 
             columns, first = tuple(name for name, _ in row.fields), dict(row.fields)
             _check_columns(template, columns, inputs)
         rows += 1
+        try:
+            cells = dict(row.fields)
+            known += bool(expected_of(filled_questions(template.questions, cells), cells))
+        except ExpectedProblem as problem:
+            odd.append(f"{row.image}, column “{problem.column}”: {problem}")
         for name, cell in row.fields:
             if MARKUP.search(cell):
                 marked[name] += 1
@@ -96,7 +112,12 @@ def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) 
         columns=columns,
         first=first,
         rows=rows,
-        left_out=(*template.left_out, *_about_cells(template, columns, marked, empty)),
+        known=known,
+        left_out=(
+            *template.left_out,
+            *_about_cells(template, columns, marked, empty),
+            *_about_known(template, columns, known, odd),
+        ),
     )
 
 
@@ -127,7 +148,10 @@ def _about_cells(
     template: Template, columns: tuple[str, ...], marked: Counter[str], empty: Counter[str]
 ) -> list[str]:
     said = []
-    unused = [name for name in columns if name not in template.fields and name != "picture"]
+    told = expected_columns(columns, template.questions)
+    unused = [
+        name for name in columns if name not in template.fields and name not in told and name != "picture"
+    ]
     if unused:
         more = f" and {len(unused) - MOST_NAMED} more" if len(unused) > MOST_NAMED else ""
         names = ", ".join(unused[:MOST_NAMED]) + more
@@ -139,6 +163,24 @@ def _about_cells(
             said.append(f"Column “{name}” holds HTML in {_rows(count)}: it is shown as text, tags and all.")
     for name, count in empty.items():
         said.append(f"Column “{name}” is empty in {_rows(count)}: that option cannot be chosen there.")
+    return said
+
+
+def _about_known(template: Template, columns: tuple[str, ...], known: int, odd: list[str]) -> list[str]:
+    """What is said of rows that say what is expected of them."""
+    told = expected_columns(columns, template.questions)
+    if not told:
+        return []
+    said = []
+    if known:
+        says = "says" if known == 1 else "say"
+        said.append(
+            f"{_rows(known)} {says} what is expected ({', '.join(list(told)[:MOST_NAMED])}), which no worker sees: "
+            "with controls.per_hit they are control items."
+        )
+    if odd:
+        more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+        said.append(f"What is expected could not be met by any answer in {odd[0]}{more}.")
     return said
 
 

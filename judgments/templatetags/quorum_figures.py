@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from django import template
+from django.utils.safestring import SafeString
 
 register = template.Library()
 
@@ -29,6 +30,12 @@ def coefficient(value: Any) -> str:
         return "–"
     text = f"{value:.2f}"
     return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+@register.filter
+def is_markup(value: Any) -> bool:
+    """Whether it is HTML already, to be shown as it is."""
+    return isinstance(value, SafeString)
 
 
 @register.filter

@@ -26,6 +26,12 @@ DIFFERENT = [
     ["an old man repairs his red bicycle"] * 3,
 ]
 
+IMAGES = [
+    ["a dog runs through snow", "a brown dog runs fast", "the dog is in the snow"],
+    ["a man rides a bike", "a man on a bike"],
+    ["two dogs in the snow", "dogs and a man"],
+]
+
 
 def test_equal_captions_reach_the_most_that_each_metric_gives() -> None:
     found = {bound.metric: bound for bound in leave_one_out(DIFFERENT).bounds}
@@ -61,6 +67,28 @@ def test_each_caption_is_scored_against_the_others_of_its_image_alone() -> None:
     assert (rouge.least, rouge.most) == pytest.approx((min(values), max(values)))
     assert (one.images, one.captions, one.left_out) == (2, 5, 0)
     assert rouge.signature.startswith("rouge-l|beta:1.2|tok:ptb|refs:1-2|v:")
+
+
+def test_the_floor_is_what_captions_of_another_image_get_in_their_place() -> None:
+    """WG16 §5: nothing where images share no word, and as much as people where all images are described alike."""
+    apart = {bound.metric: bound for bound in leave_one_out(DIFFERENT).bounds}
+    assert apart["cider-d"].floor == pytest.approx(0.0, abs=1e-6)
+    assert apart["rouge-l"].floor < 0.2 < apart["rouge-l"].macro
+    alike = leave_one_out([["a dog runs here"] * 3] * 3, metrics=["rouge-l"]).bounds[0]
+    assert alike.floor == alike.macro == pytest.approx(1.0)
+
+
+def test_the_floor_does_not_rest_on_who_wrote_first() -> None:
+    turned = [texts[::-1] for texts in IMAGES]
+    one, other = leave_one_out(IMAGES, seed=4), leave_one_out(turned, seed=4)
+    assert [bound.floor for bound in one.bounds] == pytest.approx([bound.floor for bound in other.bounds])
+
+
+def test_one_image_has_no_floor() -> None:
+    found = leave_one_out([["a dog runs", "the dog runs"]], metrics=["rouge-l"]).as_json()["metrics"][
+        "rouge-l"
+    ]
+    assert found["floor"] is found["floor_low"] is found["floor_high"] is None
 
 
 def test_an_image_with_one_caption_is_left_out_and_counted() -> None:

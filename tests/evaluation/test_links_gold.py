@@ -173,10 +173,22 @@ def test_the_overlap_of_two_sets_is_f1_whichever_is_held_for_right() -> None:
     assert f1(set(), {"a"}) == 0
     found = pairwise_f1({1: [{"a"}, {"a"}, {"b"}], 2: [{"a"}]}, seed=0)
     assert (found["value"], found["n"], found["pairs_of_answers"]) == (pytest.approx(1 / 3), 1, 3)
+    assert found["floor"] == pytest.approx(2 / 3)  # two of three name what the other unit's one names
+    assert pairwise_f1({1: [{"a"}, {"a"}]}, seed=0)["floor"] is None
     assert pairwise_f1({}, seed=0)["reason"]
 
 
 def test_people_who_select_the_same_content_reach_one() -> None:
-    same = content_figures({"a.jpg": [{0, 1}, {0, 1}], "b.jpg": [{2}, {2}]})
-    assert same["upper_bound"]["f1"] == {"value": 1.0, "deviation": 0.0, "n": 2}
+    named = {"a.jpg": [{0, 1}, {0, 1}], "b.jpg": [{2}, {2}]}
+    same = content_figures(named, {"a.jpg": 2, "b.jpg": 3}, seed=0)
+    f1 = same["upper_bound"]["f1"]
+    assert (f1["value"], f1["deviation"], f1["n"]) == (1.0, 0.0, 2)
     assert same["boxes_named"] == 1.5
+    # two of two boxes are always right; of b's three boxes each draw hits the named one or none
+    assert 0.5 <= f1["floor"] < 1.0
+    assert (
+        f1["floor"]
+        == content_figures(dict(reversed(named.items())), {"b.jpg": 3, "a.jpg": 2}, seed=0)["upper_bound"][
+            "f1"
+        ]["floor"]
+    )

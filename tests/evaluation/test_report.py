@@ -111,7 +111,8 @@ def test_the_curve_of_references_ends_in_the_accuracy_with_all_of_them() -> None
 def test_graded_studies_get_correlations_and_threshold_grids() -> None:
     report = build_report(graded().study, metrics=["bleu-1", "rouge-l"])
     plots = {plot.name for plot in report.plots}
-    assert {"agreement", "worker-pairs", "correlation", "kappa", "metric-correlation"} <= plots
+    matrices = {f"metric-correlation-{end}" for end in ("r", "rho", "tau-b")}
+    assert {"agreement", "worker-pairs", "correlation", "kappa"} | matrices <= plots
     (kappa,) = [table for table in report.tables if table.name == "kappa"]
     assert {row[0] for row in kappa.rows} == {"bleu-1", "rouge-l"}
     assert {"kendall1945", "cohen1960", "papineni2002", "lin2004"} <= set(report.citations)

@@ -35,6 +35,7 @@ from tests.annotation.crowds.turking import (
     kinds_of,
     make_turk_study,
     same_money,
+    settings_for,
     sync,
     up,
 )
@@ -100,9 +101,8 @@ def test_an_assignment_opens_one_hit(turk: MTurkEmulator) -> None:
 
 
 # --- what the crowd did not know of yet ---------------------------------------------------------------
-def test_work_that_the_crowd_names_late_is_not_given_up_unlooked_at(db: None, settings: Any) -> None:
-    with emulated(lag_seconds=300) as turk:
-        settings.CROWD_GRACE_SECONDS = 600
+def test_work_that_the_crowd_names_late_is_not_given_up_unlooked_at(db: None) -> None:
+    with emulated(lag_seconds=300) as turk, settings_for(turk, CROWD_GRACE_SECONDS=600):
         study = opened()
         publication = up(study)[0]
         Crowd(turk, study).do(publication, "ada")

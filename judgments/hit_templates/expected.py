@@ -1,0 +1,228 @@
+"""What answers a row of the inputs expects: read from its own columns, and held against what somebody answered.
+
+``Expected.NAME``, as results have ``Answer.NAME``, or ``NAME_gold`` with ``NAME_gold_reason``, as CrowdFlower's test
+questions have it. An expectation is JSON, name of the question -> one of
+
+- ``{"any": [...]}``: a choice; each of these values is right,
+- ``{"all": [...]}``: boxes; these are ticked and no others,
+- ``{"low": a, "high": b}``: a number from a to b,
+- ``{"texts": [...]}``: a text; each of these is right, whatever its capitals, blanks and marks at its ends.
+
+Pure; no database.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from judgments.hit_templates.answers import NoTemplateAnswer, checked_answer
+from judgments.hit_templates.questions import as_number
+from judgments.hit_templates.shapes import Question
+
+PREFIX, GOLD, REASON = "expected.", "_gold", "_gold_reason"
+BETWEEN = re.compile(r"[|\r\n]+")
+NOTHING = "[]"  # boxes of which none is to be ticked
+SAME = 0.15  # of its range: a number that is asked for again is answered the same, as on a slider
+ROUNDING = 1e-9
+
+Expected = dict[str, dict[str, Any]]
+
+
+class ExpectedProblem(ValueError):
+    """A cell that says no answer that could be given; ``column`` names it, and the sentence's end what was expected."""
+
+    def __init__(self, column: str, words: str) -> None:
+        super().__init__(words)
+        self.column = column
+
+
+def expected_columns(columns: Iterable[str], questions: Sequence[Question]) -> dict[str, str]:
+    """Columns that say what is expected -> the question that each is about; '' for ``Expected.…`` of a question that
+    there is not."""
+    names = {question.name for question in questions if question.shape != "fixed"}
+    found: dict[str, str] = {}
+    for column in columns:
+        if column.lower().startswith(PREFIX):
+            asked = column[len(PREFIX) :].strip()
+            found[column] = asked if asked in names else ""
+        elif column.lower().endswith(GOLD) and column[: -len(GOLD)] in names:
+            found[column] = column[: -len(GOLD)]
+    return found
+
+
+def expected_of(questions: Sequence[Question], cells: Mapping[str, str]) -> Expected:
+    """What a row expects: empty where it expects nothing, as no cell that could say so is filled.
+
+    Args:
+        questions: of this row, filled in.
+        cells: column -> text.
+
+    Raises:
+        ExpectedProblem: a cell that no answer could meet, or about a question that there is not.
+    """
+    by_name = {question.name: question for question in questions}
+    found: Expected = {}
+    for column, name in expected_columns(cells, questions).items():
+        cell = cells[column].strip()
+        if not cell:
+            continue
+        if not name:
+            asked = [question.name for question in questions if question.shape != "fixed"]
+            raise ExpectedProblem(
+                column, f"no such question; expected Expected. and one of {', '.join(asked[:8])}"
+            )
+        try:
+            found[name] = READERS[by_name[name].shape](by_name[name], cell)
+        except ValueError as error:
+            raise ExpectedProblem(column, f"{cell[:60]!r}; {error}") from None
+    return found
+
+
+def reason_of(cells: Mapping[str, str]) -> str:
+    """Why, where the row says so in CrowdFlower's way."""
+    said = [cell.strip() for column, cell in cells.items() if column.lower().endswith(REASON)]
+    return " ".join(text for text in said if text)[:500]
+
+
+def _one_of(question: Question, cell: str) -> dict[str, Any]:
+    values = [option.value for option in question.options if option.value]
+    parts = [cell] if cell in values else _parts(cell)
+    for part in parts:
+        _checked(question, part)
+    return {"any": parts}
+
+
+def _ticks(question: Question, cell: str) -> dict[str, Any]:
+    values = [option.value for option in question.options]
+    parts = [] if cell == NOTHING else [cell] if cell in values else _parts(cell)
+    return {"all": _checked(question, parts)}
+
+
+def _about(question: Question, cell: str) -> dict[str, Any]:
+    low, dots, high = cell.partition("..")
+    try:
+        ends = [as_number(float(end)) for end in ((low, high) if dots else (low,))]
+    except ValueError:
+        ends = [None]
+    if any(end is None for end in ends) or ends != sorted(ends, key=lambda end: end or 0):
+        raise ValueError("expected a number, or two with .. between them such as 6..8")
+    first, last = float(ends[0] or 0), float(ends[-1] or 0)
+    if not dots:
+        _checked(question, ends[0])
+        wide = question.within or 0.0
+        return {"low": first - wide, "high": last + wide}
+    if (question.low is not None and last < question.low) or (
+        question.high is not None and first > question.high
+    ):
+        raise ValueError(f"expected numbers that “{question.name}” takes")
+    return {"low": first, "high": last}
+
+
+def _words(question: Question, cell: str) -> dict[str, Any]:
+    parts = [part for part in _parts(cell) if normalised(part)]
+    if not parts:
+        raise ValueError("expected a text with letters or digits")
+    return {"texts": [_checked(question, part) for part in parts]}
+
+
+def _parts(cell: str) -> list[str]:
+    return [part.strip() for part in BETWEEN.split(cell) if part.strip()]
+
+
+def _checked(question: Question, value: Any) -> Any:
+    """The value as an answer keeps it."""
+    try:
+        return checked_answer([question], {question.name: value})[question.name]
+    except NoTemplateAnswer as error:
+        raise ValueError(str(error)) from None
+
+
+READERS = {"choice": _one_of, "several": _ticks, "number": _about, "text": _words}
+
+
+def normalised(text: str) -> str:
+    """A text without what nobody means by it: capitals, widths of letters, blanks, marks at its ends."""
+    plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    start, end = 0, len(plain)
+    while start < end and _is_mark(plain[start]):
+        start += 1
+    while end > start and _is_mark(plain[end - 1]):
+        end -= 1
+    return plain[start:end]
+
+
+def _is_mark(sign: str) -> bool:
+    return sign == " " or unicodedata.category(sign)[0] == "P"
+
+
+def meets(expected: Mapping[str, Mapping[str, Any]], given: Mapping[str, Any]) -> bool:
+    """Whether an answer is as expected in everything that is expected."""
+    return all(_meets(wanted, given.get(name)) for name, wanted in expected.items())
+
+
+def _meets(wanted: Mapping[str, Any], value: Any) -> bool:
+    if "any" in wanted:
+        return (value if value is not None else "") in wanted["any"]
+    if "all" in wanted:
+        return set(value or ()) == set(wanted["all"])
+    if "low" in wanted:
+        room = ROUNDING * max(1.0, abs(wanted["low"]), abs(wanted["high"]))
+        return isinstance(value, int | float) and wanted["low"] - room <= value <= wanted["high"] + room
+    return isinstance(value, str) and normalised(value) in {normalised(text) for text in wanted["texts"]}
+
+
+def expected_again(questions: Sequence[Question], given: Mapping[str, Any]) -> Expected:
+    """What is expected of a row that is shown again, for the answer of the other time.
+
+    A number may lie as far away as its question says (``data-within``), else by 15 of 100 parts of its range; without
+    a range it is the same. Texts that are typed twice are not compared.
+    """
+    found: Expected = {}
+    for question in questions:
+        value = given.get(question.name)
+        if question.shape == "several":
+            found[question.name] = {"all": list(value or ())}
+        elif question.shape == "choice" or (question.shape == "number" and value is None):
+            found[question.name] = {"any": ["" if value is None else value]}
+        elif question.shape == "number" and isinstance(value, int | float):
+            wide = _width_of(question)
+            found[question.name] = {"low": value - wide, "high": value + wide}
+    return found
+
+
+def _width_of(question: Question) -> float:
+    if question.within is not None:
+        return question.within
+    if question.low is None or question.high is None:
+        return 0.0
+    return SAME * (question.high - question.low)
+
+
+def example_of(question: Question, wanted: Mapping[str, Any], drawn: Any) -> Any:
+    """An answer to a question that is as expected; ``drawn`` is any answer that it takes."""
+    if "any" in wanted:
+        return wanted["any"][0]
+    if "all" in wanted:
+        return list(wanted["all"])
+    if "texts" in wanted:
+        return wanted["texts"][0]
+    if _meets(wanted, drawn):
+        return drawn
+    middle = (wanted["low"] + wanted["high"]) / 2
+    if question.step:
+        start = question.low or 0.0
+        middle = start + round((middle - start) / question.step) * question.step
+    return as_number(middle)
+
+
+def expected_in_words(wanted: Mapping[str, Any]) -> str:
+    """For people."""
+    if "low" in wanted:
+        low, high = (f"{wanted[end]:g}" for end in ("low", "high"))
+        return low if low == high else f"{low} to {high}"
+    if "all" in wanted:
+        return ", ".join(wanted["all"]) or "–"
+    return " or ".join(str(one) for one in wanted.get("any", wanted.get("texts", ()))) or "–"

@@ -1,0 +1,214 @@
+"""Floors and ceilings of a report's figures, numbers worked out by hand; and numbers as they are printed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluation.reports.building import build_report
+from evaluation.reports.ceiling import one_against_cut, one_against_mean
+from evaluation.reports.citations import ENTRIES, bibtex
+from evaluation.reports.content import Curves, Dots, Figure, Heat, Plot, Report, p_said, p_value, plain_table
+from evaluation.reports.writing import table_csv, table_html, table_markdown, table_tex
+from judgments.kinds import KINDS
+from judgments.models import Output, System
+from tests.evaluation.reporting import IMAGES, graded, pairwise
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+def plots(report: Report) -> dict[str, Plot]:
+    return {plot.name: plot for plot in report.plots}
+
+
+def levels(plot: Plot) -> set[str]:
+    """What the floors and ceilings of a figure are called."""
+    drawing: Any = plot.drawing
+    found = {level.words for panel in drawing.panels for level in getattr(panel, "levels", ())}
+    found |= {bound.label for panel in drawing.panels for bound in getattr(panel, "bounds", ())}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("p", "table", "sentence"),
+    [
+        (0.0, "<\u00a0.001", "p <\u00a0.001"),
+        (0.0009, "<\u00a0.001", "p <\u00a0.001"),
+        (0.001, ".001", "p = .001"),
+        (0.0128, ".013", "p = .013"),
+        (0.05, ".050", "p = .050"),
+        (0.99, ".990", "p = .990"),
+        (0.9996, ">\u00a0.999", "p >\u00a0.999"),
+        (1.0, ">\u00a0.999", "p >\u00a0.999"),
+        (float("nan"), "–", "p = –"),
+    ],
+)
+def test_a_p_is_printed_as_journals_do(p: float, table: str, sentence: str) -> None:
+    assert p_value(p) == table
+    assert p_said(p) == sentence
+
+
+def test_tables_print_a_p_alike_and_their_data_has_every_digit() -> None:
+    table = plain_table("t", "T", [("what", "text"), ("p", "p")], [("a", 1.0), ("b", 1.5e-7), ("c", 0.0128)])
+    assert "&gt;\u00a0.999" in table_html(table)
+    assert r"\textgreater{}~.999" in table_tex(table)
+    assert r"\textless{}~.001" in table_tex(table)
+    assert r"\< .001" in table_markdown(table)
+    assert table_csv(table).splitlines()[1:] == ["a,1.0", "b,1.5e-07", "c,0.0128"]
+
+
+def test_one_judge_s_coefficients_against_the_others_by_hand() -> None:
+    """Two judges a unit: each is held against the other, so that both orders count."""
+    unit = np.repeat(np.arange(4), 2)
+    value = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 4.0, 4.0, 3.0])
+    others = value.reshape(4, 2)[:, ::-1].ravel()
+    r = one_against_mean(unit, value, coefficient="pearson", seed=1, resamples=0).value
+    assert r == pytest.approx(np.corrcoef(value, others)[0, 1])
+
+
+def test_one_judge_s_kappa_at_a_cut_by_hand() -> None:
+    """Three judges, two units. At 3: unit one has 4, 4, 1, whose others' means are 2.5, 2.5 and 4; unit two 1, 1, 1.
+    The judge says yes on 2 of 6, the others on 1, never both: po = 3/6, pe = (2*1 + 4*5)/36 = 22/36."""
+    unit, value = np.repeat([7, 9], 3), np.array([4.0, 4.0, 1.0, 1.0, 1.0, 1.0])
+    found = one_against_cut(unit, value, [3.0, 5.0], seed=1, resamples=200)
+    assert found[3.0].value == pytest.approx((3 / 6 - 22 / 36) / (1 - 22 / 36))
+    assert found[3.0].n == 6
+    assert found[5.0] == Figure(None)  # nobody says yes
+    assert one_against_cut(np.arange(3), np.array([1.0, 2.0, 3.0]), [2.0], seed=1, resamples=10) == {}
+
+
+def test_people_who_agree_reach_a_kappa_of_one_with_its_interval() -> None:
+    unit, value = np.repeat(np.arange(10), 2), np.repeat([1.0, 4.0] * 5, 2)
+    found = one_against_cut(unit, value, [3.0], seed=1, resamples=200)[3.0]
+    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
+
+
+def test_every_figure_of_grades_has_its_floor_and_ceiling() -> None:
+    found = plots(build_report(graded().study, metrics=["bleu-1", "rouge-l"]))
+    assert levels(found["agreement"]) == {"chance", "reliable from .80", "full agreement"}
+    assert levels(found["correlation"]) == {"chance", "one judge"}
+    assert levels(found["kappa"]) == {"chance", "full agreement"}
+    kappa = found["kappa"].drawing
+    assert isinstance(kappa, Heat)
+    for panel in kappa.panels:
+        assert (panel.rows[-1], panel.apart) == ("one judge", 1)
+        assert any(value is not None for value in panel.values[-1])
+    for end in ("r", "rho", "tau-b"):
+        matrix = found[f"metric-correlation-{end}"]
+        assert levels(matrix) == {"unrelated", "one judge"}
+        assert "One judge against the mean of the others reaches" in matrix.sentence
+        assert isinstance(matrix.drawing, Heat)
+        (panel,) = matrix.drawing.panels
+        assert panel.rows == ("bleu-1", "rouge-l", "people")
+        assert [row[0] for row in matrix.data.rows] == [*panel.rows]
+        assert [tuple(row[1:]) for row in matrix.data.rows] == [*panel.values]
+
+
+def test_the_matrices_hold_each_their_own_coefficient() -> None:
+    report = build_report(graded().study, metrics=["bleu-1", "rouge-l"])
+    (table,) = [table for table in report.tables if table.name == "metric-correlation"]
+    (tau, rho, r) = next(row[2:5] for row in table.rows if row[:2] == ("bleu-1", "rouge-l"))
+    for end, value in (("tau-b", tau), ("rho", rho), ("r", r)):
+        drawing = plots(report)[f"metric-correlation-{end}"].drawing
+        assert isinstance(drawing, Heat)
+        assert drawing.panels[0].values[0][1] == drawing.panels[0].values[1][0] == value
+
+
+def test_where_people_score_no_captions_the_figure_says_why_it_has_no_ceiling() -> None:
+    found = plots(build_report(pairwise().study, metrics=["bleu-1", "rouge-l"]))
+    matrix = found["metric-correlation-r"]
+    assert levels(matrix) == {"unrelated"}
+    assert "No ceiling is drawn: people choose between captions" in matrix.sentence
+
+
+def test_a_single_vote_a_unit_leaves_the_correlation_without_a_ceiling() -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), "graded")
+    texts = ["A dog runs on grass", "Blue cars", "A dog", "The dog runs"]
+    units = [made.unit(f"u{number}", "a.jpg", first=text) for number, text in enumerate(texts)]
+    made.answer(made.hit("h1", units), "w-1", [4, 1, 3, 4])
+    found = plots(build_report(made.study, metrics=["bleu-1", "rouge-l"]))
+    assert levels(found["correlation"]) == {"chance"}
+    for name in ("correlation", "kappa", "metric-correlation-rho"):
+        assert "No ceiling is drawn: too few units have two judgments" in found[name].sentence
+
+
+def test_grades_of_systems_stand_between_a_random_and_the_best_judged_caption() -> None:
+    """One image, captions graded 4, 2 and 1, of which the system puts the second best first."""
+    made = StudyOf(make_dataset("pets", {"a.jpg": ["a dog"]}), "graded")
+    row = System.objects.create(dataset=made.dataset, name="second")
+    Output.objects.create(
+        system=row, item=made.dataset.items.get(), caption=candidate(made.dataset, "two"), rank=1
+    )
+    units = [made.unit(f"u-{text}", "a.jpg", first=text) for text in ("one", "two", "three")]
+    made.answer(made.hit("h1", units), "w-1", [4, 2, 1])
+    plot = plots(build_report(made.study, metrics=["bleu-1"]))["grades"]
+    assert isinstance(plot.drawing, Curves)
+    floor, ceiling = plot.drawing.panels[0].bounds
+    assert (floor.x[0], floor.x[-1]) == (4.0, 2.0)
+    assert (floor.y[0], floor.y[-1]) == (pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert set(ceiling.y) == {1.0}
+    assert [row[0] for row in plot.data.rows] == ["second", "random judged one", "best judged one"]
+    assert "Floor: a caption drawn at random" in plot.sentence
+
+
+def test_captions_of_people_are_the_ceiling_of_a_tournament() -> None:
+    made = StudyOf(make_dataset("pets", IMAGES), "pairwise")
+    machine = System.objects.create(dataset=made.dataset, name="machine")
+    pair = made.pair("p1", "a.jpg", "A dog .", "Cars", kind="HM")
+    pair.second_system = machine
+    pair.save()
+    hit = made.hit("h1", [made.unit("u1", pair=pair)])
+    made.answer(hit, "w-1", [1])
+    plot = plots(build_report(made.study, metrics=["bleu-1"]))["tournament"]
+    assert levels(plot) == {"even", "human captions"}
+    assert "Ceiling: captions that people wrote." in plot.sentence
+    pair.first_system = System.objects.create(dataset=made.dataset, name="other machine")
+    pair.save()
+    plot = plots(build_report(made.study, metrics=["bleu-1"]))["tournament"]
+    assert levels(plot) == {"even"}
+    assert "No ceiling is drawn: no captions that people wrote took part." in plot.sentence
+
+
+def test_control_items_are_drawn_with_what_guessing_gets() -> None:
+    found = plots(build_report(pairwise().study))
+    assert levels(found["workers"]) == {"rule", "guessing", "all together"}
+    assert "Guessing would get 50 %." in found["workers"].sentence
+    assert isinstance(found["workers"].drawing, Dots)
+
+
+@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.guessed_right is not None])
+def test_guessing_is_the_share_of_values_that_a_control_item_takes(name: str) -> None:
+    kind: Any = KINDS[name]
+    for expected in (kind.good, kind.bad) if hasattr(kind, "good") else kind.values:
+        right = sum(kind.is_right(value, expected) for value in kind.values)
+        assert right / len(kind.values) == kind.guessed_right
+
+
+# BibTeX's standard styles ask for these; what they lack they warn of
+WANTED = {
+    "article": {"author", "title", "journal", "year", "volume", "pages"},
+    "inproceedings": {"author", "title", "booktitle", "year", "pages"},
+    "techreport": {"author", "title", "institution", "year"},
+    "book": {"author", "title", "publisher", "year"},
+    "misc": {"author", "title", "year", "howpublished"},
+}
+
+
+@pytest.mark.parametrize("key", [*ENTRIES])
+def test_a_bibliography_entry_has_its_fields_and_keeps_its_capitals(key: str) -> None:
+    entry = ENTRIES[key]
+    assert WANTED[entry.kind] <= set(entry.fields)
+    for value in entry.fields.values():
+        assert value.count("{") == value.count("}")
+        assert value.isascii()  # old programs know no UTF-8
+    assert re.fullmatch(r"(1[89]|20)\d\d", entry.fields["year"])
+    assert re.fullmatch(r"10\.\d{4,}/\S+", entry.fields.get("doi", "10.1000/none"))
+    assert re.fullmatch(r"\d+--\d+", entry.fields.get("pages", "1--2"))
+    # a style that writes titles small keeps what stands in braces: words with capitals inside, and letters alone
+    bare = re.sub(r"\{[^}]*\}", "", entry.fields["title"])
+    assert not re.findall(r"\b\w+[A-Z]\w*|\b[B-Z]\b", bare)
+    assert bibtex([key]).startswith(f"@{entry.kind}{{{key},\n")
