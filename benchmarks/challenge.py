@@ -19,6 +19,7 @@ from evaluation.statistics.randomization import randomization_test
 from evaluation.statistics.sample_intervals import bootstrap_interval
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
+APPS = ("django.contrib.contenttypes", "django.contrib.auth", "judgments", "annotation", "evaluation")
 WORDS, REFERENCES, LENGTH = 12_000, 5, 10
 
 
@@ -46,7 +47,11 @@ def main() -> None:
     images = parser.parse_args().images
     from django.conf import settings
 
-    settings.configure(USE_I18N=False)
+    settings.configure(USE_I18N=False, INSTALLED_APPS=APPS)
+    import django
+
+    django.setup()
+    from evaluation.services.challenges import hash_of
     from evaluation.submitted_captions import read_captions
 
     generator = np.random.default_rng(7)
@@ -63,6 +68,8 @@ def main() -> None:
         lambda: read_captions(chunks, {str(at): at for at in range(images)}),
     )
     prepared = timed("prepare the references, once", lambda: PreparedReferences.of(references, METRICS))
+    of_image = {f"{at}.jpg": texts for at, texts in enumerate(references)}
+    timed("hash the references, each time", lambda: hash_of(of_image))
     scores = timed("score a submission", lambda: prepared.score(captions).scores)
     own = scores["cider-d"].images
     timed("its two intervals", lambda: [bootstrap_interval(own, resamples=2000) for _ in range(2)])

@@ -1,9 +1,14 @@
-"""A large study, made in seconds: 1,000,000 judgments in about a minute, seeded, the same rows each time.
+"""A large study, made in seconds: 1,000,000 judgments in half a minute, seeded, the same rows each time.
 
-``fill_study(judgments=..., seed=...)`` makes, in the database that Django is set up with, one open triplet study and
-everything it stands on: images with ten references and three candidates each, three pairs an image, a unit for each
-pair and reference, HITs of 18 units and 2 control items, three workers for each HIT, and 300 workers of whom one in
-ten answers at random. Rows go in as tuples (``judgments.bulk``), without an object a row. Other benchmarks may use it:
+``fill_study(judgments=..., protocol=..., seed=...)`` makes, in the database that Django is set up with, one open study
+and everything it stands on: HITs of 20 items, three workers for each HIT, and 300 workers of whom one in ten answers at
+random. Rows go in as tuples (``judgments.bulk``), without an object a row, some thousand HITs at a time: ten million
+judgments take no more memory than what the database keeps and 8 bytes for each caption's row id.
+
+``triplet``: images with ten references and three candidates, three pairs an image, a unit for each pair and
+reference. ``relevance``: 20,000 images with two references, and as many systems as the judgments ask for, each with
+one caption of each image. Both have 2 control items among the 20. ``caption``, ``keywords`` and ``grounding`` ask
+about the same 20,000 images again and again, without control items. Other benchmarks may use it:
 
     from benchmarks.filling import fill_study
     study = fill_study(judgments=1_000_000)  # -> the Study, slug "large"
@@ -17,211 +22,375 @@ import argparse
 import os
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:
     from judgments.models import Study
 
-REFERENCES, CANDIDATES, JUDGED, CONTROLS, VOTES, WORKERS = 10, 3, 18, 2, 3, 300
+SIZE, VOTES, WORKERS = 20, 3, 300
 PAIRS = ((0, 1, "HM"), (0, 2, "HM"), (1, 2, "MM"))
-SIZE = JUDGED + CONTROLS
+MOST_IMAGES = 20_000
+UNTAKEN = 10  # HITs at the end that nobody took yet
+HITS_AT_ONCE, CAPTIONS_AT_ONCE = 2_000, 50_000
 WORDS = tuple(f"word{number}" for number in range(40))
+BOXES = (
+    {"id": "b1", "label": "word1", "box": [0, 0, 10, 10]},
+    {"id": "b2", "label": "word2", "box": [5, 5, 20, 20]},
+)
+TEXT = "word1 word2 word3 word4 word5 word6 word7 word8"
 START = datetime(2026, 1, 1, 10, tzinfo=UTC)
+PROTOCOLS = ("triplet", "relevance", "caption", "keywords", "grounding")
+Ints = npt.NDArray[np.int64]
 
 
-def fill_study(*, judgments: int = 1_000_000, seed: int = 1, slug: str = "large") -> Study:
+@dataclass
+class Size:
+    """How much there is of everything; filled with the row ids as rows are made."""
+
+    protocol: str
+    done: int
+    controls: int = field(init=False)
+    images: int = field(init=False)
+    references: int = field(init=False)
+    candidates: int = field(init=False)
+    items: Ints = field(init=False)
+    reference: Ints = field(init=False)
+    candidate: Ints = field(init=False)
+    pairs: Ints = field(init=False)
+
+    def __post_init__(self) -> None:
+        triplet = self.protocol == "triplet"
+        self.controls = 2 if self.protocol in ("triplet", "relevance") else 0
+        self.references = 10 if triplet else 2
+        if triplet:
+            self.images, self.candidates = -(-self.units // (len(PAIRS) * self.references)), 3
+        else:
+            self.images = min(MOST_IMAGES, self.units)
+            self.candidates = -(-self.units // self.images) if self.protocol == "relevance" else 1
+
+    @property
+    def judged(self) -> int:
+        """Units of a HIT that are no control items."""
+        return SIZE - self.controls
+
+    @property
+    def hits(self) -> int:
+        """With those that nobody took."""
+        return self.done + UNTAKEN
+
+    @property
+    def units(self) -> int:
+        """Without control items."""
+        return self.hits * self.judged
+
+
+def fill_study(
+    *, judgments: int = 1_000_000, seed: int = 1, slug: str = "large", protocol: str = "triplet"
+) -> Study:
     """The study, with as many whole HITs as ``judgments`` make, and ten more that nobody took yet."""
     from django.db import connection, transaction
 
-    from annotation.models import Assignment, Judgment
-    from judgments.bulk import refresh_statistics
-    from judgments.models import HIT, Caption, HITUnit, Study, Unit
+    from annotation.models import Assignment, Judgment, Participation, Worker
+    from judgments.bulk import insert_rows, refresh_statistics
+    from judgments.models import HIT, Caption, HITUnit, Output, Study, Unit
 
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA synchronous = OFF")
     rng = np.random.default_rng(seed)
-    done = judgments // (SIZE * VOTES)
-    with transaction.atomic():
-        study = _study(slug, images=-(-(done + 10) * JUDGED // (len(PAIRS) * REFERENCES)), rng=rng)
-        units, controls, hits = _hits(study, done)
-        _work(study, units, controls, hits, done, rng)
-        refresh_statistics(Caption, Unit, HIT, HITUnit, Assignment, Judgment)
-    return Study.objects.get(pk=study.pk)
-
-
-def _study(slug: str, *, images: int, rng: np.random.Generator) -> Study:
-    from django.utils import timezone
-
-    from judgments.bulk import insert_rows
-    from judgments.design import make_design
-    from judgments.models import Caption, Dataset, Item, Output, Study, System
-    from judgments.services.studies import create_study
-
-    dataset = Dataset.objects.create(name=slug, source_format="jsonl", fingerprint="")
-    fields = ("dataset_id", "name", "position", "split")
-    insert_rows(Item, fields, ((dataset.pk, f"{at:06}.jpg", at, "test") for at in range(images)))
-    items = list(Item.objects.filter(dataset=dataset).order_by("position").values_list("pk", flat=True))
-    picked = rng.integers(0, len(WORDS), size=(images, REFERENCES + CANDIDATES, 8))
-    text = [[" ".join(WORDS[at] for at in one) + " ." for one in of_image] for of_image in picked.tolist()]
-    insert_rows(
-        Caption,
-        ("dataset_id", "item_id", "key", "text", "role", "position"),
-        (
-            (dataset.pk, items[at], f"{at:06}.jpg#{n}", text[at][n], "reference", n)
-            for at in range(images)
-            for n in range(REFERENCES)
-        ),
-    )
-    insert_rows(
-        Caption,
-        ("dataset_id", "key", "text", "role"),
-        (
-            (dataset.pk, f"c-{at:06}-{n}", text[at][REFERENCES + n], "candidate")
-            for at in range(images)
-            for n in range(CANDIDATES)
-        ),
-    )
-    names = ("human", "one", "two")
-    systems = System.objects.bulk_create(
-        System(dataset=dataset, name=name, human=name == "human") for name in names
-    )
-    captions = _captions(dataset, "candidate")
-    insert_rows(
-        Output,
-        ("system_id", "item_id", "caption_id"),
-        (
-            (systems[n].pk, items[at], captions[at * CANDIDATES + n])
-            for at in range(images)
-            for n in range(CANDIDATES)
-        ),
-    )
-    values = {"name": slug, "dataset": slug, "protocol": "triplet", "judgments_per_unit": VOTES,
-              "units_per_hit": SIZE, "controls": {"per_hit": CONTROLS}}  # fmt: skip
-    study = create_study(design=make_design(values))
-    now = timezone.now()
-    Study.objects.filter(pk=study.pk).update(slug=slug, state="open", generated_at=now, opened_at=now)
-    return Study.objects.get(pk=study.pk)
-
-
-def _captions(dataset: Any, role: str) -> list[int]:
-    from judgments.models import Caption
-
-    rows = Caption.objects.filter(dataset=dataset, role=role).order_by("pk")
-    return list(rows.values_list("pk", flat=True))
-
-
-def _hits(study: Study, done: int) -> tuple[list[int], list[int], list[int]]:
-    """The keys of judged units, of control items, and of HITs, each in their order."""
-    from judgments.bulk import insert_rows
-    from judgments.models import HIT, CandidatePair, HITUnit, Item, Unit
-
-    items = list(
-        Item.objects.filter(dataset=study.dataset_id).order_by("position").values_list("pk", flat=True)
-    )
-    candidates, references = (_captions(study.dataset, role) for role in ("candidate", "reference"))
-    sides = [(at, *pair) for at in range(len(items)) for pair in PAIRS]
-    insert_rows(
-        CandidatePair,
-        ("study_id", "key", "position", "kind", "item_id", "first_id", "second_id", "references"),
-        (
-            (study.pk, f"p-{place:07}", place, kind, items[at], candidates[at * CANDIDATES + first],
-             candidates[at * CANDIDATES + second], [f"{at:06}.jpg#{n}" for n in range(REFERENCES)])
-            for place, (at, first, second, kind) in enumerate(sides)
-        ),
-    )  # fmt: skip
-    pairs = list(study.pairs.order_by("position").values_list("pk", flat=True))
-    wanted = (done + 10) * JUDGED
-    insert_rows(
-        Unit,
-        ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind"),
-        (
-            (study.pk, f"u-{place:07}", place, items[at], references[at * REFERENCES + place % REFERENCES],
-             candidates[at * CANDIDATES + first], candidates[at * CANDIDATES + second],
-             pairs[place // REFERENCES], kind)
-            for place in range(wanted)
-            for at, first, second, kind in (sides[place // REFERENCES],)
-        ),
-    )  # fmt: skip
-    insert_rows(
-        Unit,
-        ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "control", "expected",
-         "control_kind"),
-        (
-            (study.pk, f"x-{place:07}", wanted + place, items[at], references[at * REFERENCES],
-             references[at * REFERENCES + 1], candidates[at * CANDIDATES], True, 1, "degraded")
-            for place in range((done + 10) * CONTROLS)
-            for at in (place % len(items),)
-        ),
-    )  # fmt: skip
-    found = list(study.units.order_by("position").values_list("pk", flat=True))
-    units, controls = found[:wanted], found[wanted:]
-    insert_rows(
-        HIT,
-        ("study_id", "key", "position", "required", "open_slots"),
-        ((study.pk, f"h-{at:06}", at, VOTES, 0 if at < done else VOTES) for at in range(done + 10)),
-    )
-    hits = list(study.hits.order_by("position").values_list("pk", flat=True))
-    insert_rows(
-        HITUnit,
-        ("hit_id", "unit_id", "position"),
-        (
-            (hit, unit, n)
-            for at, hit in enumerate(hits)
-            for n, unit in enumerate(_of_hit(units, controls, at), start=1)
-        ),
-    )
-    return units, controls, hits
-
-
-def _of_hit(units: list[int], controls: list[int], at: int) -> list[int]:
-    return units[at * JUDGED : (at + 1) * JUDGED] + controls[at * CONTROLS : (at + 1) * CONTROLS]
-
-
-def _work(
-    study: Study, units: list[int], controls: list[int], hits: list[int], done: int, rng: np.random.Generator
-) -> None:
-    from annotation.models import Assignment, Judgment, Participation, Worker
-    from judgments.bulk import insert_rows
-
-    people = Worker.objects.bulk_create(Worker(name=f"{study.slug}-w-{at:04}") for at in range(WORKERS))
+    size = Size(protocol, judgments // (SIZE * VOTES))
+    study = _study(slug, size, rng)
+    people = Worker.objects.bulk_create(Worker(name=f"{slug}-w-{at:04}") for at in range(WORKERS))
     insert_rows(
         Participation,
         ("study_id", "worker_id", "completion_code"),
         ((study.pk, one.pk, f"code-{at:04}") for at, one in enumerate(people)),
     )
+    workers = [one.pk for one in people]
+    for start in range(0, size.hits, HITS_AT_ONCE):
+        with transaction.atomic():
+            numbers = range(start, min(start + HITS_AT_ONCE, size.hits))
+            units, hits = _hits(study, size, numbers)
+            _work(study, size, numbers, units, hits, workers, rng)
+            if start == 0:  # so that looking for what was just made is planned well
+                refresh_statistics(Unit, HIT)
+    with transaction.atomic():
+        refresh_statistics(Caption, Output, Unit, HIT, HITUnit, Assignment, Judgment)
+    return Study.objects.get(pk=study.pk)
+
+
+def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
+    """The study without units, on a dataset with everything that it shows."""
+    from django.utils import timezone
+
+    from judgments.bulk import insert_rows
+    from judgments.design import make_design
+    from judgments.models import Dataset, Item, Study
+    from judgments.services.studies import create_study
+
+    dataset = Dataset.objects.create(name=slug, source_format="jsonl", fingerprint="")
+    insert_rows(
+        Item,
+        ("dataset_id", "name", "position", "split"),
+        ((dataset.pk, f"{at:06}.jpg", at, "test") for at in range(size.images)),
+    )
+    size.items = _ids(Item.objects.filter(dataset=dataset))
+    _captions(dataset.pk, size, rng)
+    _outputs(dataset, size)
+    values: dict[str, Any] = {"name": slug, "dataset": slug, "protocol": size.protocol, "judgments_per_unit": VOTES,
+                              "units_per_hit": SIZE, "controls": {"per_hit": size.controls}}  # fmt: skip
+    study = create_study(design=make_design(values))
+    now = timezone.now()
+    Study.objects.filter(pk=study.pk).update(slug=slug, state="open", generated_at=now, opened_at=now)
+    study = Study.objects.get(pk=study.pk)
+    if size.protocol == "triplet":
+        _pairs(study, size)
+    return study
+
+
+def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
+    """References of each image, and candidates, eight words each."""
+    from judgments.bulk import insert_rows
+    from judgments.models import Caption
+
+    each = size.references + size.candidates
+    at_once = max(1, CAPTIONS_AT_ONCE // each)
+    for start in range(0, size.images, at_once):
+        some = range(start, min(start + at_once, size.images))
+        picked = rng.integers(0, len(WORDS), size=(len(some), each, 8))
+        text = [
+            [" ".join(WORDS[at] for at in one) + " ." for one in of_image] for of_image in picked.tolist()
+        ]
+        insert_rows(
+            Caption,
+            ("dataset_id", "item_id", "key", "text", "role", "position"),
+            (
+                (dataset, int(size.items[at]), f"{at:06}.jpg#{n}", text[at - start][n], "reference", n)
+                for at in some
+                for n in range(size.references)
+            ),
+        )
+        insert_rows(
+            Caption,
+            ("dataset_id", "key", "text", "role"),
+            (
+                (dataset, f"c-{at:06}-{n}", text[at - start][size.references + n], "candidate")
+                for at in some
+                for n in range(size.candidates)
+            ),
+        )
+    rows = Caption.objects.filter(dataset=dataset)
+    size.reference = _ids(rows.filter(role="reference")).reshape(size.images, size.references)
+    size.candidate = _ids(rows.filter(role="candidate")).reshape(size.images, size.candidates)
+
+
+def _outputs(dataset: Any, size: Size) -> None:
+    """A system for each candidate of an image; the first stands for people where candidates are compared."""
+    from judgments.bulk import insert_rows
+    from judgments.models import Output, System
+
+    named = ("human", "one", "two") if size.protocol == "triplet" else ()
+    names = named or tuple(f"s-{n:04}" for n in range(size.candidates))
+    systems = System.objects.bulk_create(
+        System(dataset=dataset, name=name, human=name == "human") for name in names
+    )
+    insert_rows(
+        Output,
+        ("system_id", "item_id", "caption_id"),
+        (
+            (systems[n].pk, item, caption)
+            for at, item in enumerate(size.items.tolist())
+            for n, caption in enumerate(size.candidate[at].tolist())
+        ),
+    )
+
+
+def _pairs(study: Study, size: Size) -> None:
+    from judgments.bulk import insert_rows
+    from judgments.models import CandidatePair
+
+    insert_rows(
+        CandidatePair,
+        ("study_id", "key", "position", "kind", "item_id", "first_id", "second_id", "references"),
+        (
+            (study.pk, f"p-{at * len(PAIRS) + n:07}", at * len(PAIRS) + n, kind, item, own[first], own[second],
+             [f"{at:06}.jpg#{n}" for n in range(size.references)])
+            for at, item in enumerate(size.items.tolist())
+            for own in (size.candidate[at].tolist(),)
+            for n, (first, second, kind) in enumerate(PAIRS)
+        ),
+    )  # fmt: skip
+    size.pairs = _ids(study.pairs.all())
+
+
+def _ids(rows: Any, after: int = 0) -> Ints:
+    """Row ids behind ``after``, in the order in which rows were made; int64, 8 bytes each."""
+    found = rows.filter(pk__gt=after).order_by("pk").values_list("pk", flat=True).iterator(10_000)
+    return np.fromiter(found, dtype=np.int64)
+
+
+def _last(model: Any) -> int:
+    found: int = model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    return found
+
+
+SHOWN = ("item_id", "reference_id", "first_id", "second_id", "pair_id", "kind", "content")
+
+
+def _shown(size: Size, place: int) -> tuple[Any, ...]:
+    """What the judged unit at ``place`` shows, as ``SHOWN`` has it."""
+    if size.protocol == "triplet":
+        pair, n = divmod(place, size.references)
+        at, which = divmod(pair, len(PAIRS))
+        first, second, kind = PAIRS[which]
+        own = size.candidate[at]
+        sides = int(size.reference[at, n]), int(own[first]), int(own[second]), int(size.pairs[pair])
+        return int(size.items[at]), *sides, kind, {}
+    n, at = divmod(place, size.images)
+    first_caption = None
+    if size.protocol == "relevance":
+        first_caption = int(size.candidate[at, n])
+    elif size.protocol == "grounding":
+        first_caption = int(size.reference[at, 0])
+    contents: dict[str, dict[str, Any]] = {
+        "keywords": {"text": TEXT, "collocations": []},
+        "grounding": {"boxes": list(BOXES)},
+    }
+    content = contents.get(size.protocol, {})
+    return int(size.items[at]), None, first_caption, None, None, "", content
+
+
+def _control(size: Size, place: int) -> tuple[Any, ...]:
+    """What the control item number ``place`` shows; its right answer is 1."""
+    at = place % size.images
+    first, other = int(size.reference[at, 0]), int(size.reference[at, 1])
+    if size.protocol == "triplet":
+        return int(size.items[at]), first, other, int(size.candidate[at, 0]), None, "", {}
+    return int(size.items[at]), None, first, None, None, "", {}
+
+
+def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
+    """The row ids of their units, (HITs, SIZE) with the control items last, and of the HITs."""
+    from judgments.bulk import insert_rows
+    from judgments.models import HIT, HITUnit, Unit
+
+    places = range(numbers[0] * size.judged, (numbers[-1] + 1) * size.judged)
+    last = _last(Unit)
+    insert_rows(
+        Unit,
+        ("study_id", "key", "position", *SHOWN),
+        ((study.pk, f"u-{place:07}", place, *_shown(size, place)) for place in places),
+    )
+    units = _ids(study.units, last).reshape(len(numbers), size.judged)
+    if size.controls:
+        last = int(units[-1, -1])
+        wanted = range(numbers[0] * size.controls, (numbers[-1] + 1) * size.controls)
+        kind = "degraded" if size.protocol == "triplet" else "known-good"
+        insert_rows(
+            Unit,
+            ("study_id", "key", "position", *SHOWN, "control", "expected", "control_kind"),
+            (
+                (study.pk, f"x-{place:07}", size.units + place, *_control(size, place), True, 1, kind)
+                for place in wanted
+            ),
+        )
+        units = np.hstack([units, _ids(study.units, last).reshape(len(numbers), size.controls)])
+    last = _last(HIT)
+    insert_rows(
+        HIT,
+        ("study_id", "key", "position", "required", "open_slots"),
+        ((study.pk, f"h-{at:06}", at, VOTES, 0 if at < size.done else VOTES) for at in numbers),
+    )
+    hits = _ids(study.hits, last)
+    insert_rows(
+        HITUnit,
+        ("hit_id", "unit_id", "position"),
+        (
+            (hit, unit, n)
+            for hit, own in zip(hits.tolist(), units.tolist(), strict=True)
+            for n, unit in enumerate(own, start=1)
+        ),
+    )
+    return units, hits
+
+
+def _work(
+    study: Study,
+    size: Size,
+    numbers: range,
+    units: Ints,
+    hits: Ints,
+    workers: Sequence[int],
+    rng: np.random.Generator,
+) -> None:
+    """Three assignments of each HIT that is done, and their judgments."""
+    from annotation.models import Assignment, Judgment
+    from judgments.bulk import insert_rows
+
+    done = min(size.done - numbers[0], len(numbers))
+    if done <= 0:
+        return
     drawn = rng.bytes(16 * done * VOTES)
     keys = [uuid.UUID(bytes=drawn[at : at + 16]) for at in range(0, len(drawn), 16)]
+    first = numbers[0] * VOTES
+
+    def who(at: int) -> int:
+        return (at // VOTES + at % VOTES * 97) % WORKERS
+
     insert_rows(
         Assignment,
         ("id", "study_id", "hit_id", "worker_id", "state", "seat", "accepted_at", "submitted_at"),
         (
-            (key, study.pk, hits[at // VOTES], people[(at // VOTES + at % VOTES * 97) % WORKERS].pk, "submitted",
-             at % VOTES, START + timedelta(seconds=3 * at), START + timedelta(seconds=3 * at + 110))
-            for at, key in enumerate(keys)
+            (key, study.pk, int(hits[n // VOTES]), workers[who(first + n)], "submitted", n % VOTES,
+             START + timedelta(seconds=3 * (first + n)), START + timedelta(seconds=3 * (first + n) + 110))
+            for n, key in enumerate(keys)
         ),
     )  # fmt: skip
+    # nine in ten mostly see what a unit "truly" is, and know the control items
+    lazy = np.array([who(first + n) % 10 == 0 for n in range(len(keys))])
+    right = rng.random((len(keys), SIZE)) >= np.where(lazy, 0.5, 0.15)[:, None]
+    left = (rng.random((len(keys), SIZE)) < 0.5).tolist()
+    spent = np.round(rng.gamma(4.0, 1.5, (len(keys), SIZE)), 1).tolist()
+    given = _answers(size, numbers[0], right, rng)
 
-    def given() -> Iterator[tuple[Any, ...]]:
-        moment = START
-        for at, key in enumerate(keys):
-            hit, worker = at // VOTES, (at // VOTES + at % VOTES * 97) % WORKERS
-            here = _of_hit(units, controls, hit)
-            # nine in ten mostly prefer the side that a unit is "truly" better on, and know the control items
-            truth = [1 + (unit // REFERENCES) % 2 for unit in here[:JUDGED]] + [1] * CONTROLS
-            wrong = rng.random(SIZE) < (0.5 if worker % 10 == 0 else 0.15)
-            left = rng.random(SIZE) < 0.5
-            spent = np.round(rng.gamma(4.0, 1.5, SIZE), 1).tolist()
-            moment = START + timedelta(seconds=3 * at + 110)
-            for n, unit in enumerate(here):
-                value = 3 - truth[n] if wrong[n] else truth[n]
-                yield key, unit, value, "first-left" if left[n] else "second-left", spent[n], moment
+    def rows() -> Iterator[tuple[Any, ...]]:
+        for n, key in enumerate(keys):
+            moment = START + timedelta(seconds=3 * (first + n) + 110)
+            for place, unit in enumerate(units[n // VOTES].tolist()):
+                side = (
+                    ("first-left" if left[n][place] else "second-left") if size.protocol == "triplet" else ""
+                )
+                yield key, unit, *given[n][place], side, spent[n][place], moment
 
-    insert_rows(Judgment, ("assignment_id", "unit_id", "value", "presented", "seconds", "made_at"), given())
+    names = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "made_at")
+    insert_rows(Judgment, names, rows())
+
+
+def _answers(
+    size: Size, hit: int, right: npt.NDArray[np.bool_], rng: np.random.Generator
+) -> list[list[tuple[int | None, Any]]]:
+    """(value, answer) for each assignment and place: one of both is None."""
+    places = (hit + np.arange(len(right)) // VOTES)[:, None] * size.judged + np.arange(SIZE)
+    control = np.arange(SIZE) >= size.judged
+    if size.protocol == "triplet":
+        truth = np.where(control, 1, 1 + places // size.references % 2)
+        return [[(one, None) for one in own] for own in np.where(right, truth, 3 - truth).tolist()]
+    if size.protocol == "relevance":
+        truth = np.where(control, 1, places % 5 < 2)
+        return [[(one, None) for one in own] for own in np.where(right, truth, 1 - truth).tolist()]
+    picked = rng.integers(1, 9, size=(*right.shape, 2)).tolist()
+    made = {
+        "caption": lambda one, other: f"word{one} stands beside word{other} and word{one + other} .",
+        "keywords": lambda one, other: sorted({f"word{one}", f"word{other}"}),
+        "grounding": lambda one, other: [{"word": one - 1, "box": f"b{1 + other % 2}"}],
+    }[size.protocol]
+    return [[(None, made(*pair)) for pair in own] for own in picked]
 
 
 def main() -> None:
@@ -232,16 +401,22 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--judgments", type=int, default=1_000_000)
+    parser.add_argument("--protocol", choices=PROTOCOLS, default="triplet")
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     from django.core.management import call_command
 
+    from benchmarks.export import peak_memory
+
     call_command("migrate", verbosity=0)
     began = time.perf_counter()
-    study = fill_study(judgments=chosen.judgments, seed=chosen.seed)
-    print(f"study {study.slug}: {chosen.judgments:,} judgments in {time.perf_counter() - began:.0f} s")
+    study = fill_study(judgments=chosen.judgments, seed=chosen.seed, protocol=chosen.protocol)
+    seconds = time.perf_counter() - began
+    print(
+        f"study {study.slug}: {chosen.judgments:,} judgments in {seconds:.0f} s, {peak_memory():,.0f} MiB at most"
+    )
 
 
 if __name__ == "__main__":

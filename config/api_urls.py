@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
-from annotation.api import deciding, desk, money, quality, quiz, running, webhooks, work
+from annotation.api import deciding, desk, money, paying, quality, quiz, running, webhooks, work
 from annotation.api import resources as annotation
 from config.api import nothing_here
 from config.api_schema import DocsView, SchemaView
@@ -85,6 +85,12 @@ urlpatterns = [
     path("studies/<str:slug>/reject/", desk.RejectView.as_view(), name="reject"),
     path("studies/<str:slug>/exclude/", desk.ExcludeView.as_view(), name="exclude"),
     path("studies/<str:slug>/readmit/", desk.ReadmitView.as_view(), name="readmit"),
+    path("studies/<str:slug>/bonus/", paying.BonusView.as_view(), name="bonus"),
+    path("studies/<str:slug>/top-up/", paying.TopUpView.as_view(), name="top-up"),
+    path("studies/<str:slug>/budget/", paying.BudgetView.as_view(), name="budget"),
+    path("crowd-calls/<str:id>/retry/", paying.RetryView.as_view(), name="call-retry"),
+    path("crowd-calls/<str:id>/was-done/", paying.WasDoneView.as_view(), name="call-was-done"),
+    path("crowd-calls/<str:id>/was-not-done/", paying.WasNotDoneView.as_view(), name="call-was-not-done"),
     path("studies/<str:slug>/aggregate/", steps.AggregateView.as_view(), name="aggregate"),
     path("studies/<str:slug>/evaluate/", steps.EvaluateView.as_view(), name="evaluate"),
     path("studies/<str:slug>/agreement/", steps.AgreementView.as_view(), name="agreement"),

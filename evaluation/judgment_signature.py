@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -98,10 +98,14 @@ def votes_of(study: Study, *, moment: Moment | None = None) -> Votes:
 
 
 def counted_votes(
-    study: Study, moment: Moment | None, tally: JudgmentTally
+    study: Study, moment: Moment | None, tally: JudgmentTally, *, units: Sequence[int] | None = None
 ) -> Iterator[tuple[int, int, str, Any]]:
     """(unit, worker, worker's name, answer) of the judgments that enter consensus and agreement, streamed in the order
-    of the units and the workers' names; ``tally`` takes in every current judgment on the way."""
+    of the units and the workers' names; ``tally`` takes in every current judgment on the way.
+
+    Args:
+        units: row ids; of these alone.
+    """
     if moment is None:
         unused, gone = unused_workers(study), frozenset[UUID]()
         unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
@@ -109,6 +113,8 @@ def counted_votes(
     else:
         unused, gone, unnamed = moment.unused, frozenset(moment.gone), moment.unnamed
         standing = moment.judgments(study)
+    if units is not None:
+        standing = standing.filter(unit__in=units)
     rows = standing.order_by("unit__position", "unit_id", "pk").values_list(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
         "unit__struck", "assignment_id", "unit__control", "presented",

@@ -5,20 +5,27 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
 from django.db.models import Max
 
 from annotation.models import Exclusion
 from evaluation.loaders import metric_outcomes
 from evaluation.models import Analysis, Registration
 from evaluation.plans import plan_hash
-from evaluation.reports.content import p_said, p_value
-from evaluation.statistics.accuracy import wilson_interval
-from evaluation.statistics.mcnemar import McNemarResult, mcnemar_test
-from evaluation.statistics.multiple import holm
+from evaluation.reports.content import p_value
+from evaluation.reports.hypotheses import Deviation, Outcome, Registered, outcome_words, tested_hypotheses
 from judgments.models import Study, StudyEvent, Unit
-from judgments.plans import Plan, read_claim
+from judgments.plans import Plan
 from judgments.services.studies import design_of
+
+__all__ = [
+    "Deviation",
+    "Outcome",
+    "deviations",
+    "outcome_words",
+    "outcomes",
+    "registered",
+    "registration_section",
+]
 
 # what is done to every study on its way, what looks at it, who is paid and told; exclusions and struck control items
 # are told from their rows
@@ -28,34 +35,6 @@ AS_PLANNED = (
     "partial-pay", "top-up", "written-to", "call-retried", "reconciled", "batch-imported", "forget-ids", "excluded",
     "struck", "generate", "duplicated", "save-preset", "sync-crowd",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """Something that was not done as registered: in a word, and in a sentence."""
-
-    what: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a hypothesis.
-
-    Attributes:
-        verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
-        first_only, second_only: pairs on which only the one, or only the other metric is right.
-        p: McNemar's exact p, two-sided; nan where nothing was tested.
-        adjusted: after Holm over the tested hypotheses of the plan.
-    """
-
-    text: str
-    claim: str
-    verdict: str
-    first_only: int = 0
-    second_only: int = 0
-    p: float = math.nan
-    adjusted: float = math.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +76,24 @@ def registration_section(study: Study) -> Section | None:
     )  # fmt: skip
 
 
-def deviations(study: Study) -> list[Deviation]:
+def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
+    """The plan with its deviations; None for a study that was not registered.
+
+    Args:
+        log_in_words: whether deviations say what the study's log says, which may name people; else what and when.
+    """
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return None
+    return Registered(
+        plan=Plan.model_validate(registration.content["plan"]),
+        sha256=registration.sha256,
+        on=registration.registered_at.date().isoformat(),
+        deviations=tuple(deviations(study, log_in_words=log_in_words)),
+    )
+
+
+def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
     """What was done otherwise than registered; empty where nothing was, or for a study without a registration."""
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
@@ -114,29 +110,15 @@ def deviations(study: Study) -> list[Deviation]:
         what__in=AS_PLANNED
     )
     found += [
-        Deviation(event.what, f"{event.at.date()}: {event.words}") for event in events.order_by("at", "pk")
+        Deviation(
+            event.what,
+            f"{event.at.date()}: {event.words}"
+            if log_in_words
+            else f"{event.at.date()}: {event.what.replace('-', ' ')}.",
+        )
+        for event in events.order_by("at", "pk")
     ]
     return found
-
-
-def outcome_words(outcome: Outcome) -> str:
-    """What was found of a hypothesis, with its interval."""
-    if not outcome.claim:
-        return "Nothing here tests it; people judge it."
-    claim = read_claim(outcome.claim)
-    if math.isnan(outcome.p):
-        return (
-            f"Not tested: {claim.better} and {claim.worse} were not both held against people on such pairs."
-        )
-    differing = outcome.first_only + outcome.second_only
-    if not differing:
-        return f"{claim.better} and {claim.worse} are right on the very same pairs."
-    low, high = wilson_interval(outcome.first_only, differing)
-    return (
-        f"Of {differing:,} pairs on which only one is right, {claim.better} is right on {outcome.first_only:,}: "
-        f"{100 * outcome.first_only / differing:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f}); "
-        f"{p_said(outcome.p)}, after Holm {p_said(outcome.adjusted)}."
-    )
 
 
 def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
@@ -208,26 +190,4 @@ def outcomes(study: Study) -> list[Outcome]:
     if registration is None:
         return []
     plan = Plan.model_validate(registration.content["plan"])
-    right, kinds = metric_outcomes(study)
-    tested: list[tuple[int, McNemarResult]] = []
-    found = []
-    for place, one in enumerate(plan.hypotheses):
-        found.append(Outcome(one.text, one.claim, "undecided" if one.claim else "for people to judge"))
-        if not one.claim:
-            continue
-        claim = read_claim(one.claim)
-        if claim.better not in right or claim.worse not in right:
-            continue
-        keep = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
-        if keep.any():
-            tested.append((place, mcnemar_test(right[claim.better][keep], right[claim.worse][keep])))
-    adjusted = holm([result.exact_p for _, result in tested]).tolist() if tested else []
-    for (place, result), p in zip(tested, adjusted, strict=True):
-        verdict = "undecided"
-        if p <= plan.level:
-            verdict = "supported" if result.first_only > result.second_only else "not supported"
-        one = plan.hypotheses[place]
-        found[place] = Outcome(
-            one.text, one.claim, verdict, result.first_only, result.second_only, result.exact_p, p
-        )
-    return found
+    return tested_hypotheses(plan, *metric_outcomes(study))

@@ -19,6 +19,7 @@ SCOPES: dict[str, str] = {
     "submissions:read": "challenges and one's own submissions to them",
     "submissions:write": "submit captions to challenges",
     "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
+    "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
 }
 
 

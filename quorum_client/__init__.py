@@ -7,6 +7,6 @@ It needs ``httpx`` and ``pandas``, and nothing else of Quorum.
 """
 
 from quorum_client.calls import Problem
-from quorum_client.studies import JobFailed, Quorum, StudyHandle
+from quorum_client.studies import JobFailed, MoneyStep, Quorum, StudyHandle
 
-__all__ = ["JobFailed", "Problem", "Quorum", "StudyHandle"]
+__all__ = ["JobFailed", "MoneyStep", "Problem", "Quorum", "StudyHandle"]

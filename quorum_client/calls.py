@@ -13,6 +13,7 @@ import httpx
 
 TRIED_AGAIN = (429, 502, 503, 504)
 SAFE_TO_REPEAT = ("GET", "HEAD", "PUT")
+KEY = "Idempotency-Key"
 PAGE_SIZE = 1000
 
 
@@ -80,7 +81,10 @@ class Calls:
         Raises:
             Problem: the server refused, or could not be reached.
         """
-        tries = self.tries if method in SAFE_TO_REPEAT else 1
+        once_only = KEY in (
+            options.get("headers") or {}
+        )  # the server does it once, however often it is asked
+        tries = self.tries if method in SAFE_TO_REPEAT or once_only else 1
         for attempt in range(1, tries + 1):
             try:
                 response = self.http.request(method, path, **options)
@@ -100,9 +104,10 @@ class Calls:
         """The JSON at an address below /api/."""
         return self.ask("GET", path, params=_said(parameters)).json()
 
-    def post(self, path: str, body: Any = None) -> Any:
-        """The JSON that a post answers with; a post is never tried twice."""
-        return self.ask("POST", path, **({} if body is None else {"json": body})).json()
+    def post(self, path: str, body: Any = None, *, key: str = "") -> Any:
+        """The JSON that a post answers with. It is tried again only under a ``key``, by which the server knows it."""
+        options: dict[str, Any] = {} if body is None else {"json": body}
+        return self.ask("POST", path, **options, **({"headers": {KEY: key}} if key else {})).json()
 
     def rows(self, resource: str, **filters: Any) -> Iterator[dict[str, Any]]:
         """The rows of a list one after the other; the next page is fetched once it is wanted."""

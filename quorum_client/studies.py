@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pandas as pd
 
@@ -231,6 +233,29 @@ class StudyHandle:
         self.quorum.save(f"exports/{job['id']}/download/", str(path))
         return Path(path)
 
+    def bonus(self, worker: str, cents: int) -> MoneyStep:
+        """What a bonus for a worker's approved work would cost; ``confirm`` pays it."""
+        return self._money(f"studies/{self.slug}/bonus/", {"worker": worker, "cents": cents})
+
+    def top_ups(self) -> MoneyStep:
+        """What lifting all approved work to the study's floor would cost; ``confirm`` pays it."""
+        return self._money(f"studies/{self.slug}/top-up/", {})
+
+    def budget(self, cents: int) -> MoneyStep:
+        """What setting the budget would change; ``confirm`` sets it."""
+        return self._money(f"studies/{self.slug}/budget/", {"cents": cents})
+
+    def retry(self, call: int) -> MoneyStep:
+        """What trying a call again that was given up would cost; ``confirm`` has it tried."""
+        return self._money(f"crowd-calls/{call}/retry/", {})
+
+    def was_done(self, call: int, done: bool) -> MoneyStep:
+        """Of a call of which nobody could tell: that it was done, or was not; ``confirm`` says so."""
+        return self._money(f"crowd-calls/{call}/{'was-done' if done else 'was-not-done'}/", {})
+
+    def _money(self, path: str, asked: dict[str, Any]) -> MoneyStep:
+        return MoneyStep(self.quorum, path, asked, self.quorum.get(path, **asked))
+
     def _do(self, step: str, body: Any = None) -> dict[str, Any]:
         return self.quorum.wait(
             self.quorum.post(f"studies/{self.slug}/{step}/", {} if body is None else body)
@@ -248,6 +273,35 @@ class StudyHandle:
 
     def _frame(self, resource: str, filters: dict[str, Any]) -> pd.DataFrame:
         return _frame(self.quorum.rows(resource, study=self.slug, **filters))
+
+
+@dataclass
+class MoneyStep:
+    """A step that moves money, looked at and not done yet.
+
+    Attributes:
+        told: what it would do: ``total_cents`` with fees, ``left_cents`` of the budget, and what it is about.
+        key: names the request, so that it is done once however often it is sent.
+    """
+
+    quorum: Quorum
+    path: str
+    asked: dict[str, Any]
+    told: dict[str, Any]
+    key: str = field(default_factory=lambda: uuid4().hex)
+
+    def confirm(self, why: str = "") -> dict[str, Any]:
+        """Do what was told, once: called again, it changes nothing and answers the same.
+
+        Args:
+            why: what the workers read with a bonus; for the log otherwise.
+
+        Raises:
+            Problem: it is no longer what was told (409), or beyond the budget (409); nothing was done.
+        """
+        body = {**self.asked, "confirm": self.told["confirm"], "why": why}
+        done: dict[str, Any] = self.quorum.post(self.path, body, key=self.key)
+        return done
 
 
 def _frame(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:

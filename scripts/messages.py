@@ -22,11 +22,14 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("de",)
-CODE = ("annotation", "judgments/hit_templates", "judgments/kinds", "config")
+CODE = (
+    "annotation", "judgments/hit_templates", "judgments/kinds", "config", "evaluation/forms.py",
+    "evaluation/services/submissions.py", "evaluation/submitted_captions.py", "evaluation/views.py",
+)  # fmt: skip
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
 TEMPLATES = (
-    "templates/annotation", "templates/base.html", "templates/home.html", "templates/403.html",
-    "templates/403_csrf.html", "templates/404.html", "templates/500.html",
+    "templates/annotation", "templates/evaluation/challenges", "templates/base.html", "templates/home.html",
+    "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/500.html",
 )  # fmt: skip
 KEYWORDS = {
     "_": None, "gettext": None, "gettext_lazy": None, "gettext_noop": None, "ngettext": (1, 2),
@@ -89,8 +92,9 @@ def _sources() -> Iterator[tuple[str, bytes]]:
         django.setup()
     from django.utils.translation.template import templatize
 
-    for folder in CODE:
-        for file in sorted((ROOT / folder).rglob("*.py")):
+    for place in CODE:
+        found = ROOT / place
+        for file in sorted(found.rglob("*.py")) if found.is_dir() else [found]:
             path = file.relative_to(ROOT).as_posix()
             if not path.startswith(ADMIN):
                 yield path, file.read_bytes()

@@ -174,7 +174,7 @@ def _call(request: HttpRequest, study: Study) -> CrowdCall:
 
 
 def _retry(request: HttpRequest, study: Study) -> None:
-    retry_call(call=_call(request, study))
+    retry_call(call=_call(request, study), by=signed_in(request))
     go_on(request, study)
     messages.success(request, "It is tried again.")
 

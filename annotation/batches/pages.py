@@ -49,11 +49,13 @@ class BatchPage:
         form: tells HITs of one template from those of another.
         steps: what the template shows, with fields in place of texts and addresses.
         cells: field -> HTML, for the HIT's row of the input file.
+        template: of a researcher's own page, the whole of it; '' where it is made of ``steps``.
     """
 
     form: str
     steps: list[Step]
     cells: dict[str, str]
+    template: str = ""
 
 
 def batch_layout(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> Layout:
@@ -99,7 +101,7 @@ def _blank(shown: Any, path: str, cells: dict[str, str]) -> Any:
     """``shown`` with a field for each text; what stands there goes into ``cells``."""
     if isinstance(shown, str):
         name = path.removesuffix("_text")
-        cells[name] = _as_html(shown)
+        cells[name] = as_html(shown)
         return f"${{{name}}}"
     if isinstance(shown, Mapping):
         return {
@@ -111,7 +113,7 @@ def _blank(shown: Any, path: str, cells: dict[str, str]) -> Any:
     return shown
 
 
-def _as_html(text: str) -> str:
+def as_html(text: str) -> str:
     """A text that stands in HTML as it is, in ASCII, and brings no field of its own."""
     return escape(text).replace("$", "&#36;").encode("ascii", "xmlcharrefreplace").decode()
 
@@ -131,8 +133,13 @@ def template_of(page: BatchPage, *, design: StudyDesign, language: str = "en") -
     with override(language):
         body = str(render_to_string("annotation/batch/template.html", context))
     body = SCRIPTS.sub("", KEYS.sub("", BETWEEN_TAGS.sub(">\n<", body)))
+    return with_styles(body, seen=body)
+
+
+def with_styles(body: str, *, seen: str) -> str:
+    """A template with the rules of our sheet that its page may need; ``seen`` is all that stands on it."""
     head, form = body.split("<crowd-form", 1)
-    return f"{head}<style>{styles_for(body, _sheet())}</style>\n<crowd-form{form}"
+    return f"{head}<style>{styles_for(seen, _sheet())}</style>\n<crowd-form{form}"
 
 
 def fields_in(template: str) -> list[str]:

@@ -4,6 +4,7 @@ from annotation.models.alarms import StudyAlarm
 from annotation.models.assignments import AppendOnly, Assignment, Judgment, ProblemReport
 from annotation.models.books import Budget, LedgerEntry
 from annotation.models.crowds import AppealNote, CrowdCall, CrowdSession, Publication, RawId
+from annotation.models.money_requests import MoneyRequest
 from annotation.models.quality import Adjudication, Case, Exclusion, QualityRule
 from annotation.models.quizzes import QuizAttempt
 from annotation.models.webhooks import Webhook, WebhookDelivery
@@ -23,6 +24,7 @@ __all__ = [
     "Invitation",
     "Judgment",
     "LedgerEntry",
+    "MoneyRequest",
     "Participation",
     "ProblemReport",
     "Publication",

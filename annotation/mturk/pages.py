@@ -97,7 +97,7 @@ def html_page(
         PictureNotReachable: a picture has no https address.
         QuestionProblem: a host is none.
     """
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     if not kind.self_contained:
         raise KindNotCarried(
             f"HIT {hit.key}: {kind.name} cannot be asked on a page that stands alone; expected "
@@ -113,7 +113,7 @@ def html_page(
         steps = sheet_of(
             placed(units, drawn.order, drawn.sides),
             design=design,
-            picture_url=_pictures(hit, shown=kind.shows_picture),
+            picture_url=_pictures(hit, shown=kind.shows_picture, own=kind.own_pages),
             answers={},
         )
         context = {
@@ -149,7 +149,7 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
     Raises:
         AnswersUnreadable: no such document, or no layout of this page.
     """
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     fields = fields_of(read_answers(document))
     shown = {
         str(number): layout for number, layout in enumerate(layouts(design=design, hit=hit, units=units))
@@ -174,10 +174,11 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
     )
 
 
-def _pictures(hit: HIT, *, shown: bool) -> Callable[[Place], str]:
+def _pictures(hit: HIT, *, shown: bool, own: bool) -> Callable[[Place], str]:
     def address(place: Place) -> str:
         item = place.unit.item
-        return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if shown else ""
+        there = shown or (own and bool(item.picture or item.url))
+        return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if there else ""
 
     return address
 
@@ -207,7 +208,7 @@ def _inlined(context: dict[str, Any]) -> str:
     """The document with script and styles inside it, and a policy that lets nothing else in."""
     script = _script()
     policy = (
-        "default-src 'none'; img-src https:; style-src 'unsafe-inline'; base-uri 'none'; "
+        "default-src 'none'; img-src https:; media-src https:; style-src 'unsafe-inline'; base-uri 'none'; "
         f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
     )
     inside = {"policy": policy, "script": SafeString(f"<script>{script}</script>")}

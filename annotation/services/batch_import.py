@@ -21,6 +21,7 @@ from django.db.models import F
 from django.utils import timezone
 
 from annotation.answers import answer_key, checked_answers
+from annotation.batches.own_pages import own_answers
 from annotation.batches.pages import CHECK_FIELD, HIT_FIELD, answers_of_row, batch_layout, check_of
 from annotation.batches.people import PLACE
 from annotation.models import Assignment, Participation, RawId, Worker
@@ -219,7 +220,8 @@ def _worker_of(row: ResultRow) -> Worker:
 
 def _answers(design: StudyDesign, row: ResultRow, page: _Page) -> list[dict[str, Any]]:
     """All answers of the page."""
-    read = answers_of_row(row.answers, design=design, places=page.places)
+    reader = own_answers if KINDS[design.protocol].own_pages else answers_of_row
+    read = reader(row.answers, design=design, places=page.places)
     if read.missing:
         listed = ", ".join(map(str, read.missing[:LINES_NAMED]))
         raise row.problem(

@@ -15,9 +15,10 @@ from typing import Any
 from urllib.parse import quote
 
 from annotation.backends import Ability, backend_of
-from annotation.batches.pages import BatchPage, batch_page, fields_in, template_of
+from annotation.batches.own_pages import own_page
+from annotation.batches.pages import BatchPage, batch_layout, batch_page, fields_in, template_of
 from annotation.mturk.errors import PictureNotReachable
-from annotation.presentation import Place, units_of_hit
+from annotation.presentation import Place, placed, units_of_hit
 from judgments.errors import WrongState
 from judgments.files import FileProblem, HashedFile, whole_file
 from judgments.kinds import KINDS
@@ -80,8 +81,8 @@ def export_batch(*, study: Study, folder: Path, pictures: str = "") -> list[Batc
                         "templates."
                     )
                 form = forms[page.form] = _Form(_files(folder, len(forms) + 1))
-                template = template_of(page, design=design)
-                form.columns = fields_in(template)
+                template = page.template or template_of(page, design=design)
+                form.columns = list(page.cells) if page.template else fields_in(template)
                 stack.enter_context(whole_file(form.files.template)).write_text(template)
                 form.out = stack.enter_context(whole_file(form.files.rows))
                 form.out.write_text(_line(form.columns))
@@ -108,10 +109,28 @@ def refuse_other_studies(study: Study) -> None:
 
 def _pages(study: Study, pictures: str) -> Iterator[BatchPage]:
     design = design_of(study)
-    shown = KINDS[design.protocol].shows_picture
-    address = _address(pictures) if shown else _no_address
+    kind = KINDS[design.protocol]
+    address = _address(pictures) if kind.shows_picture or kind.own_pages else _no_address
     for hit in HIT.objects.filter(study=study).order_by("position").iterator():
-        yield batch_page(design=design, hit=hit, units=units_of_hit(hit.pk), address=address)
+        units = units_of_hit(hit.pk)
+        if not kind.own_pages:
+            yield batch_page(design=design, hit=hit, units=units, address=address)
+            continue
+        layout = batch_layout(design=design, hit=hit, units=units)
+        places = placed(units, layout.order, layout.sides)
+        yield own_page(
+            design=design,
+            hit=hit,
+            layout=layout,
+            places=places,
+            address=lambda place: _own_address(place, address),
+        )
+
+
+def _own_address(place: Place, address: Callable[[Place], str]) -> str:
+    """Of the picture that came with a row of a template; most have none."""
+    item = place.unit.item
+    return address(place) if item.picture or item.url else ""
 
 
 def _no_address(place: Place) -> str:

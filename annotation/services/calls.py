@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
@@ -249,7 +250,7 @@ def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
 
 
 @transaction.atomic
-def retry_call(*, call: CrowdCall) -> CrowdCall:
+def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     """A parked call is asked for again, with its money kept anew; the same key makes it safe.
 
     Raises:
@@ -266,5 +267,5 @@ def retry_call(*, call: CrowdCall) -> CrowdCall:
     if cents and not call.reserved_cents:
         reserve_for_call(call=call, cents=cents)
     words = f"A call that had been given up is tried again: {call.kind}."
-    note_event(study=call.study, what="call-retried", words=words, call=call.pk)
+    note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
     return call

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from evaluation.models import Consensus
+from judgments.admin.addresses import picture_address
+from judgments.kinds.base import Kind
 from judgments.templatetags.quorum_figures import coefficient
 
 ENOUGH = 20  # judgments from which a habit is worth a note
@@ -12,6 +15,7 @@ ONE_SIDE = 0.9
 CAPTIONS_AT_AN_END = 5
 VALUES_SHOWN = 6
 TEXTS_SHOWN = 3
+PIECES_SHOWN = 10
 KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
@@ -116,6 +120,26 @@ def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
         "splits": half.get("splits"),
         "reliability": None if reliable is None else coefficient(reliable),
     }
+
+
+def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
+    """What people answered together to the first units of an open kind, in words."""
+    rows = []
+    for one in shown:
+        if one.unit is None or not one.answer:
+            continue
+        said = kind.said_together(one.answer, unit=one.unit)
+        rows.append(
+            {
+                "picture": picture_address(one.unit.item),
+                "image": one.unit.item.name,
+                "text": one.unit.first.text if one.unit.first else one.unit.content.get("text", ""),
+                "said": said[:PIECES_SHOWN],
+                "left": max(len(said) - PIECES_SHOWN, 0),
+                "n": one.n,
+            }
+        )
+    return rows
 
 
 def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -8,11 +8,15 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
+from django.utils.text import Truncator
 from unfold.decorators import display
 
 from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.admin.base import ReadOnlyAdmin, WordsFilter, in_short, study_column, study_words
+from judgments.kinds import KINDS
 from judgments.visibility import visible_rows
+
+LONGEST_ANSWER = 160  # characters of a consensus in the list
 
 
 @admin.register(Consensus)
@@ -27,11 +31,14 @@ class ConsensusAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
         """With the unit or pair."""
-        return super().get_queryset(request).select_related("study", "unit", "pair")
+        return super().get_queryset(request).select_related("study", "unit__first", "pair")
 
     @display(description="value", ordering="value")
     def value_short(self, consensus: Consensus) -> str:
-        """What most say."""
+        """What most say, or all of them together."""
+        if consensus.value is None and consensus.answer and consensus.unit is not None:
+            said = KINDS[consensus.study.protocol].said_together(consensus.answer, unit=consensus.unit)
+            return Truncator("; ".join(said)).chars(LONGEST_ANSWER) or "–"
         return in_short(consensus.value)
 
     @display(description="share", ordering="share")

@@ -14,9 +14,11 @@ from evaluation.models import BoardSnapshot
 from evaluation.services.board_now import Pulse, ask_for_board, board_now, is_stale, pulse_of
 from judgments.admin.study_pages import Context, Group, StudyPage, add_page, take_refusal
 from judgments.kinds import KINDS
+from judgments.kinds.base import Kind
 from judgments.models import Study
 
 EVERY_SECONDS = 5
+MEASURED_LATER = "Of answers in words, agreement is measured on the page Results."
 STANDING = {"paused": "paused until somebody has looked", "excluded": "excluded"}
 
 
@@ -68,6 +70,7 @@ def _asked(request: HttpRequest, context: Context) -> tuple[object, ...]:
 
 
 def _shown(request: HttpRequest, study: Study, pulse: Pulse) -> dict[str, Any]:
+    kind = KINDS[study.protocol]
     snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
     result: dict[str, Any] = snapshot or {}
     drawings = result.get("drawings", {})
@@ -90,10 +93,18 @@ def _shown(request: HttpRequest, study: Study, pulse: Pulse) -> dict[str, Any]:
         "now_figure": drawn(kinds[chosen]["now"]) if chosen else "",
         "earlier_figure": drawn(kinds[chosen]["earlier"]) if chosen else "",
         "verdict": kinds.get(chosen, {}),
-        "no_metrics": result.get("evaluation", {}).get("reason", ""),
-        "two_sided": KINDS[study.protocol].two_sided,
+        "no_metrics": _no_metrics(kind, result),
+        "no_alpha": kind.no_alpha or (MEASURED_LATER if kind.is_open else ""),
+        "two_sided": kind.two_sided,
         "workers": [row | {"note": _note(row, threshold)} for row in result.get("workers", ())],
     }
+
+
+def _no_metrics(kind: Kind, result: dict[str, Any]) -> str:
+    if kind.instead_of_evaluate:
+        return f"Metrics of captions are not held against these answers: {kind.instead_of_evaluate}"
+    reason: str = result.get("evaluation", {}).get("reason", "")
+    return reason
 
 
 def _note(row: dict[str, Any], threshold: Any) -> str:

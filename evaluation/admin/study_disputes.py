@@ -76,7 +76,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     """Disputed units to choose from, and what was sent and decided."""
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
-    sent = Adjudication.objects.filter(study=study).select_related("unit", "adjudicator", "sent_by")
+    sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
     # row ids alone are sorted and leafed through: an open study has many units that are close
     pages = DisputesPaginator(_disputed(study, wanted["show"], wanted["unit"]).values("pk"), ON_A_PAGE)
     page = pages.get_page(request.GET.get("page"))

@@ -23,6 +23,7 @@ from evaluation.admin.drawings import drawn, drawn_once
 from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import (
     accuracy_table,
+    answer_rows,
     caption_table,
     correlation_table,
     question_rows,
@@ -30,7 +31,7 @@ from evaluation.admin.results_tables import (
 )
 from evaluation.export.formats import formats_for
 from evaluation.filter_audit import audit_sentence
-from evaluation.models import Analysis
+from evaluation.models import Analysis, Consensus
 from evaluation.services.adoption import adopt_captions
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
@@ -46,6 +47,7 @@ from judgments.services.studies import design_of
 
 WORKERS_SHOWN = 200
 NEWEST = 5
+UNITS_SHOWN = 8
 FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
 
 
@@ -81,6 +83,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
         "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
         "question_rows": question_rows(aggregation.result.get("figures", {})) if aggregation else [],
+        "answer_rows": _answer_rows(study) if aggregation else [],
         "figures": _figures(study, aggregation, evaluation, progress),
         **_freshness(study, aggregation, evaluation, progress),
         **(_agreement(aggregation) if aggregation else {}),
@@ -89,6 +92,17 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         table = accuracy_table if context["compares_pairs"] else correlation_table
         context["metrics_table"] = table(evaluation.result)
     return TemplateResponse(request, "evaluation/study_results.html", context)
+
+
+def _answer_rows(study: Study) -> list[dict[str, Any]]:
+    """Of kinds whose answers are words; those that have figures of their captions or questions show these instead."""
+    kind = KINDS[study.protocol]
+    if not kind.is_open:
+        return []
+    rows = Consensus.objects.filter(study=study, unit__isnull=False)
+    return answer_rows(
+        kind, rows.select_related("unit__item__dataset", "unit__first").order_by("pk")[:UNITS_SHOWN]
+    )
 
 
 def _newest(study: Study, what: str) -> Subquery:

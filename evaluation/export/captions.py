@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Q
+
+from annotation.models import Worker
 from annotation.moments import Moment
 from evaluation.errors import EvaluationError
 from evaluation.loaders import in_order
 from judgments.draws import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
+from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
 
@@ -45,11 +49,17 @@ def check_writes(study: Study) -> None:
         )
 
 
-def written_captions(study: Study, moment: Moment) -> Iterator[Written]:
-    """The captions that counted at ``moment``, in the order of the units, then of the workers' names."""
+def written_captions(
+    study: Study, moment: Moment, *, units: Sequence[int] | None = None
+) -> Iterator[Written]:
+    """The captions that counted at ``moment``, in the order of the units, then of the workers' names.
+
+    Args:
+        units: row ids; of these alone.
+    """
     rows = (
         moment.judgments(study)
-        .filter(unit__control=False, set_aside=False)
+        .filter(Q() if units is None else Q(unit__in=units), unit__control=False, set_aside=False)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",
@@ -63,8 +73,10 @@ def written_captions(study: Study, moment: Moment) -> Iterator[Written]:
             yield Written(key, text, image, split, item, worker_id, worker, judgment)
 
 
-def pseudonyms(study: Study, moment: Moment) -> dict[int, str]:
+def pseudonyms(workers: Collection[int]) -> dict[int, str]:
     """Worker row id -> a name that says nothing of the person: numbered by name among the study's writers."""
-    names = {one.worker_id: one.worker for one in written_captions(study, moment)}
+    names: dict[int, str] = {}
+    for some in batched(workers, ROWS_AT_ONCE):
+        names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
     ordered = sorted(names, key=lambda worker: (names[worker], worker))
     return {worker: f"writer-{number:04d}" for number, worker in enumerate(ordered, start=1)}

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 
-from annotation.moments import Moment
 from evaluation.errors import ExportError
 from evaluation.export import consensus, gold, results, tables
-from evaluation.export.parts import Encoding
-from evaluation.export.written import write_captions
-from evaluation.judgment_tally import Votes
-from judgments.files import HashedFile
+from evaluation.export.reliability import Reliability
+from evaluation.export.work import Encoding
+from evaluation.export.written import WrittenCaptions
 from judgments.kinds import KINDS
 from judgments.models import Study, System
 
@@ -33,10 +31,6 @@ class Options:
     scale: tuple[int, ...] = ()
 
 
-Written = tuple[dict[str, int], Votes | None]
-Write = Callable[[Study, Moment, HashedFile], Written]
-
-
 @dataclass(frozen=True, slots=True)
 class Format:
     """A file format.
@@ -47,9 +41,7 @@ class Format:
         content_type: for downloads.
         what: one line for people.
         fits: the sentence why it cannot hold a study, or "".
-        write: (study, moment, file) -> counts, and what people gave where it was counted on the way; None where the
-            file is written in parts.
-        encoding: makes how it is written in parts.
+        encoding: makes how it is written.
     """
 
     name: str
@@ -57,8 +49,7 @@ class Format:
     content_type: str
     what: str
     fits: Callable[[Study], str]
-    write: Write | None = None
-    encoding: Callable[[Options], Encoding] | None = None
+    encoding: Callable[[Options], Encoding]
 
 
 def _parquet(options: Options) -> Encoding:
@@ -67,20 +58,14 @@ def _parquet(options: Options) -> Encoding:
     return ParquetParts()
 
 
-def _mtme(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
-    from evaluation.export.mtme import (
-        write_mtme,  # with the metrics, which are compiled when they are imported
-    )
+def _mtme(options: Options) -> Encoding:
+    from evaluation.export.mtme import Mtme  # with the metrics, which are compiled when they are imported
 
-    return write_mtme(study, moment, file)
+    return Mtme()
 
 
 # which of its two files holds answers on a scale
 FLICKR8K = {(0, 1): consensus.Flickr8kCrowd, (1, 2, 3, 4): consensus.Flickr8kExpert}
-
-
-def _only_counts(write: Callable[[Study, Moment, HashedFile], dict[str, int]]) -> Write:
-    return lambda study, moment, file: (write(study, moment, file), None)
 
 
 def _any(study: Study) -> str:
@@ -124,33 +109,33 @@ FORMATS = {
     one.name: one
     for one in (
         Format("jsonl", "jsonl", "application/jsonl", "every judgment, one JSON object a line", _any,
-               encoding=lambda options: tables.JsonLines()),
+               lambda options: tables.JsonLines()),
         Format("csv", "csv", "text/csv; charset=utf-8", "every judgment, for spreadsheet programs", _any,
-               encoding=lambda options: tables.CsvLines()),
+               lambda options: tables.CsvLines()),
         Format("parquet", "parquet", "application/vnd.apache.parquet", "every judgment, typed columns", _any,
-               encoding=_parquet),
+               _parquet),
         Format("qrels", "qrels.txt", "text/plain; charset=utf-8", "consensus as TREC relevance judgments",
-               _captions_of_images, encoding=lambda options: consensus.Qrels(options.task)),
+               _captions_of_images, lambda options: consensus.Qrels(options.task)),
         Format("flickr8k", "flickr8k.txt", "text/plain; charset=utf-8",
                "Flickr8k's crowd file (relevance) or expert file (graded)", _as_flickr8k,
-               encoding=lambda options: FLICKR8K[options.scale]()),
+               lambda options: FLICKR8K[options.scale]()),
         Format("captions", "captions.jsonl", "application/jsonl", "the captions that were written, as a dataset file",
-               _written, _only_counts(write_captions)),
+               _written, lambda options: WrittenCaptions()),
         Format("reliability", "reliability.csv", "text/csv; charset=utf-8",
                "workers x units, as agreement is computed from", _closed,
-               consensus.write_reliability),
+               lambda options: Reliability()),
         Format("mturk", "mturk.csv", "text/csv; charset=utf-8",
                "every assignment, in the columns of Mechanical Turk's result files", results.why_not,
-               _only_counts(results.write_results)),
+               lambda options: results.Results()),
         Format("mtme", "mtme.zip", "application/zip", "the folder layout of mt-metrics-eval, as an archive",
-               _of_systems, _only_counts(_mtme)),
+               _of_systems, _mtme),
         Format("keywords", "keywords.jsonl", "application/jsonl", "how many people gave each keyword, an image a line",
                partial(_own, "keywords", "it holds keywords"),
-               _only_counts(gold.write_keywords)),
+               lambda options: gold.KeywordLines()),
         Format("grounding", "grounding.jsonl", "application/jsonl",
                "links of words to boxes by majority, a description a line",
                partial(_own, "grounding", "it holds links from words to boxes"),
-               _only_counts(gold.write_grounding)),
+               lambda options: gold.GroundingLines()),
     )
 }  # fmt: skip
 

@@ -1,29 +1,28 @@
 """The folder layout of mt-metrics-eval, as one archive: sources, documents, references, outputs, people's and metrics'
 scores (github.com/google-research/mt-metrics-eval, README, "File organization and naming convention").
 
-A segment is an image whose captions are judged, a system its column of captions. Memory grows with images times
-systems, not with judgments.
+A segment is an image whose captions are judged, a system its column of captions. Memory grows with images, and by 24
+bytes for each caption of a system, not with judgments. Two stages go on where they were stopped: what people said, by
+units, and what metrics say, by systems.
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from annotation.moments import Moment
-from evaluation import loaders
 from evaluation.errors import ExportError
+from evaluation.export.work import Encoding, Stage, Work
 from evaluation.meta_evaluation import DEFAULT_METRICS
 from evaluation.metrics import score
 from evaluation.records import Floats, Ints
@@ -34,7 +33,7 @@ from judgments.services.studies import design_of
 from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
-UNITS_AT_ONCE = 500
+CELLS, SCORES = "cells", "scores"  # what the parts of the two stages are called
 NO_TEXT = "[No translation supplied]"  # as the reader names a line without a text
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equal files, equal archives
 FIRST, SECOND = 1, 2
@@ -48,7 +47,6 @@ class Board:
         systems, segments: row ids -> number from 0.
         caption: (systems, segments) int64; row id of the caption, 0 for none.
         total, votes: (systems, segments) float64; sum and number of what people gave.
-        left_out: answers that counted on captions that stand for no system here; a comparison has two captions.
     """
 
     systems: dict[int, int]
@@ -56,27 +54,17 @@ class Board:
     caption: Ints = field(init=False)
     total: Floats = field(init=False)
     votes: Floats = field(init=False)
-    left_out: int = 0
 
     def __post_init__(self) -> None:
         shape = (len(self.systems), len(self.segments))
         self.caption = np.zeros(shape, dtype=np.int64)
         self.total, self.votes = np.zeros(shape), np.zeros(shape)
 
-    def add(self, systems: Iterable[int], segment: int, total: float, votes: int) -> None:
-        """People's answers on the caption that these systems gave."""
-        known = list(systems)
-        if not known:
-            self.left_out += votes
-        for system in known:
-            self.total[system, segment] += total
-            self.votes[system, segment] += votes
-
     def kept(self) -> Board:
         """Without systems of which nothing was judged, and images for which none of the others has a caption."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
-        found = Board(_some(self.systems, rows), _some(self.segments, columns), left_out=self.left_out)
+        found = Board(_some(self.systems, rows), _some(self.segments, columns))
         for name in ("caption", "total", "votes"):
             setattr(found, name, getattr(self, name)[np.ix_(rows, columns)])
         return found
@@ -87,38 +75,126 @@ class Board:
         return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
 
 
-def write_mtme(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
+class Mtme(Encoding):
     """An archive with one folder, named after the study.
+
+    Parts of the units hold what people said as rows of four float64: number of the system, number of the image, sum
+    and number of the answers. Parts of the systems hold a line of JSON for each: its scores by each metric.
 
     Raises:
         ExportError: no caption of a system has an answer that counts, or the images have no references.
     """
-    board = _board(study, moment)
-    if not board.votes.any():
-        raise ExportError(f"No caption of a system has an answer that counts in study {study.slug!r}.")
-    languages = f"img-{design_of(study).language.replace('-', '_') or 'en'}"
-    with tempfile.TemporaryDirectory(prefix="quorum-") as place:
-        folder = Path(place) / study.slug
-        for part in ("documents", "human-scores", f"metric-scores/{languages}", "references", "sources"):
-            (folder / part).mkdir(parents=True)
-        references = _write_references(study, board, folder / "references", languages)
+
+    counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
+    tallies = True
+
+    def __init__(self) -> None:
+        self._begun: Board | None = None
+        self._whole: tuple[Board, References] | None = None
+
+    def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
+        """The systems; another may be brought in while this one is written."""
+        systems = System.objects.filter(dataset=study.dataset_id).order_by("name", "pk")
+        return {
+            "systems": list(systems.values_list("pk", flat=True)),
+            "segments": judged_items(study).count(),
+        }
+
+    def stages(self, work: Work) -> Sequence[Stage]:
+        """The units, then the systems."""
+        systems = System.objects.filter(pk__in=work.kept["systems"]).annotate(position=F("pk"))
+        return Stage(CELLS), Stage(SCORES, lambda study: systems, "systems", max(1, work.kept["segments"]))
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        """What people, or what metrics, say of the next ones."""
+        (self._write_scores if work.stage else self._write_cells)(work, file)
+
+    def _write_cells(self, work: Work, file: HashedFile) -> None:
+        if self._begun is None:
+            self._begun = _board(work.study, work.kept["systems"])
+        decisions = work.moment.decisions
+        count = _pairs_said if KINDS[work.study.protocol].compares_pairs else _captions_said
+        for _, found in work.answers():
+            answers = {
+                unit: [decisions[unit]] * len(given) if unit in decisions else given
+                for unit, given in found.items()
+            }
+            cells, left_out = count(self._begun, answers)
+            file.write(np.array(cells, dtype=np.float64).tobytes())
+            work.counts["left_out"] += left_out
+
+    def _write_scores(self, work: Work, file: HashedFile) -> None:
+        board, references = self._read(work)
+        for pk in work.pieces:
+            if pk in board.systems:
+                file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
+
+    def _read(self, work: Work) -> tuple[Board, References]:
+        """What all parts of the units say together."""
+        if self._whole is None:
+            board = self._begun or _board(work.study, work.kept["systems"])
+            for path in work.parts(CELLS):
+                cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
+                place = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
+                np.add.at(board.total, place, cells[:, 2])
+                np.add.at(board.votes, place, cells[:, 3])
+            self._begun, kept = None, board.kept()
+            if not kept.votes.any():
+                raise ExportError(
+                    f"No caption of a system has an answer that counts in study {work.study.slug!r}."
+                )
+            self._whole = kept, References.of(work.study, kept)
+        return self._whole
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        """Make the folder of what is there, and the archive of the folder."""
+        board, references = self._read(work)
+        study, place = work.study, work.folder / "folder"
+        shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
+        languages = f"img-{design_of(study).language.replace('-', '_') or 'en'}"
+        folder = place / study.slug
+        outputs, metrics = folder / "system-outputs" / languages, folder / "metric-scores" / languages
+        for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
+            path.mkdir(parents=True)
+        most = references.write(folder / "references", languages)
         _write_images(study, board, folder, languages)
-        taken = {f"ref{number}" for number in range(1, references + 1)}
-        outputs = folder / "system-outputs" / languages
-        outputs.mkdir(parents=True)
+        taken = {f"ref{number}" for number in range(1, most + 1)}
         names = _names(System.objects.filter(pk__in=board.systems).values_list("pk", "name"), taken)
         _write_outputs(board, names, outputs)
-        people = {names[pk]: board.means[row] for pk, row in board.systems.items()}
-        _write_scores(folder / "human-scores" / f"{languages}.{study.protocol}", people, _mean(people))
-        _write_metrics(board, names, folder, languages, references)
-        _pack(Path(place), file)
-    return {
-        "systems": len(board.systems),
-        "segments": len(board.segments),
-        "references": references,
-        "scored": int((board.votes > 0).sum()),
-        "left_out": board.left_out,
-    }
+        means = board.means
+        people = ((names[pk], means[row]) for pk, row in board.systems.items())
+        stem = folder / "human-scores" / f"{languages}.{study.protocol}"
+        _write_scores(stem, ((name, scores, _mean(scores)) for name, scores in people))
+        for metric in DEFAULT_METRICS:
+            found = (
+                (names[one["system"]], np.array(one["images"][metric]), one["corpus"][metric])
+                for one in _in_order(work, board)
+            )
+            _write_scores(metrics / f"{metric}-all", found)
+        _pack(place, file)
+        work.counts |= {
+            "systems": len(board.systems),
+            "segments": len(board.segments),
+            "references": most,
+            "scored": int((board.votes > 0).sum()),
+        }
+
+
+def _in_order(work: Work, board: Board) -> Iterator[dict[str, Any]]:
+    """What metrics say of each system, one at a time, in the order of the board; parts have them by row id."""
+    places: dict[int, tuple[Path, int]] = {}
+    for path in work.parts(SCORES):
+        with path.open("rb") as lines:
+            at = 0
+            for line in lines:
+                places[int(line[: line.index(b",")].rpartition(b" ")[2])] = path, at
+                at += len(line)
+    for pk in board.systems:
+        path, at = places[pk]
+        with path.open("rb") as lines:
+            lines.seek(at)
+            found: dict[str, Any] = json.loads(lines.readline())
+        yield found
 
 
 def judged_items(study: Study) -> QuerySet[Item]:
@@ -127,27 +203,17 @@ def judged_items(study: Study) -> QuerySet[Item]:
     return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
 
 
-def _board(study: Study, moment: Moment) -> Board:
-    items = judged_items(study)
-    systems = System.objects.filter(dataset=study.dataset_id).order_by("name", "pk")
-    board = Board(
-        _numbered(systems.values_list("pk", flat=True)), _numbered(items.values_list("pk", flat=True))
-    )
+def _board(study: Study, systems: Sequence[int]) -> Board:
+    """Which captions the systems gave, without what people said."""
+    board = Board(_numbered(systems), _numbered(judged_items(study).values_list("pk", flat=True)))
     # of several captions of an image the one that the system ranks first
-    outputs = Output.objects.filter(system__in=board.systems).order_by("-rank", "-pk")
+    outputs = Output.objects.filter(system__in=systems).order_by("-rank", "-pk")
     for system, item, caption in outputs.values_list("system", "item", "caption").iterator(ROWS_AT_ONCE):
         if item in board.segments:
             board.caption[board.systems[system], board.segments[item]] = caption
-    pairs = KINDS[study.protocol].compares_pairs
-    if pairs:
+    if KINDS[study.protocol].compares_pairs:
         _take_from_pairs(study, board)
-    for some in batched(loaders.counted_answers(study, moment), UNITS_AT_ONCE):
-        answers = {
-            unit: [moment.decisions[unit]] * max(1, len(given)) if unit in moment.decisions else given
-            for unit, given in some
-        }
-        (_count_pairs if pairs else _count_captions)(board, answers)
-    return board.kept()
+    return board
 
 
 def _take_from_pairs(study: Study, board: Board) -> None:
@@ -162,17 +228,28 @@ def _take_from_pairs(study: Study, board: Board) -> None:
                 board.caption[place] = caption  # the first pair's, which comes last
 
 
-def _count_captions(board: Board, answers: Mapping[int, Sequence[int]]) -> None:
-    """Answers on one caption of one image: their mean is its score."""
-    units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first")
-    for pk, item, caption in units:
-        segment = board.segments[item]
+Said = tuple[
+    list[tuple[float, ...]], int
+]  # (system, segment, sum, number), and how many answers were left out
+
+
+def _captions_said(board: Board, answers: Mapping[int, Sequence[int]]) -> Said:
+    """Answers on one caption of one image: their mean is its score. Those on captions that stand for no system here
+    are left out."""
+    cells: list[tuple[float, ...]] = []
+    left_out = 0
+    for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
+        segment, given = board.segments[item], answers[pk]
         systems = np.flatnonzero(board.caption[:, segment] == caption).tolist()
-        board.add(systems, segment, float(sum(answers[pk])), len(answers[pk]))
+        cells += [(system, segment, sum(given), len(given)) for system in systems]
+        left_out += 0 if systems else len(given)
+    return cells, left_out
 
 
-def _count_pairs(board: Board, answers: Mapping[int, Sequence[int]]) -> None:
+def _pairs_said(board: Board, answers: Mapping[int, Sequence[int]]) -> Said:
     """Answers on two captions of one image: the share of its votes that a caption won is its score."""
+    cells: list[tuple[float, ...]] = []
+    left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
         "pk", "pair__item", "pair__first", "pair__second", "pair__first_system", "pair__second_system"
     )
@@ -181,9 +258,10 @@ def _count_pairs(board: Board, answers: Mapping[int, Sequence[int]]) -> None:
         for system, caption, own in zip(systems, (first, second), (FIRST, SECOND), strict=True):
             row = board.systems.get(system)
             if row is None or board.caption[row, segment] != caption:
-                board.left_out += len(given)
+                left_out += len(given)
             else:
-                board.add([row], segment, float(sum(one == own for one in given)), len(given))
+                cells.append((row, segment, sum(one == own for one in given), len(given)))
+    return cells, left_out
 
 
 def _numbered(rows: Iterable[int]) -> dict[int, int]:
@@ -226,33 +304,58 @@ def _write_images(study: Study, board: Board, folder: Path, languages: str) -> N
             documents.write(f"{'_'.join(split.split()) or 'all'}\t{names[pk]}\n")
 
 
-def _write_references(study: Study, board: Board, folder: Path, languages: str) -> int:
-    """A file for the first reference of each image, one for the second and so on; how many."""
-    rows = (
-        Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
-        .order_by("item__position", "item_id", "position", "pk")
-        .values_list("item_id", "text")
-    )
-    most, written = 0, dict.fromkeys(board.segments, 0)
-    for item, group in groupby(rows.iterator(ROWS_AT_ONCE), key=itemgetter(0)):
-        if item in written:
-            written[item] = sum(1 for _ in group)
-            most = max(most, written[item])
-    if not most:
-        raise ExportError(
-            f"mt-metrics-eval wants references, and the judged images of study {study.slug!r} have none."
+@dataclass(slots=True)
+class References:
+    """The references of the images, on lines of their own."""
+
+    texts: list[list[str]]
+
+    @classmethod
+    def of(cls, study: Study, board: Board) -> References:
+        """Those of the images of ``board``, in its order."""
+        found: list[list[str]] = [[] for _ in board.segments]
+        rows = (
+            Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
+            .order_by("item__position", "item_id", "position", "pk")
+            .values_list("item_id", "text")
         )
-    texts = (text for item, text in rows.iterator(ROWS_AT_ONCE) if item in written)
-    with ExitStack() as stack:
-        files = [
-            stack.enter_context(_text(folder / f"{languages}.ref{number}.txt"))
-            for number in range(1, most + 1)
-        ]
-        for item in board.segments:
-            for number, file in enumerate(files):
-                text = next(texts) if number < written[item] else None
-                file.write(f"{_line(text)}\n")
-    return most
+        for item, text in rows.iterator(ROWS_AT_ONCE):
+            if item in board.segments:
+                found[board.segments[item]].append(_line(text))
+        if not any(found):
+            raise ExportError(
+                f"mt-metrics-eval wants references, and the judged images of study {study.slug!r} have none."
+            )
+        return cls(found)
+
+    def write(self, folder: Path, languages: str) -> int:
+        """A file for the first reference of each image, one for the second and so on; how many."""
+        folder.mkdir()
+        most = max(map(len, self.texts))
+        for number in range(most):
+            with _text(folder / f"{languages}.ref{number + 1}.txt") as file:
+                for own in self.texts:
+                    file.write(f"{own[number] if number < len(own) else NO_TEXT}\n")
+        return most
+
+    def scores(self, board: Board, system: int) -> dict[str, Any]:
+        """``corpus`` and ``images``, metric -> its score: against all references, documents being the images; 0 where
+        the system has no caption or the image no reference."""
+        captions = board.caption[board.systems[system]]
+        known = [[line for line in own if line != NO_TEXT] for own in self.texts]
+        there = np.flatnonzero((captions != 0) & np.array([bool(own) for own in known]))
+        documents = [own for own in known if own]
+        texts = [text or "" for text in _texts(captions[there])]
+        own = [known[place] for place in there.tolist()]
+        whole = None if len(there) == len(documents) else documents
+        found = score(texts, own, DEFAULT_METRICS, document_corpus=whole)
+        images = {name: np.zeros(len(known)) for name in DEFAULT_METRICS}
+        for name, one in found.scores.items():
+            images[name][there] = one.images
+        return {
+            "corpus": {name: float(one.corpus) for name, one in found.scores.items()},
+            "images": {name: values.tolist() for name, values in images.items()},
+        }
 
 
 def _texts(captions: Ints) -> Iterator[str | None]:
@@ -268,56 +371,25 @@ def _write_outputs(board: Board, names: Mapping[int, str], folder: Path) -> None
             file.writelines(f"{_line(text)}\n" for text in _texts(board.caption[row]))
 
 
-def _mean(segments: Mapping[str, Floats]) -> dict[str, float]:
+def _mean(scores: Floats) -> float:
     """A system's score: the mean of its segments'."""
-    return {
-        name: float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
-        for name, scores in segments.items()
-    }
+    return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
 
 
-def _write_scores(stem: Path, segments: Mapping[str, Floats], systems: Mapping[str, float]) -> None:
-    """``STEM.seg.score`` and ``STEM.sys.score``: system, tab, score; None where there is none."""
-    with _text(stem.with_name(f"{stem.name}.seg.score")) as file:
-        for name, scores in segments.items():
-            file.writelines(f"{name}\t{_cell(one)}\n" for one in scores.tolist())
-    with _text(stem.with_name(f"{stem.name}.sys.score")) as file:
-        file.writelines(f"{name}\t{_cell(one)}\n" for name, one in systems.items())
+def _write_scores(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
+    """``STEM.seg.score`` and ``STEM.sys.score`` of (name, scores of its segments, its own): system, tab, score; None
+    where there is none."""
+    with (
+        _text(stem.with_name(f"{stem.name}.seg.score")) as segments,
+        _text(stem.with_name(f"{stem.name}.sys.score")) as whole,
+    ):
+        for name, scores, own in systems:
+            segments.writelines(f"{name}\t{_cell(one)}\n" for one in scores.tolist())
+            whole.write(f"{name}\t{_cell(own)}\n")
 
 
 def _cell(value: float) -> str:
     return "None" if np.isnan(value) else repr(value)
-
-
-def _write_metrics(
-    board: Board, names: Mapping[int, str], folder: Path, languages: str, references: int
-) -> None:
-    """Each metric against all references, documents being the images; 0 where a system has no caption."""
-    files = (folder / "references" / f"{languages}.ref{number}.txt" for number in range(1, references + 1))
-    kept = [[line for line in lines if line is not None] for lines in zip(*map(_read, files), strict=True)]
-    segments: dict[str, dict[str, Floats]] = {name: {} for name in DEFAULT_METRICS}
-    systems: dict[str, dict[str, float]] = {name: {} for name in DEFAULT_METRICS}
-    usable = np.array([bool(lines) for lines in kept])
-    documents = [lines for lines in kept if lines]
-    for pk, row in board.systems.items():
-        there = np.flatnonzero((board.caption[row] != 0) & usable)
-        found = score(
-            [text or "" for text in _texts(board.caption[row][there])],
-            [kept[place] for place in there.tolist()],
-            DEFAULT_METRICS,
-            document_corpus=documents if len(there) < len(documents) else None,
-        )
-        for name, one in found.scores.items():
-            scores = np.zeros(len(kept))
-            scores[there] = one.images
-            segments[name][names[pk]], systems[name][names[pk]] = scores, one.corpus
-    for name in DEFAULT_METRICS:
-        _write_scores(folder / "metric-scores" / languages / f"{name}-all", segments[name], systems[name])
-
-
-def _read(path: Path) -> list[str | None]:
-    lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-    return [None if line == NO_TEXT else line for line in lines]
 
 
 def _text(path: Path) -> TextIO:

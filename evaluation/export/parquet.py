@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
+from evaluation.export.rows import columns_of, no_judgments
 from evaluation.export.tables import JSON_COLUMNS, expected_cell
+from evaluation.export.work import Encoding, Work
 from evaluation.provenance import quorum_version
 from judgments.files import HashedFile
 from judgments.importers.judgment_tables import answer_cell
@@ -41,27 +40,26 @@ def parquet_schema(study: Study) -> pa.Schema:
     )
 
 
-class ParquetParts:
+class ParquetParts(Encoding):
     """Parquet in parts: Arrow streams, of which the file is made. A Parquet file cannot be written further."""
 
     suffix = "arrow"
     tallies = True
+    told = "judgments"
+    counts = no_judgments()
 
-    def __init__(self) -> None:
-        self.counts = no_judgments()
-
-    def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None:
+    def write_part(self, work: Work, file: HashedFile) -> None:
         """Batches of some thousand judgments; open answers as JSON texts."""
-        schema = parquet_schema(rows.study)
+        schema = parquet_schema(work.study)
         with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
-            for batch in batched(rows, ROW_GROUP):
+            for batch in batched(work.rows(), ROW_GROUP):
                 writer.write_batch(pa.RecordBatch.from_pylist([_typed(row) for row in batch], schema=schema))
 
-    def join(self, study: Study, parts: Iterable[Path], file: HashedFile) -> None:
+    def join(self, work: Work, file: HashedFile) -> None:
         """A row group a batch, zstd."""
-        schema = parquet_schema(study)
+        schema = parquet_schema(work.study)
         with pq.ParquetWriter(pa.PythonFile(file, mode="w"), schema, compression="zstd") as writer:
-            for path in parts:
+            for path in work.parts(self.suffix):
                 with path.open("rb") as part, pa.ipc.open_stream(part) as reader:
                     for batch in reader:
                         writer.write_batch(batch)

@@ -10,49 +10,39 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from evaluation.errors import ExportError
 from evaluation.export.held import Held, held_from, hold
-from evaluation.export.rows import JudgmentRows
+from evaluation.export.rows import UNITS_AT_ONCE
+from evaluation.export.work import Encoding, Stage, Work, units_of
+from evaluation.judgment_signature import counted_votes
+from evaluation.judgment_tally import JudgmentTally, Votes
 from evaluation.provenance import quorum_version
-from judgments.files import FileProblem, HashedFile, whole_file
-from judgments.models import Study, Unit
+from judgments.files import FileProblem, whole_file
+from judgments.models import Study
+from judgments.streams import batched
 
 UNITS_A_PART = 20_000
 STATE = "state.json"
-
-
-class Encoding(Protocol):
-    """How the rows of some units become a part, and parts the file.
-
-    Attributes:
-        suffix: of a part.
-        counts: what is counted, from 0.
-        tallies: whether every judgment passes by, so that ``JudgmentRows.tally`` is complete when no part was skipped.
-    """
-
-    suffix: str
-    tallies: bool
-    counts: dict[str, int]
-
-    def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None: ...
-
-    def join(self, study: Study, parts: Iterable[Path], file: HashedFile) -> None: ...
+LAYOUT = 2  # of the folder; what another one left is not gone on with
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A written part: where the next one begins, and the counts so far."""
+    """A written part: of which stage, where the next one begins, how many pieces are done, and the counts so far."""
 
     number: int
+    stage: int
     after: tuple[int, int]
+    done: int
     counts: dict[str, int]
 
 
@@ -75,18 +65,23 @@ def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[
         "task": task,
         "revisions": revisions,
         "version": quorum_version(),
+        "layout": LAYOUT,
     }
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An export that is under way: what it holds, and its last part where there is one already."""
+    """An export that is under way: what it holds, what was found before its first part, and its last part where there
+    is one already."""
 
     held: Held
+    kept: dict[str, Any]
     last: Part | None
 
 
-def begin_parts(study: Study, output: Path, *, asked: dict[str, Any], resume: bool) -> Begun:
+def begin_parts(
+    study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
+) -> Begun:
     """Go on with the moment of a stopped export, or begin with the study as it stands now.
 
     Raises:
@@ -100,43 +95,84 @@ def begin_parts(study: Study, output: Path, *, asked: dict[str, Any], resume: bo
         if found is not None:
             return found
         held = hold(study)
+        kept = encoding.prepare(study, held.moment)
         drop_parts(output)
         folder.mkdir()
         with whole_file(folder / STATE) as file:
-            file.write_text(json.dumps({"asked": asked, "held": held.as_json()}))
-        return Begun(held, None)
+            file.write_text(json.dumps({"asked": asked, "held": held.as_json(), "kept": kept}))
+        return Begun(held, kept, None)
 
 
 def write_in_parts(
-    begun: Begun,
-    rows: JudgmentRows,
-    output: Path,
-    encoding: Encoding,
-    *,
-    progress: Callable[[float, str], None],
+    begun: Begun, work: Work, encoding: Encoding, *, progress: Callable[[float, str], None]
 ) -> None:
-    """Write the parts that are missing; ``rows.counts`` are then those of all of them.
+    """Write the parts that are missing; ``work.counts`` are then those of all of them.
+
+    Args:
+        progress: told the share, 0 to 1, and how far it is in words.
 
     Raises:
         FileProblem: the folder cannot be written to.
     """
-    folder, last = parts_folder(output), begun.last
+    folder, last = work.folder, begun.last
+    work.counts = dict(last.counts if last else encoding.counts)
+    number = last.number if last else 0
+    clock = _Clock(work, encoding)
     with _told(folder):
-        total = max(1, Unit.objects.filter(study=rows.study).count())
-        number, after = (last.number, last.after) if last else (0, None)
-        rows.counts = dict(last.counts if last else encoding.counts)
-        while block := _next_units(rows.study, after):
-            number, after = number + 1, block[-1]
-            rows.only = [pk for _, pk in block]
-            path = folder / f"{number:06}.{encoding.suffix}"
-            with whole_file(path) as file:
-                encoding.write_part(rows, file, first=number == 1)
-            # the part is there before the line that says so; written again after a kill in between
-            with whole_file(folder / f"{number:06}.json") as said:
-                said.write_text(json.dumps({"after": after, "counts": rows.counts}))
-            share = min(1.0, number * UNITS_A_PART / total)
-            what, count = next(iter(rows.counts.items()))
-            progress(0.05 + 0.85 * share, f"{count:,} {what}")
+        stages = encoding.stages(work)
+        for work.stage, stage in enumerate(stages):
+            if last and work.stage < last.stage:
+                continue
+            here = last if last and work.stage == last.stage else None
+            after, done = (here.after, here.done) if here else (None, 0)
+            queue = stage.pieces(work.study)
+            total = max(1, queue.count())
+            clock.starts(done)
+            while block := _next_pieces(queue, after, max(1, UNITS_A_PART // stage.each)):
+                number, after, done = number + 1, block[-1], done + len(block)
+                work.pieces, work.first = [pk for _, pk in block], number == 1
+                with whole_file(folder / f"{number:06}.{stage.suffix}") as file:
+                    encoding.write_part(work, file)
+                # the part is there before the line that says so; written again after a kill in between
+                with whole_file(folder / f"{number:06}.json") as said:
+                    part = {"stage": work.stage, "after": after, "done": done, "counts": work.counts}
+                    said.write_text(json.dumps(part))
+                share = (work.stage + min(1.0, done / total)) / len(stages)
+                progress(share, clock.words(stage, done, total))
+
+
+class _Clock:
+    """How far it is, and how fast it goes."""
+
+    def __init__(self, work: Work, encoding: Encoding) -> None:
+        self._work, self._told = work, encoding.told
+        self.starts(0)
+
+    def starts(self, done: int) -> None:
+        """A stage of which so many pieces are done begins, or is gone on with."""
+        self._before = self._work.counts[self._told] if self._told else done
+        self._since = time.monotonic()
+
+    def words(self, stage: Stage, done: int, total: int) -> str:
+        """``1,000 judgments, 500 a second``."""
+        count = self._work.counts[self._told] if self._told else done
+        rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
+        said = f"{count:,} {self._told}" if self._told else f"{done:,} of {total:,} {stage.name}"
+        return f"{said}, {rate:,.0f} a second"
+
+
+def read_votes(work: Work, *, progress: Callable[[float, str], None]) -> Votes:
+    """What people gave, for the judgment signature, where it was not counted while the parts were written."""
+    tally = JudgmentTally()
+    queue, after, done = units_of(work.study), None, 0
+    total = max(1, queue.count())
+    while block := _next_pieces(queue, after, UNITS_A_PART):
+        for some in batched((pk for _, pk in block), UNITS_AT_ONCE):
+            for _ in counted_votes(work.study, work.moment, tally, units=some):
+                continue
+        after, done = block[-1], done + len(block)
+        progress(min(1.0, done / total), f"signing: {done:,} of {total:,} units")
+    return tally.facts()
 
 
 @contextmanager
@@ -145,11 +181,6 @@ def _told(folder: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise FileProblem(f"{folder} cannot be written: {error.strerror or error}.") from None
-
-
-def written_parts(output: Path, suffix: str) -> Iterator[Path]:
-    """The parts in their order."""
-    return iter(sorted(parts_folder(output).glob(f"*.{suffix}")))
 
 
 def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
@@ -169,13 +200,13 @@ def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
         return None
     last = json.loads(said[-1].read_text(encoding="utf-8"))
     position, pk = last["after"]
-    return Begun(held_from(study, found["held"]), Part(int(said[-1].stem), (position, pk), last["counts"]))
+    part = Part(int(said[-1].stem), last["stage"], (position, pk), last["done"], last["counts"])
+    return Begun(held_from(study, found["held"]), found["kept"], part)
 
 
-def _next_units(study: Study, after: tuple[int, int] | None) -> list[tuple[int, int]]:
-    """(position, row id) of the next units in the order of the study."""
-    units = Unit.objects.filter(study=study)
+def _next_pieces(queue: QuerySet[Any], after: tuple[int, int] | None, count: int) -> list[tuple[int, int]]:
+    """(position, row id) of the next ones in their order."""
     if after is not None:
         position, pk = after
-        units = units.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
-    return list(units.order_by("position", "pk").values_list("position", "pk")[:UNITS_A_PART])
+        queue = queue.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))
+    return list(queue.order_by("position", "pk").values_list("position", "pk")[:count])

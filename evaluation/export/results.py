@@ -11,7 +11,6 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
@@ -20,15 +19,17 @@ from django.db.models import Exists, Max, OuterRef, QuerySet
 from annotation.models import Assignment, Judgment
 from annotation.moments import Moment
 from evaluation.export.tables import Lines
+from evaluation.export.work import Encoding, Stage, Work
 from judgments.design import StudyDesign
 from judgments.files import HashedFile
 from judgments.importers.mturk import Result, result_cells, result_header
 from judgments.kinds import KINDS, Kind
-from judgments.models import HITUnit, Study, Unit
+from judgments.models import HIT, HITUnit, Study, Unit
 from judgments.services.studies import design_of
 from judgments.streams import batched
 
 ROWS_AT_ONCE = 500
+HITS_AT_ONCE = 100
 STATUS = {Assignment.State.APPROVED: "Approved", Assignment.State.REJECTED: "Rejected"}
 # what a unit shows -> where it is; columns that are empty in the whole study are left out
 SHOWN = {
@@ -51,41 +52,72 @@ def why_not(study: Study) -> str:
     return ""
 
 
-def write_results(study: Study, moment: Moment, file: HashedFile) -> dict[str, int]:
-    """A header and one line an assignment, by HIT and worker: what had been submitted at ``moment``, whatever was
-    decided."""
-    design = design_of(study)
-    kind = KINDS[study.protocol].of(design)
-    most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
-    names = _input_names(study, kind)
-    inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in names]
-    answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
-    own = _OwnColumns.of(study, kind, most)
-    inputs += [name for name in own.inputs if name not in inputs]
-    answers += [name for name in own.answers if name not in answers]
-    writer = csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
-    writer.writerow(result_header(inputs, answers))
+class Results(Encoding):
+    """A header and one line an assignment, by HIT and worker: what had been submitted at the moment, whatever was
+    decided. Its pieces are HITs."""
+
+    suffix = "results"
+    told = "judgments"
     counts = {"assignments": 0, "judgments": 0}
-    places: dict[int, list[dict[str, Any]]] = {}
-    rows = (
-        _work(study)
-        .exclude(Exists(_later(moment)))
-        .select_related("hit", "worker", "session__publication")
-        .order_by("hit__position", "hit_id")
-    )
-    for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
-        given = _given(study, moment, batch)
-        places = _places({one.hit_id for one in batch if one.hit_id}, held=places)
-        for assignment in batch:
-            units = places.get(assignment.hit_id or 0, [])
-            judged = given.get(str(assignment.pk), {})
-            asked = own.input_cells(units, kind) | _inputs(units, kind)
-            answered = own.answer_cells(units, judged, kind) | _answers(units, judged, kind)
-            result = _result(study, design, assignment, asked, answered)
-            writer.writerow(result_cells(result, inputs, answers))
-            counts["assignments"] += 1
-            counts["judgments"] += len(judged)
-    return counts
+
+    def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
+        """The columns, for which every unit is asked."""
+        kind = KINDS[study.protocol].of(design_of(study))
+        most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
+        inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in _input_names(study, kind)]
+        answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
+        own_inputs, own_answers = _own_columns(study, kind, most)
+        return {
+            "most": most,
+            "inputs": list(dict.fromkeys((*inputs, *own_inputs))),
+            "answers": list(dict.fromkeys((*answers, *own_answers))),
+        }
+
+    def stages(self, work: Work) -> Sequence[Stage]:
+        """The HITs."""
+        return (
+            Stage(
+                self.suffix, lambda study: HIT.objects.filter(study=study), "HITs", max(1, work.kept["most"])
+            ),
+        )
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        """The assignments of the next HITs."""
+        study, moment, inputs, answers = work.study, work.moment, work.kept["inputs"], work.kept["answers"]
+        design = design_of(study)
+        kind, single = KINDS[study.protocol].of(design), work.kept["most"] <= 1
+        writer = _writer(file)
+        for hits in batched(work.pieces, HITS_AT_ONCE):
+            places = _places(hits)
+            rows = (
+                _work(study)
+                .filter(hit__in=hits)
+                .exclude(Exists(_later(moment)))
+                .select_related("hit", "worker", "session__publication")
+                .order_by("hit__position", "hit_id")
+            )
+            for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
+                given = _given(study, moment, batch)
+                for assignment in batch:
+                    units = places.get(assignment.hit_id or 0, [])
+                    judged = given.get(str(assignment.pk), {})
+                    asked = _own_inputs(units, kind, single=single) | _inputs(units, kind)
+                    answered = _own_answers(units, judged, kind, single=single) | _answers(
+                        units, judged, kind
+                    )
+                    result = _result(study, design, assignment, asked, answered)
+                    writer.writerow(result_cells(result, inputs, answers))
+                    work.counts["assignments"] += 1
+                    work.counts["judgments"] += len(judged)
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        """The header, and then the parts."""
+        _writer(file).writerow(result_header(work.kept["inputs"], work.kept["answers"]))
+        super().join(work, file)
+
+
+def _writer(file: HashedFile) -> Any:
+    return csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
 
 
 def _work(study: Study) -> QuerySet[Assignment]:
@@ -114,13 +146,12 @@ def _input_names(study: Study, kind: Kind) -> list[str]:
     return ["unit", "image", *used, "control", *(["content"] if kind.is_open else [])]
 
 
-def _places(hits: set[int], held: Mapping[int, list[dict[str, Any]]]) -> dict[int, list[dict[str, Any]]]:
-    """HIT -> its units in its order, with what they show; those of the batch before are not asked for again."""
+def _places(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    """HIT -> its units in its order, with what they show."""
     found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
-    found.update({hit: held[hit] for hit in hits if hit in held})
     names = ("unit_id", "unit__key", "unit__item__name", "unit__control", "unit__content")
     lookups = (*names, *(f"unit__{lookup}" for lookup in SHOWN.values()))
-    rows = HITUnit.objects.filter(hit__in=hits - found.keys()).order_by("hit_id", "position")
+    rows = HITUnit.objects.filter(hit__in=hits).order_by("hit_id", "position")
     for hit, *row in rows.values_list("hit_id", *lookups):
         unit, key, image, control, content, *shown = row
         found[hit].append(
@@ -143,48 +174,41 @@ def _given(
     return dict(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnColumns:
-    """Columns that a kind names itself, as its requester's own scripts expect them: by their plain names where a HIT is
-    one unit, with ``u<number>_`` before them where it is several."""
+def _own_columns(study: Study, kind: Kind, most: int) -> tuple[list[str], list[str]]:
+    """Columns that a kind names itself, of inputs and of answers, as its requester's own scripts expect them: by their
+    plain names where a HIT is one unit, with ``u<number>_`` before them where it is several."""
+    unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
+    names = list(kind.results_inputs(unit or {})), kind.results_names()
+    inputs, answers = (
+        [_named(number, name, single=most <= 1) for number in range(1, max(1, most) + 1) for name in own]
+        for own in names
+    )
+    return inputs, answers
 
-    inputs: list[str]
-    answers: list[str]
-    single: bool
 
-    @classmethod
-    def of(cls, study: Study, kind: Kind, most: int) -> _OwnColumns:
-        unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
-        inputs, answers = list(kind.results_inputs(unit or {})), kind.results_names()
-        if most <= 1:
-            return cls(inputs, answers, single=True)
-        numbers = range(1, most + 1)
-        return cls(
-            [f"u{number}_{name}" for number in numbers for name in inputs],
-            [f"u{number}_{name}" for number in numbers for name in answers],
-            single=False,
-        )
+def _named(number: int, name: str, *, single: bool) -> str:
+    return name if single else f"u{number}_{name}"
 
-    def _named(self, number: int, cells: Mapping[str, str]) -> dict[str, str]:
-        return {(name if self.single else f"u{number}_{name}"): cell for name, cell in cells.items()}
 
-    def input_cells(self, units: Sequence[Mapping[str, Any]], kind: Kind) -> dict[str, str]:
-        """What the units show."""
-        cells: dict[str, str] = {}
-        for number, unit in _numbered(units):
-            cells |= self._named(number, kind.results_inputs(unit["content"]))
-        return cells
+def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool) -> dict[str, str]:
+    """What the units show."""
+    return {
+        _named(number, name, single=single): cell
+        for number, unit in _numbered(units)
+        for name, cell in kind.results_inputs(unit["content"]).items()
+    }
 
-    def answer_cells(
-        self, units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind
-    ) -> dict[str, str]:
-        """What was answered to them."""
-        cells: dict[str, str] = {}
-        for number, unit in _numbered(units):
-            answer = given[unit["pk"]][1] if unit["pk"] in given else None
-            if answer is not None:
-                cells |= self._named(number, kind.results_cells(answer))
-        return cells
+
+def _own_answers(
+    units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind, *, single: bool
+) -> dict[str, str]:
+    """What was answered to them."""
+    return {
+        _named(number, name, single=single): cell
+        for number, unit in _numbered(units)
+        if unit["pk"] in given and given[unit["pk"]][1] is not None
+        for name, cell in kind.results_cells(given[unit["pk"]][1]).items()
+    }
 
 
 def _numbered(units: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:

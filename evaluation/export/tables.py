@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
+from evaluation.export.work import Encoding, Work
 from judgments.files import HashedFile
 from judgments.importers.formulas import guard_formula
 from judgments.importers.judgment_tables import answer_cell
-from judgments.models import Study
 from judgments.streams import batched
 
 LINES_AT_ONCE = 500
@@ -72,22 +70,17 @@ def _cell(value: Any) -> Any:
     return guard_formula(value) if isinstance(value, str) else value
 
 
-class JsonLines:
+class JsonLines(Encoding):
     """JSON lines in parts."""
 
     suffix = "jsonl"
     tallies = True
+    told = "judgments"
+    counts = no_judgments()
 
-    def __init__(self) -> None:
-        self.counts = no_judgments()
-
-    def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None:
+    def write_part(self, work: Work, file: HashedFile) -> None:
         """The lines."""
-        write_jsonl(rows, file)
-
-    def join(self, study: Study, parts: Iterable[Path], file: HashedFile) -> None:
-        """One after the other."""
-        append_files(parts, file)
+        write_jsonl(work.rows(), file)
 
 
 class CsvLines(JsonLines):
@@ -95,14 +88,6 @@ class CsvLines(JsonLines):
 
     suffix = "csv"
 
-    def write_part(self, rows: JudgmentRows, file: HashedFile, *, first: bool) -> None:
+    def write_part(self, work: Work, file: HashedFile) -> None:
         """The lines."""
-        write_csv(rows, file, header=first)
-
-
-def append_files(parts: Iterable[Path], file: HashedFile) -> None:
-    """The bytes of ``parts`` in their order."""
-    for path in parts:
-        with path.open("rb") as part:
-            while held := part.read(1 << 20):
-                file.write(held)
+        write_csv(work.rows(), file, header=work.first)

@@ -145,10 +145,20 @@ def to_svg(figure: Figure, *, name: str, title: str, description: str, simulated
     )
 
 
+def in_lines(stamp: str, width: int) -> list[str]:
+    """A signature in lines of at most ``width`` characters, broken after its bars where they come often enough."""
+    lines = [""]
+    for part in re.findall(r"[^|]*\|?", stamp):
+        if len(lines[-1]) + len(part) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += part
+    return [piece for line in lines for piece in textwrap.wrap(line, width, break_on_hyphens=False)]
+
+
 def stamped(svg: str, stamp: str) -> str:
     """The finished figure with the judgment signature in small type below it."""
     size = re.search(r' height="\d+" viewBox="0 0 (\S+) (\S+)"', svg)
-    lines = textwrap.wrap(stamp, STAMP_WIDTH, break_on_hyphens=False)
+    lines = in_lines(stamp, STAMP_WIDTH)
     if size is None or not lines:
         return svg
     high = float(size[2])

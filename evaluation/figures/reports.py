@@ -7,13 +7,12 @@ The same numbers give the same bytes: no times, no names of programs, ids from a
 from __future__ import annotations
 
 import logging
-import textwrap
 from io import BytesIO
 
 import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 
-from evaluation.figures.canvas import COLUMN, INK, SOFT_OPACITY, WIDTH, to_svg
+from evaluation.figures.canvas import COLUMN, INK, SOFT_OPACITY, WIDTH, in_lines, to_svg
 from evaluation.figures.report_curves import curves_figure
 from evaluation.figures.report_dots import dots_figure
 from evaluation.figures.report_heat import heat_figure, is_narrow
@@ -29,7 +28,7 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
     """The figure, with the judgment signature in small type at its foot."""
     narrow = isinstance(plot.drawing, Heat) and is_narrow(plot.drawing)
     wide = int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH
-    lines = textwrap.wrap(stamp, wide, break_on_hyphens=False) if stamp else []
+    lines = in_lines(stamp, wide)
     foot = STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
     figure = {Dots: dots_figure, Curves: curves_figure, Heat: heat_figure}[type(plot.drawing)](
         plot.drawing, foot

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from array import array
 from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import combinations
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from evaluation.releases.archive import BundleReader
 from evaluation.releases.verification import Bundle, read_bundle
@@ -15,64 +20,122 @@ from evaluation.releases.verification import Bundle, read_bundle
 KNOWN_BY = ("unit", "hit", "value", "answer", "presented", "accepted_at", "submitted_at", "seconds")
 
 
+NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a comparison needs of a bundle; its rows are let go.
+
+    Attributes:
+        judgments: (judgments,) uint64, a hash of each; equal judgments have equal hashes.
+        used: (judgments,) bool, whether it counts.
+        consensus: (unit, pair) -> value, in the order of the bundle.
+        outcomes: what became of the registered plan.
+    """
+
+    version: str
+    alpha: float | None
+    metrics: dict[str, float | None]
+    consensus: dict[tuple[str | None, str | None], Any]
+    judgments: npt.NDArray[np.uint64]
+    used: npt.NDArray[np.bool_]
+    outcomes: Mapping[str, Any]
+
+
 def compare_releases(before: Path, after: Path) -> dict[str, Any]:
     """Judgments, consensus, agreement and metrics of two bundles side by side.
 
     Returns:
         ``versions``; ``judgments`` (added, removed, no longer used); ``consensus`` (whose value is another);
-        ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places.
+        ``alpha`` and ``metrics`` before and after; ``swapped``: metrics that changed places; ``plan``: whether both
+        have the same registered plan; ``hypotheses`` whose verdict is another; ``deviations`` added and removed.
 
     Raises:
         VerificationError: a file is no bundle.
     """
-    first, second = BundleReader(before), BundleReader(after)
-    try:
-        one, two = read_bundle(first), read_bundle(second)
-        gone, stands_before, stands_after = _judgments(first), _standing(first), _standing(second)
-        now = _judgments(second)
-    finally:
-        first.close()
-        second.close()
-    found_before, found_after = _headlines(one), _headlines(two)
+    one, two = map(_said, (before, after))  # one after the other: two at once need twice the memory
+    known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
+    there, now = np.split(places, [len(one.judgments)])
+
+    def counted(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+        return np.bincount(which, minlength=len(known))
+
+    gone, come = counted(there), counted(now)
+    stood, stands = counted(there[one.used]), counted(now[two.used])
     return {
-        "versions": [one.manifest["version"], two.manifest["version"]],
+        "versions": [one.version, two.version],
         "judgments": {
-            "before": gone.total(),
-            "after": now.total(),
-            "added": (now - gone).total(),
-            "removed": (gone - now).total(),
-            "no_longer_used": (stands_before & (now - stands_after)).total(),
+            "before": len(there),
+            "after": len(now),
+            "added": int(np.maximum(come - gone, 0).sum()),
+            "removed": int(np.maximum(gone - come, 0).sum()),
+            "no_longer_used": int(np.minimum(stood, np.maximum(come - stands, 0)).sum()),
         },
-        "consensus": _flipped(one, two),
-        "alpha": [one.findings.agreement["alpha"]["value"], two.findings.agreement["alpha"]["value"]],
+        "consensus": [
+            {"unit": unit, "pair": pair, "before": one.consensus[unit, pair], "after": value}
+            for (unit, pair), value in two.consensus.items()
+            if (unit, pair) in one.consensus and one.consensus[unit, pair] != value
+        ],
+        "alpha": [one.alpha, two.alpha],
         "metrics": {
-            name: [found_before.get(name), found_after.get(name)]
-            for name in sorted({*found_before, *found_after})
+            name: [one.metrics.get(name), two.metrics.get(name)]
+            for name in sorted({*one.metrics, *two.metrics})
         },
-        "swapped": _swapped(found_before, found_after),
+        "swapped": _swapped(one.metrics, two.metrics),
+        **_of_plan(one.outcomes, two.outcomes),
     }
 
 
-def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(repr(row[name]) if name in row else "" for name in KNOWN_BY)
+def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """What became of the registered plan, where that is another."""
+    then = {(row["text"], row["claim"]): row for row in before["hypotheses"]}
+    said = [[one["words"] for one in found["deviations"]] for found in (before, after)]
+    return {
+        "plan": before["sha256"] == after["sha256"],
+        "hypotheses": [
+            {
+                "text": row["text"],
+                "claim": row["claim"],
+                "before": old["verdict"],
+                "after": row["verdict"],
+                "words": row["words"],
+            }
+            for row in after["hypotheses"]
+            if (old := then.get((row["text"], row["claim"]))) is not None and old["verdict"] != row["verdict"]
+        ],
+        "deviations": {
+            "added": [words for words in said[1] if words not in said[0]],
+            "removed": [words for words in said[0] if words not in said[1]],
+        },
+    }
 
 
-def _judgments(reader: BundleReader) -> Counter[tuple[str, ...]]:
-    return Counter(_key(row) for row in reader.rows("judgments.jsonl"))
+def _said(path: Path) -> _Said:
+    reader = BundleReader(path)
+    try:
+        bundle = read_bundle(reader)
+        hashes, used = array("Q"), array("b")
+        for row in reader.rows("judgments.jsonl"):
+            hashes.append(_hash(row))
+            used.append(bool(row.get("used")))
+    finally:
+        reader.close()
+    return _Said(
+        version=bundle.manifest["version"],
+        alpha=bundle.findings.agreement["alpha"]["value"],
+        metrics=_headlines(bundle),
+        consensus={(row["unit"], row["pair"]): row["value"] for row in bundle.findings.consensus()},
+        judgments=np.array(hashes, dtype=np.uint64),
+        used=np.array(used, dtype=bool),
+        outcomes=bundle.findings.outcomes or NO_PLAN,
+    )
 
 
-def _standing(reader: BundleReader) -> Counter[tuple[str, ...]]:
-    return Counter(_key(row) for row in reader.rows("judgments.jsonl") if row["used"])
-
-
-def _flipped(one: Bundle, two: Bundle) -> list[dict[str, Any]]:
-    """Units and pairs whose consensus is another."""
-    then = {(row["unit"], row["pair"]): row for row in one.findings.consensus}
-    return [
-        {"unit": row["unit"], "pair": row["pair"], "before": old["value"], "after": row["value"]}
-        for row in two.findings.consensus
-        if (old := then.get((row["unit"], row["pair"]))) is not None and old["value"] != row["value"]
-    ]
+def _hash(row: Mapping[str, Any]) -> int:
+    """64 bits: of ten million judgments two are taken for one with a probability of 3 in a million."""
+    key = repr([row.get(name, ...) for name in KNOWN_BY])
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 
 
 def _headlines(bundle: Bundle) -> dict[str, float | None]:

@@ -3,6 +3,7 @@ whoever writes a bundle and for whoever verifies one. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from evaluation.releases.gathered import gather_released
 from evaluation.releases.released import ReleasedRows
 from evaluation.reports.content import Section
 from evaluation.reports.gathered import Gathered
+from evaluation.reports.hypotheses import Registered
 from evaluation.reports.sections import sections_of
 from judgments.kinds import Consensus
 
@@ -21,12 +23,12 @@ class Findings:
     """What the bundle's files say of its rows.
 
     Attributes:
-        consensus: of units, then of pairs.
         metrics: metric -> its figures against people; empty where no metric was held against them.
         sections: of the report, every figure and table in them with its numbers.
+        outcomes: what became of the registered plan, as ``outcomes.json`` holds it; None without one.
     """
 
-    consensus: list[dict[str, Any]]
+    rows: ReleasedRows
     agreement: dict[str, Any]
     workers: list[dict[str, Any]]
     metrics: dict[str, Any]
@@ -34,6 +36,16 @@ class Findings:
     signature: str
     gathered: Gathered
     sections: list[Section]
+    outcomes: dict[str, Any] | None = None
+
+    def consensus(self) -> Iterator[dict[str, Any]]:
+        """The rows of ``consensus.jsonl``: units, then pairs."""
+        found = self.gathered.consensus
+        for unit in found.units:
+            decided = unit.pk in found.decisions
+            yield _of_unit(self.rows, unit, found.of_unit.get(unit.pk, NO_ONE), decided=decided)
+        for pair in found.pairs:
+            yield _of_pair(pair, found.of_pair[pair.pk])
 
     def analyses(self) -> dict[str, Any]:
         """What ``analyses.json`` holds."""
@@ -45,18 +57,15 @@ class Findings:
         }
 
 
-def find(rows: ReleasedRows) -> Findings:
-    """Everything that follows from the rows, once all were taken in."""
+def find(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
+    """Everything that follows from the rows, once all were taken in, and from a registered plan."""
     gathered = gather_released(rows)
+    sections = sections_of(gathered)
+    if registered is not None:
+        sections.append(registered.section(gathered))
     found, result = gathered.consensus, gathered.aggregation.result
     return Findings(
-        consensus=[
-            *(
-                _of_unit(rows, unit, found.of_unit.get(unit.pk, NO_ONE), decided=unit.pk in found.decisions)
-                for unit in found.units
-            ),
-            *(_of_pair(pair, found.of_pair[pair.pk]) for pair in found.pairs),
-        ],
+        rows=rows,
         agreement=result["agreement"],
         workers=result["workers"],
         metrics=dict(gathered.evaluation.result["metrics"]) if gathered.evaluation else {},
@@ -71,7 +80,8 @@ def find(rows: ReleasedRows) -> Findings:
         },
         signature=rows.signature(),
         gathered=gathered,
-        sections=sections_of(gathered),
+        sections=sections,
+        outcomes=None if registered is None else registered.as_json(gathered),
     )
 
 

@@ -7,7 +7,7 @@ the bundle was made from.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import lru_cache
@@ -24,6 +24,18 @@ from judgments.kinds import KINDS, Judged, Kind
 ANONYMOUS = "anon-"  # begins the pseudonym of a place in a published total
 USED, LEFT, SIDED = 1, 2, 4
 Row = Mapping[str, Any]
+# what is asked of a unit later, its texts only where answers are looked at beside them
+OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
+           "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
+TEXTS = ("reference_text", "first_text", "second_text")
+OF_PAIR = ("pair", "kind", "image", "first", "second", "first_system", "second_system", "references",
+           "published_winner")  # fmt: skip
+OF_SCORE = ("metric", "pair", "unit", "image", "caption", "first", "second")
+OF_CAPTION = ("caption", "text", "image", "document")
+OF_PROPOSAL = ("system", "image", "caption", "rank")
+OWN_WORDS = frozenset(
+    {"unit", "text", *TEXTS}
+)  # in one row alone: looking for the same word elsewhere is in vain
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,59 @@ class Settings:
         return 0.0 if isinstance(self.controls, str) else self.controls
 
 
+class Kept(tuple[Any, ...]):
+    """A row's values under the names of its table: a fourth of what a dict holds."""
+
+    __slots__ = ()
+    places: Mapping[str, int] = {}
+
+    def __getitem__(self, name: Any) -> Any:
+        return tuple.__getitem__(self, self.places[name])
+
+
+def _table(*names: str) -> type[Kept]:
+    """Rows with these names."""
+    return type("Kept", (Kept,), {"__slots__": (), "places": {name: at for at, name in enumerate(names)}})
+
+
+@dataclass(slots=True)
+class KeptRows:
+    """Rows of one table, as they are kept; words that stand in many rows are held once."""
+
+    table: type[Kept]
+    words: dict[str, str]
+    rows: list[Any] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def __getitem__(self, number: int) -> Any:
+        return self.rows[number]
+
+    def append(self, row: Row) -> None:
+        """Keep the next one.
+
+        Raises:
+            KeyError: it lacks a value that is asked for later.
+        """
+        self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        """Keep them all."""
+        for row in rows:
+            self.append(row)
+
+    def _shared(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and name not in OWN_WORDS:
+            return self.words.setdefault(value, value)
+        if isinstance(value, list):
+            return [self._shared(name, one) for one in value]
+        return value
+
+
 @dataclass(slots=True)
 class _Work:
     """An assignment: whose, how long it took, how many judgments it holds, its answers on control items."""
@@ -81,11 +146,11 @@ class ReleasedRows:
     """Takes in a bundle's units, pairs, scores, captions and proposals, then its judgments."""
 
     settings: Settings
-    units: list[Row] = field(default_factory=list)
-    pairs: list[Row] = field(default_factory=list)
-    scores: list[Row] = field(default_factory=list)
-    captions: list[Row] = field(default_factory=list)
-    proposals: list[Row] = field(default_factory=list)
+    units: KeptRows = field(init=False)
+    pairs: KeptRows = field(init=False)
+    scores: KeptRows = field(init=False)
+    captions: KeptRows = field(init=False)
+    proposals: KeptRows = field(init=False)
     judgments: int = 0
     invalidated: int = 0
     work: dict[str, _Work] = field(default_factory=dict)
@@ -99,6 +164,16 @@ class ReleasedRows:
     _seconds: array[float] = field(default_factory=lambda: array("d"))
     _answers: list[Any] = field(default_factory=list)
     _tally: JudgmentTally = field(default_factory=JudgmentTally)
+
+    def __post_init__(self) -> None:
+        words: dict[str, str] = {}
+        kind = self.settings.kind
+        texts = TEXTS if kind.is_open or kind.has_figures else ()
+        self.units = KeptRows(_table(*OF_UNIT, *texts), words)
+        self.pairs = KeptRows(_table(*OF_PAIR), words)
+        self.scores = KeptRows(_table(*OF_SCORE), words)
+        self.captions = KeptRows(_table(*OF_CAPTION), words)
+        self.proposals = KeptRows(_table(*OF_PROPOSAL), words)
 
     def add_unit(self, row: Row) -> None:
         """The next unit, control items too."""

@@ -82,6 +82,7 @@ OTHER_FILES = {
     "analyses.json": "agreement, counts and metrics against people",
     "design.toml": "the study file, without codes that let people in",
     "registration.json": "what was registered before the study opened",
+    "outcomes.json": "what became of the registered hypotheses, and what was done otherwise",
     "report/": "the report of these rows: figures, tables, methods paragraph and bibliography; begin at index.html",
     "manifest.json": "versions, seed, signature, and each file's SHA-256 and rows",
     "SHA256SUMS": "hashes of all files; `sha256sum --check SHA256SUMS`",

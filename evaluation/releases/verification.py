@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from evaluation.errors import VerificationError
+from evaluation.plans import plan_hash
 from evaluation.provenance import without_nan
 from evaluation.releases.archive import MANIFEST, BundleReader
 from evaluation.releases.findings import Findings, find
 from evaluation.releases.released import ReleasedRows, Settings
 from evaluation.reports.content import as_json
+from evaluation.reports.hypotheses import Deviation, Registered
 from evaluation.reports.writing import csv_of
+from judgments.plans import Plan
 
 FORMAT = 1
 REPORT = "report/"  # the folder of figures and tables
+REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
 NEAR = 1e-9  # relative: sums are not the same to the last bit on every processor
 MOST_SAID = 50
 # Rows that are no rows of ours raise one of these where they are taken in.
@@ -77,11 +82,40 @@ def read_bundle(reader: BundleReader) -> Bundle:
             rows.add_unit(row)
         for row in reader.rows("judgments.jsonl"):
             rows.add_judgment(row)
-        return Bundle(manifest, rows, find(rows))
+        return Bundle(manifest, rows, find(rows, _registered(reader)))
     except NOT_OURS as error:
         raise VerificationError(
             f"The rows of {reader.path} are not those of a release: {type(error).__name__} {error}."
         ) from error
+
+
+def _registered(reader: BundleReader) -> Registered | None:
+    """The plan that the bundle holds, with the deviations that it states: those rest on the study's log."""
+    if not {REGISTRATION, OUTCOMES} <= set(reader.names):
+        return None
+    content, stated = reader.json(REGISTRATION), reader.json(OUTCOMES)
+    return Registered(
+        plan=Plan.model_validate(content["plan"]),
+        sha256=content["sha256"],
+        on=stated["registered_on"],
+        deviations=tuple(Deviation(**one) for one in stated["deviations"]),
+    )
+
+
+def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
+    """Where the plan is not the one that was hashed before the study opened."""
+    if REGISTRATION not in reader.names:
+        return []
+    content = dict(reader.json(REGISTRATION))
+    stated = content.pop("sha256", None)
+    found = []
+    if plan_hash(content) != stated:
+        found.append(f"{REGISTRATION}: its plan and design do not have the SHA-256 {stated}.")
+    if manifest.get("registration") != stated:
+        found.append(
+            f"{MANIFEST} names the SHA-256 {manifest.get('registration')} of the plan, not {stated}."
+        )
+    return found
 
 
 def verify_bundle(path: Path) -> Verification:
@@ -104,14 +138,18 @@ def _verify(reader: BundleReader) -> Verification:
         findings = bundle.findings
         stated: dict[str, tuple[Any, Any]] = {
             "signature": (bundle.manifest.get("signature"), findings.signature),
-            "consensus.jsonl": (list(reader.rows("consensus.jsonl")), findings.consensus),
             "workers.jsonl": (list(reader.rows("workers.jsonl")), findings.workers),
             "analyses.json": (reader.json("analyses.json"), findings.analyses()),
         }
         sections = [without_nan(as_json(section)) for section in findings.sections]
+        if findings.outcomes is not None:
+            stated[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
+        found += _of_plan(reader, bundle.manifest)
         told = reader.json(f"{REPORT}report.json")
         stated[f"{REPORT}report.json"] = (_sections(told), sections)
         found += _files_of_report(reader, _sections(told))
+        count, others = _in_step(reader, "consensus.jsonl", findings.consensus())
+        checked, found = checked + count, found + others
     except VerificationError as error:
         found.append(str(error))
     else:
@@ -122,6 +160,21 @@ def _verify(reader: BundleReader) -> Verification:
             if "rows" in file and (count := sum(1 for _ in reader.rows(name))) != file["rows"]:
                 found.append(f"{name}: stated {file['rows']:,} rows, found {count:,}")
     return verification(f"{reader.path.name}", checked, found)
+
+
+def _in_step(reader: BundleReader, name: str, now: Iterable[Any]) -> tuple[int, list[str]]:
+    """How many values a file of rows should hold, and where it holds others; row by row, as there may be many."""
+    checked = stated = found = 0
+    others: list[str] = []
+    for place, (said, row) in enumerate(zip_longest(reader.rows(name), now)):
+        stated, found = stated + (said is not None), found + (row is not None)
+        if row is not None:
+            checked += sum(1 for _ in leaves(row))
+        if said is not None and row is not None:
+            others += different(said, row, f"{name}[{place}]")
+    if stated != found:
+        others = [f"{name}: stated {stated:,} entries, found {found:,}"]
+    return checked, others
 
 
 def _sections(report: Any) -> Any:

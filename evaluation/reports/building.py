@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from evaluation.judgment_signature import signature_of_study
 from evaluation.provenance import versions
+from evaluation.registration import registered
 from evaluation.reports.content import Report
 from evaluation.reports.gathering import gather
 from evaluation.reports.methods import methods
-from evaluation.reports.registered import registered
 from evaluation.reports.sections import sections_of
 from judgments.models import Study
 from judgments.services.generation import Progress, no_progress
@@ -36,7 +36,7 @@ def build_report(
     progress(0.5, "figures and tables")
     sections = sections_of(gathered, progress)
     if (plan := registered(study)) is not None:
-        sections.append(plan)
+        sections.append(plan.section(gathered))
     text, cited = methods(gathered, study, sections)
     progress(0.8, "writing")
     evaluation = gathered.evaluation

@@ -16,7 +16,7 @@ from evaluation.statistics.correlation import correlation
 LEAST_SYSTEMS = 2
 MOST_SHOWN = 40
 TITLE = "Tournament of systems"
-HUMAN = "people"  # stands for captions of no system
+HUMAN = ("people", "human")  # captions of no system, and what PASCAL-50S calls them
 CEILING = "Ceiling: captions that people wrote."
 NO_HUMANS = "No ceiling is drawn: no captions that people wrote took part."
 
@@ -71,10 +71,8 @@ def systems(gathered: Gathered) -> Section | None:
         note,
     )  # fmt: skip
     tables = [table]
-    human = names.index(HUMAN) if HUMAN in names else None
-    levels = [Level("even", 0.5)]
-    if human is not None:
-        levels.append(_level(_fraction(people, human)))
+    human = [place for place, name in enumerate(names) if name in HUMAN]
+    levels = [Level("even", 0.5), *(_level(_fraction(people, place)) for place in human)]
     panels = [
         Panel(
             "won against the others",
@@ -91,7 +89,7 @@ def systems(gathered: Gathered) -> Section | None:
     sentence += f"; {len(names)} systems met {people.comparisons:,} times."
     if len(order) > len(shown):
         sentence += f" The {len(shown)} that win most are drawn."
-    sentence += f" {CEILING if human is not None else NO_HUMANS}"
+    sentence += f" {CEILING if human else NO_HUMANS}"
     by_metrics = _by_metrics(gathered, pks, first, second, people)
     if by_metrics is not None:
         tables.append(by_metrics)
@@ -105,7 +103,7 @@ def systems(gathered: Gathered) -> Section | None:
         )
     ]
     if not strengths.reason:
-        of_people = [row[5] for row in table_rows if row[0] == HUMAN]
+        of_people = [row[5] for row in table_rows if row[0] in HUMAN]
         plots.append(_strengths(table_rows[:MOST_SHOWN], table, [_level(one) for one in of_people]))
     return Section("tournament", TITLE, (sentence,), tuple(plots), tuple(tables))
 

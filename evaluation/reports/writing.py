@@ -17,9 +17,14 @@ TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'",
-    "…": r"\ldots{}", "\u00a0": "~", "×": r"$\times$", "−": "--",
+    "…": r"\ldots{}", "\u00a0": "~", "×": r"$\times$", "−": "$-$",
+    "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$",
 }  # fmt: skip
 LAST_LATIN = "\u017f"
+# a figure as large as it was drawn, or as fits
+FITTED = r"""\newcommand{\fitted}[1]{\sbox0{\includegraphics{#1}}%
+  \ifdim\wd0>\linewidth\includegraphics[width=\linewidth,height=0.72\textheight,keepaspectratio]{#1}%
+  \else\ifdim\ht0>0.72\textheight\includegraphics[height=0.72\textheight]{#1}\else\usebox0\fi\fi}"""
 STYLE = (Path(__file__).parent / "report.css").read_text(encoding="utf-8")
 
 
@@ -111,7 +116,16 @@ def table_tex(table: Table, stamp: str = "", *, most: int | None = None) -> str:
     marks = "".join("l" if column.is_text else "r" for column in table.columns)
     heads = " & ".join(tex(head) for head in table.heads())
     texts = table.texts()
-    rows = "\n".join(rf"{' & '.join(tex(text) for text in row)} \\" for row in texts[:most])
+    numeric = [not column.is_text for column in table.columns]
+    # a number's sign is a minus, not the hyphen of words
+    cells = [
+        [
+            tex(text.replace("-", "−") if is_number else text)
+            for text, is_number in zip(row, numeric, strict=True)
+        ]
+        for row in texts[:most]
+    ]
+    rows = "\n".join(rf"{' & '.join(row)} \\" for row in cells)
     note = table.note
     if most is not None and len(texts) > most:
         note = f"{note} {len(texts) - most:,} further rows are in tables/{table.name}.csv.".strip()
@@ -207,7 +221,7 @@ def report_tex(report: Report) -> str:
     parts = [
         "\\documentclass[a4paper]{article}", "\\usepackage[utf8]{inputenc}", "\\usepackage[T1]{fontenc}",
         "\\usepackage{textcomp}", "\\usepackage{booktabs}", "\\usepackage{graphicx}",
-        "\\usepackage[margin=2.5cm]{geometry}", "\\sloppy",
+        "\\usepackage[margin=2.5cm]{geometry}", "\\sloppy", FITTED,
         f"\\title{{{tex(report.title)}}}", "\\author{}", "\\date{}", "\\begin{document}", "\\maketitle",
     ]  # fmt: skip
     if report.simulated:
@@ -230,6 +244,6 @@ def report_tex(report: Report) -> str:
 def _figure_tex(plot: Plot) -> str:
     return (
         "\\begin{figure}[htbp]\n\\centering\n"
-        f"\\includegraphics[width=\\linewidth,height=0.8\\textheight,keepaspectratio]{{figures/{plot.name}.pdf}}\n"
+        f"\\fitted{{figures/{plot.name}.pdf}}\n"
         f"\\caption{{{tex(plot.sentence)}}}\\label{{fig:{plot.name}}}\n\\end{{figure}}\n"
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, IntegerField, Max, OuterRef, Subquery
+from django.db.models import Count, IntegerField, Max, OuterRef, Subquery, Sum
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment
@@ -117,7 +117,7 @@ def board_now(study: Study, pulse: Pulse, result: dict[str, Any]) -> Now:
     own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
     first = own.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
     counted = Subquery(first.values("n"), output_field=IntegerField())
-    an_hour = sum(count or 0 for count in recent.order_by().values_list(counted, flat=True))
+    an_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
     left = max(0, wanted - judgments)
     ids = [pk for pk, _ in pulse.held[:HELD_SHOWN]]
     held = list(

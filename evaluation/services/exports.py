@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,19 +13,17 @@ from django.utils import timezone
 
 from evaluation.errors import ExportError
 from evaluation.export.formats import TASKS, Options, check_fits, format_named
-from evaluation.export.held import hold
 from evaluation.export.parts import (
     Begun,
-    Encoding,
     asked_for,
     begin_parts,
     drop_parts,
+    parts_folder,
+    read_votes,
     write_in_parts,
-    written_parts,
 )
-from evaluation.export.rows import JudgmentRows, timestamp
-from evaluation.judgment_signature import votes_of
-from evaluation.judgment_tally import Votes
+from evaluation.export.rows import timestamp
+from evaluation.export.work import Encoding, Work
 from evaluation.provenance import signature, versions
 from judgments.design import StudyDesign
 from judgments.errors import NotThere
@@ -36,6 +35,8 @@ from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
 JOB_KIND = "export"
+# how much of an export is done when its parts are begun, when they are joined, signed, and when that is done
+SHARES = (0.02, 0.75, 0.85, 0.99)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,8 @@ def export_judgments(
         format: one of ``evaluation.export.formats.FORMATS``.
         task: qrels only: ``annotation`` asks with images, ``search`` with captions.
         revisions: jsonl, csv and parquet: answers that their workers revised are written as well, as unused ones.
-        resume: formats that are written in parts: go on with what a stopped export left beside the file; it holds the
-            judgments as they stood when that began.
+        resume: go on with what a stopped export left beside the file; it holds the judgments as they stood when that
+            began.
 
     Whatever comes meanwhile, the file holds the judgments as they stood when it was begun (``as_of``).
 
@@ -81,22 +82,17 @@ def export_judgments(
         raise ExportError(f"There is no task {task!r}; expected one of {', '.join(TASKS)}.")
     check_fits(study, chosen)
     check_place(output)
-    progress(0.05, f"writing {chosen.name}")
+    progress(SHARES[0], f"writing {chosen.name}")
     design = design_of(study)
-    if chosen.encoding is not None:
-        options = Options(task=task, scale=KINDS[study.protocol].values)
-        asked = asked_for(study, format=chosen.name, task=task, revisions=revisions)
-        begun = begin_parts(study, output, asked=asked, resume=resume)
-        held = begun.held
-        made = _in_parts(begun, output, chosen.encoding(options), revisions=revisions, progress=progress)
-    else:
-        assert chosen.write is not None  # a format is written at once or in parts
-        held = hold(study)
-        with whole_file(output) as file:
-            made = (file, *chosen.write(study, held.moment, file))
-    file, counts, given = made
-    progress(0.95, "signing")
-    votes = given or votes_of(study, moment=held.moment)
+    encoding = chosen.encoding(Options(task=task, scale=KINDS[study.protocol].values))
+    asked = asked_for(study, format=chosen.name, task=task, revisions=revisions)
+    begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
+    held = begun.held
+    work = Work(study, held.moment, parts_folder(output), revisions=revisions, kept=begun.kept)
+    tallied = encoding.tallies and begun.last is None
+    file = _write(begun, work, output, encoding, progress=progress)
+    progress(SHARES[2], "signing")
+    votes = work.tally.facts() if tallied else read_votes(work, progress=_part_of(progress, *SHARES[2:]))
     how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
     if chosen.name == "qrels":
         how["task"] = task
@@ -113,7 +109,7 @@ def export_judgments(
         "bytes": file.size,
         "sha256": file.hexdigest(),
         "judgments_sha256": votes.data_hash,
-        "counts": counts,
+        "counts": work.counts,
         "seed": design.seed,
         "design": _shareable(design),
         "texts_read": held.texts_read,
@@ -131,20 +127,22 @@ def export_judgments(
     return Export(output, manifest_path(output), manifest)
 
 
-def _in_parts(
-    begun: Begun, output: Path, encoding: Encoding, *, revisions: bool, progress: Progress
-) -> tuple[HashedFile, dict[str, int], Votes | None]:
-    rows = JudgmentRows(begun.held.study, begun.held.moment, revisions=revisions)
+def _write(begun: Begun, work: Work, output: Path, encoding: Encoding, *, progress: Progress) -> HashedFile:
+    """The parts, and the file of them."""
     try:
-        write_in_parts(begun, rows, output, encoding, progress=progress)
+        write_in_parts(begun, work, encoding, progress=_part_of(progress, *SHARES[:2]))
+        progress(SHARES[1], f"joining {output.name}")
+        with whole_file(output) as file:
+            encoding.join(work, file)
     except ExportError:  # what cannot be written cannot be gone on with
         drop_parts(output)
         raise
-    progress(0.92, f"joining {output.name}")
-    with whole_file(output) as file:
-        encoding.join(rows.study, written_parts(output, encoding.suffix), file)
-    complete = encoding.tallies and begun.last is None
-    return file, rows.counts, rows.tally.facts() if complete else None
+    return file
+
+
+def _part_of(progress: Progress, start: float, end: float) -> Callable[[float, str], None]:
+    """A report on a part of the work that is itself from ``start`` to ``end`` of the whole."""
+    return lambda share, words: progress(start + (end - start) * share, words)
 
 
 def _shareable(design: StudyDesign) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from evaluation.judgment_signature import circumstances, control_rule
 from evaluation.loaders import full_depth_units
 from evaluation.models import Registration, Release
 from evaluation.provenance import quorum_version, versions, without_nan
+from evaluation.registration import registered
 from evaluation.releases.archive import BundleWriter
 from evaluation.releases.datasheet import datasheet
 from evaluation.releases.findings import Findings, find
@@ -40,7 +41,7 @@ from evaluation.releases.licences import check_licence, licence_text
 from evaluation.releases.papers import LONGEST_VERSION, VERSION, About, citation_cff, croissant, readme
 from evaluation.releases.pseudonyms import Pseudonyms
 from evaluation.releases.released import ReleasedRows, Settings
-from evaluation.releases.verification import FORMAT, REPORT
+from evaluation.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
 from evaluation.reports.bundle import files_of
 from evaluation.services.released_report import (
     filter_counts,
@@ -291,9 +292,10 @@ def _write(
     judged = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
     writer.write_rows("judgments.jsonl", _taking(judged, rows.add_judgment))
     progress(0.6, "computing what they say")
-    findings = find(rows)
+    plan = registered(study, log_in_words=False)
+    findings = find(rows, plan)
     about = replace(about, signature=findings.signature)
-    writer.write_rows("consensus.jsonl", findings.consensus)
+    writer.write_rows("consensus.jsonl", findings.consensus())
     writer.write_rows("workers.jsonl", findings.workers)
     writer.write_json("analyses.json", without_nan(findings.analyses()))
     progress(0.8, "drawing figures")
@@ -301,9 +303,10 @@ def _write(
         writer.write_bytes(f"{REPORT}{name}", content)
     shared = shareable_design(study)
     writer.write_text("design.toml", tomli_w.dumps(shared, multiline_strings=True))
-    registered = Registration.objects.filter(study=study).first()
-    if registered is not None:
-        writer.write_json("registration.json", {"sha256": registered.sha256, **registered.content})
+    registration = Registration.objects.filter(study=study).first()
+    if registration is not None:
+        writer.write_json(REGISTRATION, {"sha256": registration.sha256, **registration.content})
+        writer.write_json(OUTCOMES, findings.outcomes)
     writer.write_text("datasheet.md", datasheet(about, findings, shared, _facts(study, rows)))
     writer.write_json("croissant.json", croissant(about, writer.files))
     writer.write_text("CITATION.cff", citation_cff(about))
@@ -325,7 +328,7 @@ def _write(
             "seed": design.seed,
             "signature": findings.signature,
             "versions": versions(),
-            "registration": registered.sha256 if registered is not None else None,
+            "registration": registration.sha256 if registration is not None else None,
         }
     )
     return findings

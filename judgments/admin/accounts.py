@@ -8,6 +8,8 @@ from django.contrib.auth.models import Group, User
 from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from judgments.admin.base import PER_PAGE, BoundedChoices, BoundedPaginator
+
 admin.site.unregister(User)
 admin.site.unregister(Group)
 
@@ -20,6 +22,10 @@ class AccountAdmin(UserAdmin, ModelAdmin):
     add_form = UserCreationForm
     change_password_form = AdminPasswordChangeForm
     list_fullwidth = True
+    list_per_page = PER_PAGE
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    list_filter = ("is_staff", "is_superuser", "is_active", ("groups", BoundedChoices))
 
 
 @admin.register(Group)
@@ -27,3 +33,6 @@ class AccountGroupAdmin(GroupAdmin, ModelAdmin):
     """Groups of accounts with the same permissions."""
 
     list_fullwidth = True
+    list_per_page = PER_PAGE
+    paginator = BoundedPaginator
+    show_full_result_count = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.contrib.admin import RelatedFieldListFilter, SimpleListFilter, display
+from django.contrib.admin import AllValuesFieldListFilter, RelatedFieldListFilter, SimpleListFilter, display
 from django.contrib.admin.utils import NotRelationField, get_fields_from_path, get_model_from_relation
 from django.contrib.auth.models import User
 from django.core.paginator import Paginator
-from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery, Value
+from django.db.models import BooleanField, Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils.functional import cached_property
@@ -22,7 +22,10 @@ from judgments.admin.addresses import picture_address
 from judgments.models import Dataset, Item, Study
 from judgments.visibility import may_view, visible_rows
 
+PER_PAGE = 50
 MOST_LEAFED = 50_000
+MOST_OFFERED = 100  # by a filter
+LONGEST_KEY = 18  # digits; a longer number is no row's
 
 
 def signed_in(request: HttpRequest) -> User:
@@ -102,23 +105,63 @@ def short_time(at: datetime) -> str:
     return localtime(at).strftime("%-d %b %Y %H:%M").replace(" ", "\N{NO-BREAK SPACE}")
 
 
-class VisibleChoices(RelatedFieldListFilter):
+class BoundedChoices(RelatedFieldListFilter):
+    """Narrows a list by a row of another table: the newest ones are offered, and the one that was chosen."""
+
+    most = MOST_OFFERED
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        if self.has_more:
+            self.title = f"{self.title}, the newest {self.most}"
+
+    def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
+        """The rows that may be chosen from."""
+        rows: QuerySet[Any] = field.related_model._default_manager.all()
+        return rows
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[Any]:
+        """Their names, in order."""
+        offered = self.offered(field, request)
+        rows = list(offered.order_by("-pk")[: self.most + 1])
+        self.has_more = len(rows) > self.most
+        rows = rows[: self.most]
+        chosen = [pk for pk in self.lookup_val or () if str(pk).isdecimal() and len(str(pk)) < LONGEST_KEY]
+        if self.has_more and chosen:
+            rows += offered.filter(pk__in=chosen[:1]).exclude(pk__in=[row.pk for row in rows])
+        return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())
+
+
+class VisibleChoices(BoundedChoices):
     """Narrows a list by a study or dataset, of those that the person may look at."""
 
-    def field_choices(self, field: Any, request: HttpRequest, model_admin: Any) -> list[tuple[str, Any]]:
-        """Their names; another's name would tell that it is there."""
-        shown = visible_rows(field.related_model._default_manager.all(), request.user)
-        order = self.field_admin_ordering(field, request, model_admin)
-        found: list[tuple[str, Any]] = field.get_choices(
-            include_blank=False, ordering=order, limit_choices_to={"pk__in": shown.order_by().values("pk")}
-        )
-        return found
+    def offered(self, field: Any, request: HttpRequest) -> QuerySet[Any]:
+        """Another's name would tell that it is there."""
+        return visible_rows(super().offered(field, request), request.user)
+
+
+class BoundedValues(AllValuesFieldListFilter):
+    """Narrows a list by a field's values, those that the newest rows have: all rows are not gone through for them."""
+
+    most = MOST_OFFERED
+    looked_at = 10_000
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        every = self.lookup_choices.order_by("-pk")
+        name = self.field.name
+        newest = every.model._default_manager.filter(pk__in=every.values("pk")[: self.looked_at])
+        values = newest.order_by(name).values_list(name, flat=True).distinct()[: self.most]
+        found: Any = [*dict.fromkeys([*values, *(self.lookup_val or ())])]
+        self.lookup_choices = found
+        if every.values("pk")[self.looked_at : self.looked_at + 1]:
+            self.title = f"{self.title}, of the newest {self.looked_at:,}"
 
 
 class QuorumAdmin(ModelAdmin):
     """Lists of 50 that cost the same for any number of rows, and show those that the person may look at."""
 
-    list_per_page = 50
+    list_per_page = PER_PAGE
     add_label = ""  # the words of the button above a list; empty: "Add ..."
     empty_words = ""  # where rows come from, said in a list that has none yet
     list_fullwidth = True
@@ -149,17 +192,20 @@ class QuorumAdmin(ModelAdmin):
         )
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        """Filters by study or dataset offer what the person may look at."""
-        return [
-            (entry, VisibleChoices) if isinstance(entry, str) and self._leads_to_names(entry) else entry
-            for entry in super().get_list_filter(request)
-        ]
+        """Filters by study or dataset offer what the person may look at; all by other rows, few of them."""
+        return [self._bounded(entry) for entry in super().get_list_filter(request)]
 
-    def _leads_to_names(self, lookup: str) -> bool:
+    def _bounded(self, entry: Any) -> Any:
+        if not isinstance(entry, str):
+            return entry
+        field = get_fields_from_path(self.model, entry)[-1]
+        if field.choices or isinstance(field, BooleanField):
+            return entry
         try:
-            return get_model_from_relation(get_fields_from_path(self.model, lookup)[-1]) in (Study, Dataset)
+            other = get_model_from_relation(field)
         except NotRelationField:
-            return False
+            return entry, BoundedValues
+        return entry, VisibleChoices if other in (Study, Dataset) else BoundedChoices
 
 
 class ReadOnlyAdmin(QuorumAdmin):

@@ -9,7 +9,6 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import User
-from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 from django.http.response import HttpResponseBase
@@ -17,7 +16,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.http import urlencode
 
-from judgments.admin.base import signed_in
+from judgments.admin.base import MOST_OFFERED, BoundedPaginator, signed_in
 from judgments.admin.study_pages import (
     Context,
     Group,
@@ -33,6 +32,7 @@ from judgments.roles import Right, may
 from judgments.services.roles import give_role, take_role
 
 ON_A_PAGE = 50
+LONGEST_NAME = 150  # characters
 AT_ONCE = 1_000  # rows of a download
 ROLES = [
     ("viewer", "looks at all pages, results and files"),
@@ -47,12 +47,17 @@ FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Who has which role, since when and by whom; owners give, change and take roles."""
+    roles = (
+        StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
+    )
+    page = BoundedPaginator(roles, ON_A_PAGE).get_page(request.GET.get("page"))
+    accounts = list(_accounts()[: MOST_OFFERED + 1]) if context["may_own"] else []
     context |= {
-        "people": list(
-            StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at")
-        ),
+        "page": page,
+        "people": page.object_list,
         "roles": ROLES,
-        "accounts": _accounts() if context["may_own"] else [],
+        "accounts": accounts[:MOST_OFFERED],
+        "many_accounts": len(accounts) > MOST_OFFERED,
         "me": signed_in(request),
     }
     return TemplateResponse(request, "judgments/study/people.html", context)
@@ -64,7 +69,14 @@ def _accounts() -> QuerySet[User]:
 
 
 def _person(request: HttpRequest) -> User:
-    key = request.POST.get("user", "")
+    key, name = request.POST.get("user", ""), request.POST.get("username", "").strip()
+    if name:
+        person = _accounts().filter(username=name[:LONGEST_NAME]).first()
+        if person is None:
+            raise WrongState(
+                f"Nothing was changed: there is no account of staff named {name[:LONGEST_NAME]!r}."
+            )
+        return person
     person = User.objects.filter(pk=key).first() if key.isdecimal() and len(key) < 19 else None
     if person is None:
         raise WrongState("Nothing was changed: choose a person first.")
@@ -98,8 +110,8 @@ def show_log(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     """What was done, newest first; narrowed by kind and person."""
     events = StudyEvent.objects.filter(study=study)
     kinds = list(events.order_by("what").values_list("what", flat=True).distinct())
-    people = list(User.objects.filter(pk__in=events.values("by")).order_by("username"))
-    page = Paginator(_narrowed(request, events).select_related("by"), ON_A_PAGE).get_page(
+    people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MOST_OFFERED])
+    page = BoundedPaginator(_narrowed(request, events).select_related("by"), ON_A_PAGE).get_page(
         request.GET.get("page")
     )
     asked = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}

@@ -116,6 +116,8 @@ class Kind(ABC):
         two_sided: whether a unit has two candidates whose sides are drawn.
         grouped: whether HITs hold images with several captions each.
         shows_picture: whether workers see the image, which then stands on a page once.
+        own_pages: whether the page is the researcher's own (``page_source``), with a picture of its own where a row
+            brings one.
         compares_pairs: whether units belong to candidate pairs.
         defaults: values of the study file that differ from the design's own defaults.
         template: the worker's page, below templates/.
@@ -148,6 +150,7 @@ class Kind(ABC):
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
     shows_picture: ClassVar[bool] = True
+    own_pages: ClassVar[bool] = False
     compares_pairs: ClassVar[bool] = False
     defaults: ClassVar[dict[str, Any]] = {}
     template: ClassVar[str]
@@ -242,6 +245,11 @@ class Kind(ABC):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """The answer that a plain form holds at ``position``, not checked yet; None where it holds none."""
 
+    def read_results(self, fields: Mapping[str, str], prefix: str, unit: Any) -> Any:
+        """Where ``own_pages``: the answer that a result file of Mechanical Turk holds under the names of the page with
+        ``prefix`` before them, not checked yet."""
+        raise NotImplementedError(f"{self.name} has no pages of the researcher's own")
+
     def canonical(self, given: Any, *, side: Any) -> Any:
         """The answer in the unit's order, for one as the worker saw it."""
         return given
@@ -254,6 +262,13 @@ class Kind(ABC):
         """An answer as a worker sees it, in the words of its choice where it has one."""
         words = {choice.value: choice.words for choice in self.choices}
         return words.get(given, str(given)) if isinstance(given, int) else str(given)
+
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """What an open consensus of ``unit`` says (``Consensus.answer``), for people; [] where a number says it.
+
+        Each piece stands for itself, the weightiest first.
+        """
+        return []
 
     @abstractmethod
     def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:

@@ -269,6 +269,11 @@ class BestWorst(OpenKind):
             )
         return found
 
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """The captions at both ends, where one was there most often."""
+        options = _options(unit)
+        return [f"{end}: “{options[answer[end] - 1]['text']}”" for end in ENDS if answer[end] is not None]
+
     def codes(self, unit: Any, given: Mapping[str, int]) -> dict[str, float]:
         """1 for the best caption, -1 for the worst, 0 for the others."""
         points = {given[BEST] - 1: 1, given[WORST] - 1: -1}

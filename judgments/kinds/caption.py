@@ -137,6 +137,10 @@ class CaptionWriting(OpenKind):
             for unit, own in texts.items()
         }
 
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """The captions."""
+        return [f"“{text}”" for text in answer]
+
     def codes(self, unit: Any, given: Any) -> dict[str, float]:
         """None: sentences have no parts that two people would have to agree on."""
         return {}

@@ -129,6 +129,17 @@ class Grounding(OpenKind):
         """Word by word, counted from 1."""
         return ", ".join(f"{word + 1}. → {box}" for word, box in as_links(given).items()) or "–"
 
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """Each linked word and its box; the box's id only where two boxes have the same label."""
+        words = unit.first.text.split()
+        labels = {box["id"]: label_words(box["label"]) for box in unit.content["boxes"]}
+        several = {label for label, count in Counter(labels.values()).items() if count > 1}
+        said = []
+        for word, box in as_links(answer).items():
+            label = labels.get(box, box)
+            said.append(f"{words[word]} → {label}" + (f" ({box})" if label in several else ""))
+        return said
+
     def _control(
         self, design: StudyDesign, place: str, image: Image, images: Sequence[Image], rng: np.random.Generator
     ) -> Group:

@@ -145,6 +145,10 @@ class Keywords(OpenKind):
             "collocations": list(unit.content["collocations"]),
         }
 
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """Each keyword and how many people gave it."""
+        return [f"{word} ({count})" for word, count in answer.items()]
+
     def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> list[str]:
         """Keywords as they were typed or ticked, blanks at their edges aside; what is given twice counts once."""
         if not isinstance(given, list) or not all(isinstance(one, str) for one in given):

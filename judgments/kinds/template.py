@@ -23,6 +23,7 @@ from judgments.hit_templates import (
     Template,
     TemplateProblem,
     answer_of_form,
+    answer_of_results,
     checked_answer,
     expected_again,
     expected_in_words,
@@ -64,8 +65,8 @@ class HITTemplate(OpenKind):
     aggregation = "majority-of-answers"
     tie_rule = "no-answer"
     has_figures = True
-    self_contained = False
     shows_picture = False
+    own_pages = True
     instead_of_evaluate = (
         "the answers are those of a form; aggregate gives the consensus of each question, and export_judgments the "
         "answers themselves."
@@ -198,6 +199,10 @@ class HITTemplate(OpenKind):
         it is."""
         return answer_of_form(form, f"u{position}", self.questions(unit))
 
+    def read_results(self, fields: Mapping[str, str], prefix: str, unit: Any) -> dict[str, Any]:
+        """As ``judgments.hit_templates.answer_of_results`` says."""
+        return answer_of_results(fields, prefix, self.questions(unit))
+
     def in_words(self, given: Any) -> str:
         """Name by name, of an answer as of what is expected."""
         return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
@@ -210,6 +215,10 @@ class HITTemplate(OpenKind):
     def again(self, given: Any) -> Any:
         """As ``judgments.hit_templates.expected_again`` says."""
         return expected_again(self.page.questions, given)
+
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """Of each question the answer with the most votes, the mean of numbers, or how many texts there are."""
+        return [f"{name}: {_together(said)}" for name, said in answer.items()]
 
     def results_names(self) -> list[str]:
         """The names of the form."""
@@ -352,6 +361,14 @@ def _as_text(value: Any) -> str:
     if isinstance(value, Mapping):
         return expected_in_words(value)
     return ", ".join(value) or "–" if isinstance(value, list) else str(value)
+
+
+def _together(said: Mapping[str, Any]) -> str:
+    if "mean" in said:
+        return f"mean {said['mean']:g}"
+    if "answer" in said:
+        return "tied" if said["answer"] is None else _as_text(said["answer"])
+    return f"{said['n']} answers"
 
 
 def _chosen(values: Sequence[str]) -> dict[str, Any]:

@@ -149,7 +149,6 @@ def test_a_study_file_holds_the_template(tmp_path, capsys):
     [
         ({"template": {"html": ""}}, "template.html is empty"),
         ({"template": {"html": "<p>x</p>"}}, "template.html cannot be used: The template asks nothing"),
-        ({"crowd": {"backend": "mturk", "question": "html"}}, "template cannot be asked on a page that stands alone"),
     ],
 )  # fmt: skip
 def test_a_design_that_does_not_fit_says_why(tmp_path, values, said):

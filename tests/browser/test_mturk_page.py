@@ -203,6 +203,28 @@ def test_what_would_be_refused_is_said_before_it_is_sent(page: Page) -> None:
     assert turk.read().answers[0]["answer"] == ["barn", "PEOPLE"]
 
 
+def test_a_form_of_one_s_own_is_filled_in_or_left_as_it_is_on_purpose(page: Page) -> None:
+    html = (
+        '<p>${text}</p><label>Note <input name="note"></label><label>Warmth '
+        '<input type="range" name="warmth" max="10" value="4"></label>'
+        '<label>Place <select name="place"><option value="">–</option><option>Ulm</option></select></label>'
+    )
+    turk = Turk(page, "template", units=2, template={"html": html}).open()
+    expect(page.locator('[name="u1-1"] + output')).to_have_text("4")
+    page.locator('[name="u1-0"]').fill("Zoë")
+    page.locator('[name="u1-1"]').fill("7")
+    expect(page.locator('[name="u1-1"] + output')).to_have_text("7")
+    turk.submit()
+    assert turk.posted == [], "of the second nothing was said yet"
+    assert "Leave it as it is" in problem(page, "u2-none")
+    page.get_by_label("Leave it as it is").nth(1).check()
+    turk.submit()
+    expect(page.locator("body")).to_have_text("Thank you")
+    found = turk.read()
+    assert [one["answer"] for one in found.answers] == [{"note": "Zoë", "warmth": 7}, {"warmth": 4}]
+    assert turk.elsewhere == []
+
+
 def test_without_scripts_a_page_says_that_it_cannot_send_and_offers_no_button(browser: Browser) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -153,6 +153,31 @@ def test_what_changes_something_is_never_sent_twice() -> None:
     assert waited == []
 
 
+def test_a_step_that_moves_money_is_sent_again_under_its_key_and_done_once() -> None:
+    sent: list[tuple[str, str | None, object]] = []
+    told = {"total_cents": 60, "left_cents": 100, "confirm": "abc"}
+    answers: list[httpx.Response | Exception] = [
+        httpx.Response(200, json=told), httpx.ReadTimeout("lost"), httpx.Response(202, json={"calls": [7]}),
+        httpx.Response(202, json={"calls": [7]}),
+    ]  # fmt: skip
+
+    def give(request: httpx.Request) -> httpx.Response:
+        body = json.loads(request.content) if request.content else dict(request.url.params)
+        sent.append((request.method, request.headers.get("Idempotency-Key"), body))
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    made = Quorum("http://quorum.example", "x", sleep=lambda _: None, transport=httpx.MockTransport(give))
+    step = made.study("a").bonus("ada", 50)
+    assert step.told["total_cents"] == 60
+    assert step.confirm("Thanks.") == step.confirm("Thanks.") == {"calls": [7]}
+    body = {"worker": "ada", "cents": 50, "confirm": "abc", "why": "Thanks."}
+    assert sent[0] == ("GET", None, {"worker": "ada", "cents": "50"})
+    assert sent[1:] == [("POST", step.key, body)] * 3
+
+
 def test_a_page_of_a_proxy_is_an_error_too() -> None:
     quorum, _ = client([httpx.Response(403, text="<html>")])
     with pytest.raises(Problem, match="answered Forbidden"):

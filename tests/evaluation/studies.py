@@ -40,6 +40,11 @@ def candidate(dataset: Dataset, text: str) -> Caption:
     return made
 
 
+def given(answer: Any) -> dict[str, Any]:
+    """The fields of a judgment that hold an answer."""
+    return {"value": answer} if isinstance(answer, int) else {"answer": answer}
+
+
 class StudyOf:
     """A study with one HIT per call of ``hit``; answers are added per worker and HIT."""
 
@@ -105,11 +110,11 @@ class StudyOf:
         return made
 
     def answer(
-        self, hit: HIT, name: str, values: Sequence[int], *, anonymous: bool = False, simulated: bool = False,
+        self, hit: HIT, name: str, values: Sequence[Any], *, anonymous: bool = False, simulated: bool = False,
         presented: Sequence[str] = (), seconds: Sequence[float | None] = (), set_aside: bool = False,
         minutes: int = 5,
     ) -> Assignment:  # fmt: skip
-        """A finished assignment: one answer a unit, in the order of the HIT."""
+        """A finished assignment: one answer a unit, in the order of the HIT; what is no whole number is an open one."""
         taken = hit.required - hit.open_slots
         assignment = Assignment.objects.create(
             study=self.study, hit=hit, worker=self.worker(name, anonymous=anonymous), seat=taken,
@@ -121,7 +126,7 @@ class StudyOf:
         places = list(hit.places.order_by("position").select_related("unit"))
         Judgment.objects.bulk_create(
             Judgment(
-                assignment=assignment, unit=place.unit, value=value, set_aside=set_aside,
+                assignment=assignment, unit=place.unit, set_aside=set_aside, **given(value),
                 presented=presented[index] if presented else "",
                 seconds=seconds[index] if seconds else None,
             )

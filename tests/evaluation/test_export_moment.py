@@ -21,8 +21,7 @@ from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation
 
 pytestmark = pytest.mark.django_db
-IN_PARTS = ["jsonl", "csv", "parquet", "qrels", "flickr8k"]
-AT_ONCE = ["reliability", "mturk"]
+IN_PARTS = ["jsonl", "csv", "parquet", "qrels", "flickr8k", "reliability", "mturk"]
 WRITTEN = {"as_of": "", "created_at": "", "file": ""}
 
 
@@ -130,18 +129,6 @@ def test_an_export_that_goes_on_holds_the_moment_when_it_began(
     after = told(study, tmp_path / "busy", form, resume=True, **options)
     assert (tmp_path / "busy").read_bytes() == (tmp_path / "quiet").read_bytes()
     assert after == before
-
-
-@pytest.mark.parametrize("form", AT_ONCE)
-def test_formats_that_are_written_at_once_say_of_which_judgments(
-    form: str, study: StudyOf, tmp_path: Path
-) -> None:
-    for name in ("before", "after"):
-        found = told(study, tmp_path / name, form)
-        assert found["judgments_sha256"] == hash_of_judgments(study.study)
-        assert found["judgment_signature"] == str(signature_of_study(study.study))
-        everything_changes(study) if name == "before" else None
-    assert (tmp_path / "before").read_bytes() != (tmp_path / "after").read_bytes()
 
 
 def test_the_manifest_says_when_it_was(study: StudyOf, tmp_path: Path) -> None:

@@ -14,24 +14,21 @@ from pytest_django import Settings
 from evaluation.errors import ExportError
 from evaluation.export import parts
 from evaluation.services import export_judgments
-from evaluation.services.exports import export_for_download
+from evaluation.services.exports import export_for_download, manifest_path
 from judgments.services.generation import Progress
-from tests.evaluation.studies import StudyOf, make_dataset
+from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
+from tests.evaluation.studies import StudyOf
 from tests.installations import Installation
 
 pytestmark = pytest.mark.django_db
-FORMS = ["jsonl", "csv", "parquet", "qrels", "flickr8k"]
+WRITTEN = {"as_of": "", "created_at": "", "file": ""}
 
 
 @pytest.fixture
-def study(monkeypatch: pytest.MonkeyPatch) -> StudyOf:
-    """Nine units, three workers, of whom one revised an answer; two units a part."""
-    monkeypatch.setattr(parts, "UNITS_A_PART", 2)
-    made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"], "b.jpg": ["a cat"]}), "relevance")
-    hit = made.hit("h1", [made.unit(f"u{place}", "a.jpg", first=f"text {place}") for place in range(9)])
-    for number, worker in enumerate(("zoe", "bela", "Ärni")):
-        made.answer(hit, worker, [(place + number) % 2 for place in range(9)])
-    return made
+def study(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> StudyOf:
+    """One that the format of the test can hold, in several parts."""
+    monkeypatch.setattr(parts, "UNITS_A_PART", UNITS_A_PART)
+    return study_for(request.node.callspec.params["form"] if hasattr(request.node, "callspec") else "jsonl")
 
 
 class Stopped(BaseException):
@@ -50,22 +47,56 @@ def stop_after(times: int) -> Progress:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("calls", [1, 2, 4, 6])
-def test_a_stopped_export_goes_on_and_gives_the_same_file(
-    form: str, calls: int, study: StudyOf, tmp_path: Path
+def test_a_stopped_export_goes_on_and_gives_the_same_file(form: str, study: StudyOf, tmp_path: Path) -> None:
+    whole = export_judgments(study=study.study, format=form, output=tmp_path / "whole")
+    path = tmp_path / "stopped"
+    for calls in (1, 2, PARTS[form], PARTS[form] + 1):  # the last is stopped when the parts are to be joined
+        with pytest.raises(Stopped):
+            export_judgments(study=study.study, format=form, output=path, progress=stop_after(calls))
+        assert not path.exists()
+        before = sorted(part.name for part in parts.parts_folder(path).iterdir())
+        made = export_judgments(study=study.study, format=form, output=path, resume=True)
+        # the state, and a part with what is said of it for each call
+        assert len(before) == 1 + 2 * min(calls, PARTS[form])
+        assert path.read_bytes() == (tmp_path / "whole").read_bytes()
+        assert made.manifest | WRITTEN == whole.manifest | WRITTEN
+        assert not parts.parts_folder(path).exists()
+        path.unlink()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_export_that_was_stopped_before_it_was_signed_gets_its_manifest(
+    form: str, study: StudyOf, tmp_path: Path
 ) -> None:
     whole = export_judgments(study=study.study, format=form, output=tmp_path / "whole")
     path = tmp_path / "stopped"
     with pytest.raises(Stopped):
-        export_judgments(study=study.study, format=form, output=path, progress=stop_after(calls))
-    assert not path.exists()
-    before = sorted(part.name for part in parts.parts_folder(path).iterdir())
+        export_judgments(study=study.study, format=form, output=path, progress=stop_after(PARTS[form] + 2))
+    assert not manifest_path(path).exists()
     made = export_judgments(study=study.study, format=form, output=path, resume=True)
-    assert len(before) == 1 + 2 * min(calls, 5)  # the state, and a part with what is said of it for each call
     assert path.read_bytes() == (tmp_path / "whole").read_bytes()
-    times = {"as_of": "", "created_at": "", "file": ""}
-    assert made.manifest | times == whole.manifest | times
-    assert not parts.parts_folder(path).exists()
+    assert made.manifest | WRITTEN == whole.manifest | WRITTEN
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_how_far_it_is_is_told_from_the_beginning_to_the_end(
+    form: str, study: StudyOf, tmp_path: Path
+) -> None:
+    told: list[tuple[float, str]] = []
+    path = tmp_path / "out"
+    export_judgments(
+        study=study.study,
+        format=form,
+        output=path,
+        progress=lambda share, words="": told.append((share, words)),
+    )
+    shares = [share for share, _ in told]
+    assert shares == sorted(shares)
+    assert len(set(shares)) > PARTS[form]
+    assert told[-1] == (1.0, "done")
+    rates = [words for _, words in told if words.endswith(" a second")]
+    assert len(rates) == PARTS[form]
+    assert all(words[0].isdigit() for words in rates)
 
 
 def test_parts_that_are_there_are_not_read_from_the_database_again(study: StudyOf, tmp_path: Path) -> None:
@@ -123,7 +154,7 @@ def test_a_job_goes_on_where_a_killed_worker_was(study: StudyOf, tmp_path: Path,
 
     again(progress=report)
     assert len(written) == 7
-    assert len(seen) == 1 + 2 + 3  # begun, the two parts that were missing, joined, signed, done
+    assert len(seen) == 1 + 2 + 1 + 1 + 5 + 1  # begun, the missing parts, joined, signing, read for it, done
     whole = export_judgments(study=study.study, format="csv", output=tmp_path / "whole")
     assert (tmp_path / f"{study.study.slug}-7.csv").read_bytes() == whole.path.read_bytes()
 
@@ -139,26 +170,27 @@ def test_counts_go_on_as_well(study: StudyOf, tmp_path: Path) -> None:
 
 
 KILLED = """
-import os, signal, sys
+import os, signal
 from pathlib import Path
 from evaluation.export import parts
 from evaluation.services import export_judgments
+from judgments.files import HashedFile
 from judgments.services.studies import find_study
-parts.UNITS_A_PART = 2
-calls = iter(range(int({calls})))
-def report(share, words=""):
-    if next(calls, None) is None:
+parts.UNITS_A_PART = {units}
+write, left = HashedFile.write, [{writes}]
+def counting(self, data):
+    if left[0] == 0:
+        write(self, data[: len(data) // 2])
+        self.flush()
         os.kill(os.getpid(), signal.SIGKILL)
-export_judgments(
-    study=find_study("toy-relevance"), format="{form}", output=Path("{path}"), resume={resume}, progress=report
-)
+    left[0] -= 1
+    return write(self, data)
+HashedFile.write = counting
+export_judgments(study=find_study("{slug}"), format="{form}", output=Path("{path}"), resume={resume})
 """
 MADE = """
-from tests.evaluation.studies import StudyOf, make_dataset
-made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "relevance")
-hit = made.hit("h1", [made.unit(f"u{place}", "a.jpg", first=f"text {place}") for place in range(9)])
-for worker in ("zoe", "bela"):
-    made.answer(hit, worker, [1] * 9)
+from tests.evaluation.each_format import study_for
+print(study_for("{form}").study.slug)
 """
 
 
@@ -166,13 +198,18 @@ for worker in ("zoe", "bela"):
 def test_an_export_that_is_killed_over_and_over_gives_the_same_file(
     form: str, installation_on: Callable[[str], Installation], tmp_path: Path
 ) -> None:
+    """Killed with half of what it was writing on the disk: in a part, in what is said of it, or in the file itself."""
     installation = installation_on("sqlite")
-    installation.python(MADE)
+    values = {"slug": installation.python(MADE.format(form=form)), "form": form, "units": UNITS_A_PART}
     whole, path = tmp_path / "whole", tmp_path / "killed"
-    installation.python(KILLED.format(calls=99, form=form, path=whole, resume=False))
-    for calls in (2, 2, 1):
-        with pytest.raises(AssertionError):
-            installation.python(KILLED.format(calls=calls, form=form, path=path, resume=True))
-        assert not path.exists()
-    installation.python(KILLED.format(calls=99, form=form, path=path, resume=True))
+    installation.python(KILLED.format(writes=-1, path=whole, resume=False, **values))
+    kills, writes = 0, 1
+    while not manifest_path(path).exists():
+        assert writes < 1 << 20, "it never comes to its end"
+        try:
+            installation.python(KILLED.format(writes=writes, path=path, resume=True, **values))
+        except AssertionError:
+            kills += 1
+        writes *= 2
+    assert kills > 2
     assert path.read_bytes() == whole.read_bytes()

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.admin.base import BoundedPaginator
+from judgments.admin.base import BoundedChoices, BoundedPaginator, BoundedValues
 from judgments.models import HIT
 from judgments.remembered import MANY_ROWS
 from tests.judgments.desk import page, words
-from tests.studies import make_study
+from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
 
@@ -55,3 +56,71 @@ def test_the_plan_of_a_draft_of_a_large_dataset_is_counted_in_the_background(
     shown = words(designer.get(page(study, "plan")))
     assert "Counting" not in shown
     assert "Workers' time" in shown.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+
+
+def test_a_filter_offers_the_newest_rows_and_the_chosen_one_and_says_so(
+    designer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    oldest, older, _ = (make_dataset(name=name) for name in ("oldest", "older", "newest"))
+    address = reverse("admin:judgments_caption_changelist")
+    assert "the newest" not in words(designer.get(address))
+    monkeypatch.setattr(BoundedChoices, "most", 2)
+
+    def offered(**asked: object) -> tuple[str, list[str]]:
+        found = designer.get(address, asked).context["cl"]
+        one = next(spec for spec in found.filter_specs if isinstance(spec, BoundedChoices))
+        return one.title, [name for _, name in one.lookup_choices]
+
+    assert offered() == ("dataset, the newest 2", ["newest", "older"])
+    assert offered(dataset__id__exact=oldest.pk) == ("dataset, the newest 2", ["newest", "older", "oldest"])
+    assert offered(dataset__id__exact=older.pk) == ("dataset, the newest 2", ["newest", "older"])
+    found = designer.get(address, {"dataset__id__exact": oldest.pk}).context["cl"]
+    assert found.result_count == oldest.captions.count() > 0
+
+
+def test_a_filter_by_a_value_looks_at_the_newest_rows_and_says_so(
+    designer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = make_dataset()
+    first, *_, last = dataset.items.order_by("pk")
+    dataset.items.filter(pk=first.pk).update(split="early")
+    dataset.items.filter(pk=last.pk).update(split="late")
+    address = reverse("admin:judgments_item_changelist")
+
+    def offered(**asked: object) -> tuple[str, list[str]]:
+        found = designer.get(address, asked).context["cl"]
+        one = next(spec for spec in found.filter_specs if isinstance(spec, BoundedValues))
+        return one.title, list(one.lookup_choices)
+
+    title, values = offered()
+    assert title == "split"
+    assert {"early", "late"} <= set(values)
+    monkeypatch.setattr(BoundedValues, "looked_at", 1)
+    assert offered() == ("split, of the newest 1", ["late"])
+    assert offered(split="early") == ("split, of the newest 1", ["late", "early"])
+    assert designer.get(address, {"split": "early"}).context["cl"].result_count == 1
+
+
+def test_a_role_is_given_by_name_where_there_are_too_many_accounts_to_choose_from(
+    designer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from judgments.admin import study_people
+
+    study = make_study()
+    for name in ("ada", "ben", "cleo"):
+        User.objects.create_user(name, is_staff=True)
+    User.objects.create_user("worker-like", is_staff=False)
+    assert "choose a person" in words(designer.get(page(study, "people")))
+    monkeypatch.setattr(study_people, "MOST_OFFERED", 1)
+    monkeypatch.setattr(study_people, "ON_A_PAGE", 1)
+    shown = designer.get(page(study, "people"))
+    assert "choose a person" not in words(shown)
+    assert len(shown.context["accounts"]) == 1
+    step = reverse("admin:judgments_study_do", args=[study.pk, "give-role"])
+    for name in ("ben", "cleo"):
+        designer.post(step, {"page": "people", "username": name, "role": "viewer"})
+    assert set(study.roles.values_list("user__username", flat=True)) >= {"ben", "cleo"}
+    answer = designer.post(step, {"page": "people", "username": "worker-like", "role": "viewer"}, follow=True)
+    assert "there is no account of staff named 'worker-like'" in words(answer)
+    assert not study.roles.filter(user__username="worker-like").exists()
+    assert designer.get(page(study, "people")).context["page"].paginator.num_pages >= 2

@@ -19,7 +19,7 @@ class Command(QuorumCommand):
 
     help = (
         "Say what changed from one release of a study to another: judgments added, removed, no longer used; consensus\n"
-        "that flipped; agreement and metrics before and after (docs/releases.md). No database."
+        "that flipped; agreement, metrics and registered hypotheses before and after (docs/releases.md). No database."
     )
     example = "manage.py compare_releases triplets-50-1.0.zip triplets-50-1.1.zip"
 
@@ -48,3 +48,10 @@ class Command(QuorumCommand):
             self.say(f"  {name} {coefficient(before)} to {coefficient(after)}")
         for one, two in found["swapped"]:
             self.say(f"  {one} and {two} changed places")
+        if not found["plan"]:
+            self.say("  the registered plan is another")
+        for row in found["hypotheses"]:
+            self.say(f"  {row['text']} {row['before']} to {row['after']}: {row['words']}")
+        for sign, words in (("more", "added"), ("no longer", "removed")):
+            for deviation in found["deviations"][words]:
+                self.say(f"  {sign} done otherwise than registered: {deviation}")

@@ -38,8 +38,7 @@ class Command(QuorumCommand):
         )  # fmt: skip
         parser.add_argument(
             "--resume", action="store_true",
-            help="jsonl, csv, parquet, qrels, flickr8k: go on with what a stopped export left beside PATH, with the "
-            "judgments as they stood when that began",
+            help="go on with what a stopped export left beside PATH, with the judgments as they stood when that began",
         )  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -49,10 +49,29 @@
     return word ? step.querySelector("[data-say-missing]").dataset.sayMissing.replace("{word}", word) : "";
   };
 
+  // of a form of the researcher's own, whether anything stands otherwise than at first
+  const touched = (one) => {
+    if (one.type === "radio" || one.type === "checkbox") return one.checked !== one.defaultChecked;
+    if (one.tagName !== "SELECT") return one.value !== one.defaultValue;
+    return one.selectedIndex !== Math.max(0, [...one.options].findIndex((option) => option.defaultSelected));
+  };
+  const checkFilled = (page, none) => {
+    for (const one of page.querySelectorAll("input[type=range]")) one.nextElementSibling.textContent = one.value;
+    if (!none) return;
+    const changed = [...page.querySelectorAll("[data-question]:not([type=hidden], option)")].some(touched);
+    if (changed) none.checked = false;
+    none.setCustomValidity(changed || none.checked ? "" : page.dataset.hint);
+  };
+
   // what a form cannot say of itself: something or "none", never one caption as both ends, and what would be refused
   const check = () => {
     for (const step of steps) {
       const none = step.querySelector("[data-none]");
+      const filled = step.querySelector("[data-filled]");
+      if (filled) {
+        checkFilled(filled, none);
+        continue;
+      }
       const given = [...step.querySelectorAll("input:checked, textarea[data-plain]")].some(
         (one) => one !== none && one.value.trim(),
       );

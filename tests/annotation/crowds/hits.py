@@ -33,7 +33,8 @@ def make_hit(
 
 
 def _unit(number: int, image: int, protocol: str) -> Unit:
-    item = Item(pk=image + 1, name=f"photo-{image}.jpg", url=ADDRESS.format(number=image), text=TEXT)
+    url = "" if protocol == "template" else ADDRESS.format(number=image)
+    item = Item(pk=image + 1, name=f"photo-{image}.jpg", url=url, text=TEXT)
     first, second, reference = (
         Caption(pk=10 * number + place, key=f"c{number}-{place}", text=text.format(number=number))
         for place, text in enumerate(SAID)
@@ -43,6 +44,8 @@ def _unit(number: int, image: int, protocol: str) -> Unit:
         content = {"options": [{"key": one.key, "text": one.text} for one in (first, second, reference)]}
     if protocol == "keywords":
         content = {"text": TEXT, "collocations": ["farm show", "red barn"]}
+    if protocol == "template":
+        content = {"fields": {"text": SAID[0].format(number=number)}}
     if protocol == "grounding":
         box = {"id": "0", "label": "dog.n.01", "x": 0.1, "y": 0.2, "width": 0.4, "height": 0.5}
         content = {"boxes": [box]}

@@ -42,8 +42,8 @@ def read(protocol: str, fields: dict[str, str], **values: Any) -> Any:
     return answers_of_page(write_answers(fields.items()), design=design, hit=hit, units=units)
 
 
-def test_all_kinds_but_grounding_and_templates_are_carried() -> None:
-    assert set(KINDS) - set(CARRIED) == {"grounding", "template"}
+def test_all_kinds_but_grounding_are_carried() -> None:
+    assert set(KINDS) - set(CARRIED) == {"grounding"}
     with pytest.raises(KindNotCarried, match=r'HIT hit-0007: grounding .* "external"'):
         page_of("grounding")
     mturk = {"backend": "mturk", "question": "html"}
@@ -198,6 +198,7 @@ GIVEN: dict[str, tuple[dict[str, str], Any]] = {
     "slider": ({"u{n}": "73"}, 73),
     "best-worst": ({"u{n}-best": "3", "u{n}-worst": "1"}, {"best": 3, "worst": 1}),
     "caption": ({"u{n}": "A dog sits near a red barn."}, "A dog sits near a red barn."),
+    "template": ({"u{n}-0": "yes"}, {"sense": "yes"}),
     "keywords": ({"u{n}": "barn, people", "u{n}-c0": "1"}, ["barn", "people", "farm show"]),
 }
 

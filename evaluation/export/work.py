@@ -1,0 +1,136 @@
+"""What an export is made of: pieces of a study, walked through in order, that become parts and then the file."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db.models import QuerySet
+
+from annotation.moments import Moment
+from evaluation.export.rows import UNITS_AT_ONCE, JudgmentRows
+from evaluation.judgment_signature import counted_votes
+from evaluation.judgment_tally import JudgmentTally
+from judgments.files import HashedFile
+from judgments.models import Study, Unit
+from judgments.streams import batched
+
+
+@dataclass(slots=True)
+class Work:
+    """An export that is under way.
+
+    Attributes:
+        folder: where its parts lie.
+        revisions: whether answers that were revised are wanted as well.
+        kept: what ``Encoding.prepare`` found when the export began.
+        counts: what was written so far, for the manifest.
+        tally: takes in the judgments on their way, for the judgment signature.
+        stage: number of the stage, from 0.
+        pieces: row ids of what the next part is made of, in their order.
+        first: whether it is the first part.
+    """
+
+    study: Study
+    moment: Moment
+    folder: Path
+    revisions: bool = False
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    tally: JudgmentTally = field(default_factory=JudgmentTally)
+    stage: int = 0
+    pieces: Sequence[int] = ()
+    first: bool = True
+
+    def rows(self) -> JudgmentRows:
+        """Every judgment of the units that are next."""
+        return JudgmentRows(
+            self.study, self.moment, self.revisions, only=self.pieces, counts=self.counts, tally=self.tally
+        )
+
+    def votes(self) -> Iterator[tuple[list[int], dict[int, list[tuple[int, Any]]]]]:
+        """(some of the units that are next, unit -> (worker's row id, answer) of those that count, by workers' names);
+        units without any are missing. Every judgment goes into the tally on the way."""
+        for some in batched(self.pieces, UNITS_AT_ONCE):
+            found: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
+            for unit, worker, _, given in counted_votes(self.study, self.moment, self.tally, units=some):
+                found[unit].append((worker, given))
+            yield some, dict(found)
+
+    def answers(self) -> Iterator[tuple[list[int], dict[int, list[Any]]]]:
+        """The same without workers."""
+        for some, votes in self.votes():
+            yield some, {unit: [given for _, given in own] for unit, own in votes.items()}
+
+    def parts(self, suffix: str) -> list[Path]:
+        """The written parts of a stage in their order."""
+        return sorted(self.folder.glob(f"*.{suffix}"))
+
+
+def units_of(study: Study) -> QuerySet[Any]:
+    """All of them, control items too."""
+    return Unit.objects.filter(study=study)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Pieces that are walked through, by their ``position`` and row id.
+
+    Attributes:
+        suffix: of its parts.
+        pieces: a study's.
+        name: what people call them.
+        each: how many units' worth of work a piece is.
+    """
+
+    suffix: str
+    pieces: Callable[[Study], QuerySet[Any]] = units_of
+    name: str = "units"
+    each: int = 1
+
+
+class Encoding(ABC):
+    """How pieces of a study become parts, and the parts the file.
+
+    What stands in a part, and the file that is made of parts, depends on nothing but the study as it stood at the
+    moment: written again after a kill they are the same.
+
+    Attributes:
+        suffix: of a part.
+        counts: what is counted, from 0.
+        tallies: whether every judgment passes by ``Work.tally``, so that it is complete when no part was skipped.
+        told: which of the counts tells people how far it is; "" where the pieces do.
+    """
+
+    suffix = "lines"
+    counts: Mapping[str, int]
+    tallies = False
+    told = ""
+
+    def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
+        """What must be known of the whole study before the first part, as JSON; found once, kept beside the parts."""
+        return {}
+
+    def stages(self, work: Work) -> Sequence[Stage]:
+        """One after the other; most formats walk through the units once."""
+        return (Stage(self.suffix),)
+
+    @abstractmethod
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        """Write ``work.pieces`` of ``work.stage``, and count them in ``work.counts``."""
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        """Make the file of the parts: one after the other, unless a format says otherwise."""
+        append_files(work.parts(self.suffix), file)
+
+
+def append_files(parts: Sequence[Path], file: HashedFile) -> None:
+    """The bytes of ``parts`` in their order."""
+    for path in parts:
+        with path.open("rb") as part:
+            while held := part.read(1 << 20):
+                file.write(held)

@@ -1,0 +1,339 @@
+"""Money over HTTP: looked at first, confirmed once, by who may spend it and with a token that says so."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
+from annotation.services import money
+from annotation.services.arrivals import join_sent, open_session, person_sent
+from annotation.services.costs import Pay
+from judgments.models import Job, Study, StudyEvent, StudyRole
+from judgments.scopes import SCOPES
+from judgments.services.tokens import create_token
+from tests.annotation.casting import make_dataset
+from tests.annotation.crowds.framing import study_at_mturk
+
+pytestmark = pytest.mark.django_db
+
+
+def key_of(user: User, *scopes: str) -> dict[str, str]:
+    _, key = create_token(user=user, name="x", scopes=scopes or list(SCOPES))
+    return {"Authorization": f"Token {key}"}
+
+
+def of_role(study: Study, role: str, *scopes: str) -> dict[str, str]:
+    user = User.objects.create_user(f"the-{role}", is_staff=True)
+    StudyRole.objects.create(study=study, user=user, role=role)
+    return key_of(user, *scopes)
+
+
+@pytest.fixture
+def study() -> Study:
+    """Open at the sandbox, with a budget of 100.00."""
+    made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
+    money.set_budget(study=made, place=made.place, cents=10_000)
+    return made
+
+
+@pytest.fixture
+def owner() -> dict[str, str]:
+    return key_of(User.objects.create_superuser("designer"))
+
+
+@pytest.fixture
+def ada(study: Study) -> str:
+    """Somebody whose work was approved; the name they have here."""
+    worker = person_sent(study=study, raw="A1ADA", name="WorkerId")
+    join_sent(study=study, worker=worker, consent=True)
+    up = Publication.objects.filter(study=study).order_by("pk")[0]
+    session = open_session(publication=up, worker=worker, external_id="3ADA")
+    CrowdSession.objects.filter(pk=session.pk).update(status="approved", confirmed=True)
+    return worker.name
+
+
+def look(path: str, headers: dict[str, str], **asked: Any) -> Any:
+    return Client().get(f"/api/{path}?{urlencode(asked)}", headers=headers)
+
+
+def send(path: str, headers: dict[str, str], body: Any, key: str = "k1") -> Any:
+    named = headers | ({"Idempotency-Key": key} if key else {})
+    return Client().post(f"/api/{path}", json.dumps(body), content_type="application/json", headers=named)
+
+
+def bonus(study: Study, headers: dict[str, str], worker: str, cents: int = 50, **about: Any) -> Any:
+    """Look, and confirm."""
+    path = f"studies/{study.slug}/bonus/"
+    shown = look(path, headers, worker=worker, cents=cents).json()
+    body = {"worker": worker, "cents": cents, "why": "Thanks.", "confirm": shown["confirm"]}
+    return send(path, headers, body | about.pop("body", {}), **about)
+
+
+def books(study: Study) -> tuple[Any, ...]:
+    """All that must not have moved."""
+    return (
+        list(Budget.objects.filter(study=study).values_list()),
+        LedgerEntry.objects.count(),
+        list(CrowdCall.objects.order_by("pk").values_list("pk", "state", "reserved_cents")),
+        MoneyRequest.objects.count(),
+    )
+
+
+def refused(answer: Any, status: int, said: str) -> None:
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json"), (
+        answer.content
+    )
+    assert said in answer.json()["detail"]
+
+
+# --- bonuses ------------------------------------------------------------------------------------------------
+
+
+def test_a_bonus_is_looked_at_and_then_paid_and_nothing_moves_before(
+    study: Study, owner: dict[str, str], ada: str
+) -> None:
+    before = books(study)
+    shown = look(f"studies/{study.slug}/bonus/", owner, worker=ada, cents=50)
+    told = shown.json()
+    assert (shown.status_code, told["bonus_cents"], told["fee_cents"], told["total_cents"]) == (
+        200,
+        50,
+        10,
+        60,
+    )
+    assert (told["left_cents"], told["enough"]) == (10_000, True)
+    assert books(study) == before
+    done = bonus(study, owner, ada)
+    assert done.status_code == 202, done.content
+    call = CrowdCall.objects.get(kind="bonus")
+    assert done.json() == {"step": "bonus", "total_cents": 60, "left_cents": 9_940, "calls": [call.pk]}
+    assert (call.state, call.reserved_cents, call.why, call.worker and call.worker.name) == (
+        "waiting", 60, "Thanks.", ada,
+    )  # fmt: skip
+    assert Job.objects.filter(kind="sync_crowd", args__study=study.slug, state="queued").count() == 1
+    event = StudyEvent.objects.get(study=study, what="bonus")
+    assert event.by is not None
+    assert event.by.username == "designer"
+
+
+def test_the_same_request_again_is_answered_the_same_and_pays_nothing(
+    study: Study, owner: dict[str, str], ada: str
+) -> None:
+    path = f"studies/{study.slug}/bonus/"
+    confirm = look(path, owner, worker=ada, cents=50).json()["confirm"]
+    body = {"worker": ada, "cents": 50, "why": "Thanks.", "confirm": confirm}
+    first, again = send(path, owner, body), send(path, owner, body, key='"k1"')
+    assert (again.status_code, again.json()) == (first.status_code, first.json()) == (202, first.json())
+    assert ("Idempotency-Replayed" in first, again["Idempotency-Replayed"]) == (False, "true")
+    assert CrowdCall.objects.filter(kind="bonus").count() == 1
+    before = books(study)
+    refused(send(path, owner, body | {"cents": 51}), 422, "came before with another request")
+    refused(send(path, owner, body, key="k2"), 409, "not what was confirmed")  # one bonus was asked for since
+    assert books(study) == before
+
+
+def test_two_accounts_may_use_the_same_key(study: Study, owner: dict[str, str], ada: str) -> None:
+    assert bonus(study, owner, ada).status_code == 202
+    assert bonus(study, of_role(study, "designer"), ada).status_code == 202
+    assert CrowdCall.objects.filter(kind="bonus").count() == 2
+
+
+@pytest.mark.parametrize(
+    ("body", "key", "status", "said"),
+    [
+        ({}, "", 400, "Idempotency-Key: is missing"),
+        ({}, "x" * 201, 400, "Idempotency-Key: is missing or none"),
+        ({"confirm": None}, "k", 400, "confirm: must be a text"),
+        ({"confirm": "made-up"}, "k", 409, "Look at the preview again"),
+        ({"cents": 51}, "k", 409, "now it would take 0.61"),
+        ({"cents": "50"}, "k", 400, "cents: must be a whole number"),
+        ({"why": " "}, "k", 400, "why: must be a text"),
+        ({"worker": "nobody"}, "k", 404, "No worker 'nobody' takes part"),
+    ],
+)
+def test_what_is_not_confirmed_as_it_was_shown_is_refused(
+    study: Study, owner: dict[str, str], ada: str, body: dict[str, Any], key: str, status: int, said: str
+) -> None:
+    before = books(study)
+    refused(bonus(study, owner, ada, body=body, key=key), status, said)
+    assert books(study) == before
+
+
+def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
+    study: Study, owner: dict[str, str], ada: str
+) -> None:
+    told = look(f"studies/{study.slug}/bonus/", owner, worker=ada, cents=9_000).json()
+    assert (told["total_cents"], told["enough"]) == (10_800, False)
+    before = books(study)
+    refused(bonus(study, owner, ada, 9_000), 409, "100.00 are left")
+    assert books(study) == before
+    money.set_budget(study=study, place=study.place, cents=20_000)
+    assert bonus(study, owner, ada, 9_000).status_code == 202
+
+
+def test_who_looks_at_an_amount_that_is_none_is_told(study: Study, owner: dict[str, str], ada: str) -> None:
+    path = f"studies/{study.slug}/bonus/"
+    refused(look(path, owner, worker=ada, cents="1.5"), 400, "expected a whole number of cents")
+    refused(look(path, owner, cents=5), 400, "worker: is missing")
+    refused(look(path, owner, worker=ada, cents=0), 409, "a bonus is from 1 to")
+
+
+# --- top-ups ------------------------------------------------------------------------------------------------
+
+
+def test_top_ups_are_paid_as_they_were_shown(
+    study: Study, owner: dict[str, str], ada: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = CrowdSession.objects.get(study=study)
+    lacking = [25]
+
+    def pays(_study: Study) -> list[Pay]:
+        asked = CrowdCall.objects.filter(kind="bonus").exists()
+        cents = 0 if asked else lacking[0]
+        return [Pay(session.pk, ada, 60.0, 30, 0, 100, cents, True)]
+
+    monkeypatch.setattr("annotation.services.money_steps.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.services.wages.pay_of_sessions", pays)
+    path = f"studies/{study.slug}/top-up/"
+    shown = look(path, owner).json()
+    assert (shown["payments"], shown["bonus_cents"], shown["total_cents"]) == (1, 25, 30)
+    lacking[0] = 40  # somebody's time became known since
+    refused(
+        send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]}), 409, "now it would take 0.48"
+    )
+    shown = look(path, owner).json()
+    done = send(path, owner, {"why": "The floor.", "confirm": shown["confirm"]})
+    assert (done.status_code, done.json()["total_cents"]) == (202, 48)
+    assert CrowdCall.objects.get(kind="bonus").payload["bonus_cents"] == 40
+    nothing = look(path, owner).json()
+    assert nothing["total_cents"] == 0
+    late = send(path, owner, {"why": "x", "confirm": nothing["confirm"]}, key="k2")
+    refused(late, 409, "no approved work lies below")
+
+
+# --- budgets ------------------------------------------------------------------------------------------------
+
+
+def test_a_budget_is_set_once_it_was_looked_at(study: Study, owner: dict[str, str]) -> None:
+    path = f"studies/{study.slug}/budget/"
+    shown = look(path, owner, cents=12_050).json()
+    assert (shown["budget_cents_before"], shown["total_cents"]) == (10_000, 2_050)
+    done = send(path, owner, {"cents": 12_050, "why": "More people.", "confirm": shown["confirm"]})
+    assert (done.status_code, done.json()["left_cents"]) == (202, 12_050)
+    assert Budget.objects.get(study=study).budget_cents == 12_050
+    stale = send(path, owner, {"cents": 12_050, "confirm": shown["confirm"]}, key="k2")
+    refused(stale, 409, "not what was confirmed, or no longer")
+
+
+def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], ada: str) -> None:
+    bonus(study, owner, ada)
+    path = f"studies/{study.slug}/budget/"
+    before = books(study)
+    shown = look(path, owner, cents=59).json()
+    refused(send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 reserved")
+    assert books(study) == before
+
+
+# --- calls that were given up -------------------------------------------------------------------------------
+
+
+def parked(study: Study, *, unsure: bool, kept: int = 0) -> CrowdCall:
+    session = CrowdSession.objects.get(study=study)
+    call = CrowdCall.objects.create(
+        study=study, place=study.place, kind="bonus", key="k", state="parked", problem="The answer was lost.",
+        session=session, worker=session.worker, answer={"unsure": True} if unsure else {},
+        payload={"bonus_cents": 50, "cents": 60},
+    )  # fmt: skip
+    money.reserve_for_call(call=call, cents=kept)
+    return call
+
+
+def test_a_payment_that_failed_is_tried_again_with_its_money_kept_anew(
+    study: Study, owner: dict[str, str], ada: str
+) -> None:
+    call = parked(study, unsure=False)
+    path = f"crowd-calls/{call.pk}/retry/"
+    shown = look(path, owner).json()
+    assert (shown["kind"], shown["total_cents"]) == ("bonus", 60)
+    done = send(path, owner, {"confirm": shown["confirm"]})
+    assert (done.status_code, done.json()["calls"], done.json()["left_cents"]) == (202, [call.pk], 9_940)
+    call.refresh_from_db()
+    assert (call.state, call.reserved_cents) == ("waiting", 60)
+    assert send(path, owner, {"confirm": shown["confirm"]})["Idempotency-Replayed"] == "true"
+    refused(look(path, owner), 409, "only a call that was given up")
+    event = StudyEvent.objects.get(study=study, what="call-retried")
+    assert event.by is not None
+
+
+def test_of_what_nobody_can_tell_it_is_said_whether_it_was_done(
+    study: Study, owner: dict[str, str], ada: str
+) -> None:
+    call = parked(study, unsure=True, kept=60)
+    refused(look(f"crowd-calls/{call.pk}/retry/", owner), 409, "expected was-done or was-not-done")
+    path = f"crowd-calls/{call.pk}/was-done/"
+    shown = look(path, owner).json()
+    assert shown["total_cents"] == 0
+    assert send(path, owner, {"confirm": shown["confirm"]}).status_code == 202
+    call.refresh_from_db()
+    assert (call.state, call.reserved_cents) == ("done", 0)
+    assert Budget.objects.get(study=study).spent_cents == 60
+
+
+def test_what_was_not_done_is_asked_for_again(study: Study, owner: dict[str, str], ada: str) -> None:
+    call = parked(study, unsure=True, kept=60)
+    path = f"crowd-calls/{call.pk}/was-not-done/"
+    done = send(path, owner, {"confirm": look(path, owner).json()["confirm"]})
+    assert done.status_code == 202
+    call.refresh_from_db()
+    assert (call.state, call.reserved_cents) == ("waiting", 60)
+
+
+# --- who may ------------------------------------------------------------------------------------------------
+
+
+def test_only_who_may_spend_a_study_s_money_looks_and_pays(
+    study: Study, owner: dict[str, str], ada: str
+) -> None:
+    call = parked(study, unsure=False)
+    confirm = look(f"studies/{study.slug}/bonus/", owner, worker=ada, cents=50).json()["confirm"]
+    body = {"worker": ada, "cents": 50, "why": "x", "confirm": confirm}
+    before = books(study)
+    for role in ("viewer", "reviewer"):
+        headers = of_role(study, role)
+        assert look(f"studies/{study.slug}/bonus/", headers, worker=ada, cents=50).status_code == 403
+        assert send(f"studies/{study.slug}/bonus/", headers, body).status_code == 403
+        assert send(f"crowd-calls/{call.pk}/retry/", headers, {"confirm": "x"}).status_code == 403
+    stranger = key_of(User.objects.create_user("stranger", is_staff=True))
+    for path in (
+        f"studies/{study.slug}/bonus/",
+        f"studies/{study.slug}/budget/",
+        f"crowd-calls/{call.pk}/retry/",
+    ):
+        assert send(path, stranger, body).status_code in (403, 404)
+        assert send(path, {}, body).status_code == 401
+    assert books(study) == before
+    assert bonus(study, of_role(study, "designer"), ada).status_code == 202
+
+
+def test_a_token_without_the_scope_looks_at_most(study: Study, ada: str) -> None:
+    user = User.objects.create_superuser("grace")
+    reads, writes = key_of(user, "money:read"), key_of(user, "studies:write", "workers:write")
+    before = books(study)
+    refused(bonus(study, reads, ada), 403, "lacks the scope money:write")
+    refused(look(f"studies/{study.slug}/budget/", writes, cents=5), 403, "lacks the scope money:read")
+    assert books(study) == before
+    assert bonus(study, key_of(user, "money:write"), ada).status_code == 202
+
+
+def test_a_token_of_another_study_finds_nothing(study: Study, owner: dict[str, str], ada: str) -> None:
+    other = study_at_mturk(make_dataset("more", pictures=False), slug="other")
+    user = User.objects.create_superuser("grace")
+    _, key = create_token(user=user, name="x", scopes=["money:write"], studies=[other])
+    answer = look(f"studies/{study.slug}/top-up/", {"Authorization": f"Token {key}"})
+    refused(answer, 404, "There is no study")

@@ -1,0 +1,72 @@
+"""A small study for each export format, in several parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from annotation.models import Judgment
+from evaluation.export.formats import FORMATS
+from judgments.models import Item, Output, System, Unit
+from tests.evaluation.studies import StudyOf, candidate, given, make_dataset
+
+FORMS = tuple(FORMATS)
+PROTOCOLS = {"captions": "caption", "keywords": "keywords", "grounding": "grounding"}
+UNITS_A_PART = 2
+# nine units two at a time; three HITs, one at a time; the units, and then three systems, one at a time
+PARTS = dict.fromkeys(FORMS, 5) | {"mturk": 3, "mtme": 8}
+IMAGES = {"a.jpg": ["a dog runs", "a brown dog"], "b.jpg": ["a cat"], "c.jpg": ["a red car", "a car"]}
+WORDS = ("dog", "barn", "oak")
+BOXES = [
+    {"id": "b1", "label": "dog", "box": [0, 0, 9, 9]},
+    {"id": "b2", "label": "tree", "box": [5, 5, 20, 20]},
+]
+
+
+def study_for(form: str) -> StudyOf:
+    """Nine units on three images in three HITs, three workers, of whom one revised an answer. Set
+    ``parts.UNITS_A_PART`` to the one here."""
+    protocol = PROTOCOLS.get(form, "relevance")
+    made = StudyOf(make_dataset("toy", IMAGES), protocol)
+    units = [_unit(made, place) for place in range(9)]
+    if protocol == "relevance":
+        _systems(made, units)
+    hits = [made.hit(f"h{at}", units[3 * at : 3 * at + 3]) for at in range(3)]
+    for number, worker in enumerate(("zoe", "bela", "Ärni")):
+        for at, hit in enumerate(hits):
+            made.answer(hit, worker, [_answer(protocol, 3 * at + place, number) for place in range(3)])
+    own = Judgment.objects.filter(assignment__worker__name="zoe", unit=units[8]).get()
+    Judgment.objects.create(
+        assignment=own.assignment, unit=own.unit, replaces=own, **given(_answer(protocol, 8, 1))
+    )
+    return made
+
+
+def _unit(made: StudyOf, place: int) -> Unit:
+    shown: dict[str, Any] = {
+        "caption": {},
+        "keywords": {"content": {"text": "a dog by an oak at a barn", "collocations": []}},
+        "grounding": {"first": "a dog under a tree", "content": {"boxes": BOXES}},
+    }.get(made.study.protocol, {"first": f"text {place}"})
+    return made.unit(f"u{place}", list(IMAGES)[place % 3], **shown)
+
+
+def _answer(protocol: str, place: int, number: int) -> Any:
+    if protocol == "caption":
+        return f"a caption {place} of {number} – “quoted”"
+    if protocol == "keywords":
+        return sorted({WORDS[place % 3], WORDS[(place + number) % 3]})
+    if protocol == "grounding":
+        return [{"word": 1, "box": "b1"}, {"word": 4, "box": f"b{1 + (place + number) % 2}"}]
+    return (place + number) % 2
+
+
+def _systems(made: StudyOf, units: Sequence[Unit]) -> None:
+    """Three systems, each with a caption of each image; the last has none of one image."""
+    for number in range(3):
+        system = System.objects.create(dataset=made.dataset, name=f"system {number}")
+        for place in range(3 * number, 3 * number + 3):
+            item = Item.objects.get(dataset=made.dataset, name=list(IMAGES)[place % 3])
+            if place < 8:
+                caption = candidate(made.dataset, f"text {place}")
+                Output.objects.create(system=system, item=item, caption=caption)

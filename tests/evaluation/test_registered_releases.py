@@ -1,0 +1,142 @@
+"""A registered plan in a release: what became of it follows from the rows, and two releases tell its change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import pytest
+from django.core.management import call_command
+
+from annotation.models import Judgment
+from evaluation.releases.archive import SUMS
+from evaluation.releases.comparison import compare_releases
+from evaluation.releases.verification import verify_bundle
+from evaluation.reports.building import build_report
+from evaluation.services import aggregate_study, evaluate_study
+from evaluation.services.releases import Terms, release_study
+from judgments.models import Study
+from judgments.services.events import note_event
+from tests.evaluation.test_registration import registered
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def study() -> Study:
+    """Eight pairs on which people follow BLEU and not ROUGE, as the plan claims; closed."""
+    made = registered(8).study
+    aggregate_study(study=made)
+    evaluate_study(study=made, metrics=["bleu-1", "rouge-l"])
+    Study.objects.filter(pk=made.pk).update(state=Study.State.CLOSED)
+    made.refresh_from_db()
+    return made
+
+
+def released(study: Study, path: Path, version: str = "1.0") -> Path:
+    release_study(study=study, terms=Terms(version, "CC0-1.0"), output=path, salt=b"not a secret here")
+    return path
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    with ZipFile(path) as bundle:
+        return {name: bundle.read(name) for name in bundle.namelist()}
+
+
+def rewritten(path: Path, name: str, value: Any) -> None:
+    """The bundle with another content of one file, whose hash fits again."""
+    files = contents(path)
+    files[name] = json.dumps(value, ensure_ascii=False, indent=1).encode() + b"\n"
+    sums = {one: hashlib.sha256(data).hexdigest() for one, data in files.items() if one != SUMS}
+    files[SUMS] = "".join(f"{digest}  {one}\n" for one, digest in sorted(sums.items())).encode()
+    with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
+        for one, data in files.items():
+            bundle.writestr(one, data)
+
+
+def test_a_release_tells_what_became_of_the_plan_and_verifies(study: Study, tmp_path: Path) -> None:
+    note_event(study=study, what="paused", words="Paused, as ada@mail.example asked.")
+    path = released(study, tmp_path / "a.zip")
+    assert verify_bundle(path).differences == ()
+    files = contents(path)
+    told = json.loads(files["outcomes.json"])
+    first, second = told["hypotheses"]
+    assert (first["verdict"], first["first_only"], first["second_only"]) == ("supported", 8, 0)
+    assert first["p"] == first["adjusted"] == pytest.approx(2 / 2**8)
+    assert first["share"] == 1.0
+    assert 0.6 < first["low"] < 1.0
+    assert "p = .008" in first["words"]
+    assert (second["verdict"], second["p"], second["low"]) == ("for people to judge", None, None)
+    assert [one["what"] for one in told["deviations"]] == ["paused"]
+    assert told["deviations"][0]["words"].endswith(": paused.")
+    assert not any(b"ada@mail.example" in data for data in files.values())
+    sections = json.loads(files["report/report.json"])["sections"]
+    assert sections[-1]["name"] == "registration"
+    assert sections[-1]["tables"][0]["rows"][0][2] == "supported"
+    assert "report/tables/hypotheses.csv" in files
+    ours = build_report(study).sections[-1].tables[0]
+    assert [list(row) for row in ours.rows] == sections[-1]["tables"][0]["rows"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda told: told["hypotheses"][0].update(verdict="undecided"), "hypotheses[0].verdict"),
+        (lambda told: told["hypotheses"][0].update(p=0.5), "hypotheses[0].p"),
+        (lambda told: told["hypotheses"].pop(), "hypotheses: stated 1 entries"),
+        (
+            lambda told: told["deviations"].append({"what": "paused", "words": "x"}),
+            ".tables: stated 1 entries",
+        ),
+    ],
+)
+def test_another_outcome_than_the_rows_give_is_found(
+    study: Study, tmp_path: Path, change: Any, said: str
+) -> None:
+    path = released(study, tmp_path / "a.zip")
+    told = json.loads(contents(path)["outcomes.json"])
+    change(told)
+    rewritten(path, "outcomes.json", told)
+    differences = verify_bundle(path).differences
+    assert any(said in line for line in differences), differences
+
+
+def test_another_plan_than_the_one_that_was_hashed_is_found(study: Study, tmp_path: Path) -> None:
+    path = released(study, tmp_path / "a.zip")
+    plan = json.loads(contents(path)["registration.json"])
+    plan["plan"]["level"] = 0.5
+    rewritten(path, "registration.json", plan)
+    assert any("do not have the SHA-256" in line for line in verify_bundle(path).differences)
+    plan["sha256"] = "0" * 64
+    rewritten(path, "registration.json", plan)
+    assert any("names the SHA-256" in line for line in verify_bundle(path).differences)
+
+
+def test_two_releases_tell_another_verdict_and_new_deviations(
+    study: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = released(study, tmp_path / "a.zip")
+    half = [f"u{number}" for number in range(4)]
+    Judgment._base_manager.filter(unit__key__in=half).update(set_aside=True)
+    note_event(study=study, what="paused", words="Paused.")
+    after = released(study, tmp_path / "b.zip", "1.1")
+    found = compare_releases(before, after)
+    assert found["plan"] is True
+    (changed,) = found["hypotheses"]
+    assert (changed["text"], changed["before"], changed["after"]) == (
+        "BLEU follows people.",
+        "supported",
+        "undecided",
+    )
+    assert "p = .125" in changed["words"]
+    assert [words.partition(": ")[2] for words in found["deviations"]["added"]] == ["paused."]
+    assert found["deviations"]["removed"] == []
+    same = compare_releases(before, before)
+    assert (same["hypotheses"], same["deviations"]) == ([], {"added": [], "removed": []})
+    call_command("compare_releases", str(before), str(after))
+    out = capsys.readouterr().out
+    assert "BLEU follows people. supported to undecided" in out
+    assert "more done otherwise than registered" in out
