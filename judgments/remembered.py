@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from django.db.models import Max
+from django.db.models import Exists, FilteredRelation, Max, Q, Value
 from django.utils import timezone
 
 from judgments.draws import content_key
@@ -54,7 +54,8 @@ class Figures(Generic[T]):
         version: as JSON, what else than time makes kept figures old.
         exact: whether they follow from their version alone: they never grow old, and those of another version are wrong
             and not shown.
-        many: tells in a moment whether there is so much to count that a job does it the first time.
+        many: an expression by which the database tells in a moment whether there is so much to count that a job does it
+            the first time.
         beyond_a_page: the same where it takes so long that a page never counts, whatever was kept; what is not beyond
             it is counted at each look.
     """
@@ -66,7 +67,7 @@ class Figures(Generic[T]):
     from_json: Callable[[Any], T] = as_it_is
     version: Callable[[Study], object] = version_of
     exact: bool = False
-    many: Callable[[Study], bool] | None = None
+    many: Callable[[Study], Exists | Value] | None = None
     beyond_a_page: Callable[[Study], bool] | None = None
 
 
@@ -118,9 +119,9 @@ def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Show
     beyond = figures.beyond_a_page is not None and figures.beyond_a_page(study)
     if figures.beyond_a_page is not None and not beyond:
         return Shown(figures.compute(study))
-    kept = KeptFigures.objects.filter(study=study, name=figures.name).first()
+    kept, many = _kept(study, figures)
     if kept is None:
-        if beyond or (not wait and figures.many is not None and figures.many(study)):
+        if beyond or (many and not wait):
             _ask_first(study, figures.name)
             return Shown(None, again=True)
         return Shown(_counted(study, figures))
@@ -133,6 +134,21 @@ def remembered(study: Study, figures: Figures[T], *, wait: bool = False) -> Show
     if figures.exact and not same:
         return Shown(None, again=True)
     return Shown(figures.from_json(kept.value), kept.made_at, again)
+
+
+def _kept(study: Study, figures: Figures[Any]) -> tuple[KeptFigures | None, bool]:
+    """What is kept, and whether there is much to count; one query for both, as pages ask few."""
+    if figures.many is None:
+        return KeptFigures.objects.filter(study=study, name=figures.name).first(), False
+    own = FilteredRelation("kept_figures", condition=Q(kept_figures__name=figures.name))
+    version, value, seconds, made_at, many = (
+        Study.objects.annotate(own=own)
+        .values_list("own__version", "own__value", "own__seconds", "own__made_at", figures.many(study))
+        .get(pk=study.pk)
+    )
+    if made_at is None:
+        return None, bool(many)
+    return KeptFigures(version=version, value=value, seconds=seconds, made_at=made_at), bool(many)
 
 
 def newest_count(study: Study) -> Job | None:

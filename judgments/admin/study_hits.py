@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from django.db.models import Count, Max, Q, Sum
+from django.db.models import Count, Exists, Max, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
@@ -116,8 +116,8 @@ def _is_large(study: Study) -> bool:
     return study.dataset.captions.order_by()[:MANY_ROWS].count() >= MANY_ROWS
 
 
-def _has_many_units(study: Study) -> bool:
-    return study.units.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+def _has_many_units(study: Study) -> Exists:
+    return Exists(study.units.order_by()[MANY_ROWS - 1 : MANY_ROWS])
 
 
 COUNTS: Figures[dict[str, Any]] = add_figures(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
+from django.db.models import Value
 from django.utils import timezone
 
 from judgments import remembered as memory
@@ -133,7 +134,7 @@ def test_figures_over_few_rows_are_counted_at_each_look(counting: Counting) -> N
 
 
 def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: Counting) -> None:
-    study, figures = make_study(), figures_of(counting, many=lambda study: True)
+    study, figures = make_study(), figures_of(counting, many=lambda study: Value(True))
     assert remembered(study, figures) == Shown(None, again=True)
     assert (counting.times, Job.objects.count()) == (0, 1)
     work_off()
@@ -143,7 +144,7 @@ def test_of_a_large_study_nobody_waits_at_the_first_look_but_programs(counting: 
 
 
 def test_where_counting_failed_a_waiting_page_does_not_ask_for_ever(counting: Counting) -> None:
-    study, figures = make_study(), figures_of(counting, many=lambda study: True)
+    study, figures = make_study(), figures_of(counting, many=lambda study: Value(True))
     remembered(study, figures)
     Job.objects.update(state="failed", error="No room.", finished_at=timezone.now())
     remembered(study, figures)
