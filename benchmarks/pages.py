@@ -22,8 +22,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tests.installations import Installations
 
@@ -57,10 +58,11 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute("VACUUM ANALYZE")
-        _step("board's snapshot", lambda: store_board(compute_board(study=found)))
+        _step("board's first snapshot", lambda: store_board(compute_board(study=found)))
+        _step("board's later snapshot", lambda: store_board(compute_board(study=found)))
     if results and not Analysis.objects.filter(study=study).exists():
-        _step("aggregate", lambda: aggregate_study(study=found))
-        _step("evaluate", lambda: evaluate_study(study=found))
+        _step("consensus and agreement", lambda: aggregate_study(study=found))
+        _step("metrics against people", lambda: evaluate_study(study=found))
     plain = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     override_settings(STORAGES={**settings.STORAGES, "staticfiles": plain}).enable()
     User.objects.filter(username="designer").delete()
@@ -91,24 +93,33 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
             answer = client.get(address)
             b"".join(answer)
             asked = list(queries.captured_queries)  # the next request empties the log
-        times, own = [], []
-        for _ in range(ROUNDS):
-            began, used = time.perf_counter(), time.process_time()
-            answer = client.get(address)
-            b"".join(answer)
-            times.append(1000 * (time.perf_counter() - began))
-            own.append(1000 * (time.process_time() - used))
-        best, middle = min(times), statistics.median(times)
-        said = "" if answer.status_code == 200 else f" ({answer.status_code})"
-        print(f"| {name}{said} | {best:.0f} | {middle:.0f} | {min(own):.0f} | {len(asked)} |", flush=True)
+        best = _row(name, partial(client.get, address), len(asked))
         if best > ALLOWED:
             slow.append(name)
             costly = sorted(asked, key=lambda one: -float(one["time"]))[:3]
             for one in costly:
                 if float(one["time"]) > 0.03:
                     print(f"    {name}: {one['time']} s {one['sql'][:600]}", file=sys.stderr, flush=True)
+    live = addresses["study: board-live"]
+    unchanged = {"If-None-Match": client.get(live)["ETag"]}
+    _row("study: board-live, unchanged", lambda: client.get(live, headers=unchanged))
     print(f"\nmore than {ALLOWED:.0f} ms at best: {', '.join(slow) or 'none'} ({database})")
     print(f"load of the machine, processes of 1, 5 and 15 minutes: {os.getloadavg()}, {os.cpu_count()} cores")
+
+
+def _row(name: str, ask: Callable[[], Any], queries: int | str = "") -> float:
+    """Ask ``ROUNDS`` times, print a row of the table, and say what it took at best, in ms."""
+    times, own = [], []
+    for _ in range(ROUNDS):
+        began, used = time.perf_counter(), time.process_time()
+        answer = ask()
+        b"".join(answer)
+        times.append(1000 * (time.perf_counter() - began))
+        own.append(1000 * (time.process_time() - used))
+    said = "" if answer.status_code == 200 else f" ({answer.status_code})"
+    middle = statistics.median(times)
+    print(f"| {name}{said} | {min(times):.0f} | {middle:.0f} | {min(own):.0f} | {queries} |", flush=True)
+    return min(times)
 
 
 def _step(name: str, what: Callable[[], T]) -> T:

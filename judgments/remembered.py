@@ -189,11 +189,6 @@ def count_again(study: Study, names: Iterable[str]) -> list[KeptFigures]:
     return rows
 
 
-def kept_names(study: Study) -> list[str]:
-    """The figures that somebody looked at once, and that were over many rows."""
-    return list(KeptFigures.objects.filter(study=study).order_by("name").values_list("name", flat=True))
-
-
 def store_figures(rows: Iterable[KeptFigures]) -> None:
     """In place of those before."""
     for row in rows:

@@ -351,10 +351,6 @@ def shareable_design(study: Study) -> dict[str, Any]:
     return shared
 
 
-def _let_go(row: dict[str, Any]) -> None:
-    """For rows that nothing is computed from."""
-
-
 def _facts(study: Study, rows: ReleasedRows) -> Mapping[str, Any]:
     """What the datasheet says besides."""
     times = (
