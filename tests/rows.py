@@ -17,8 +17,8 @@ from django.utils import timezone
 from rest_framework.authtoken.models import TokenProxy
 
 from annotation.models import Assignment, Case, CrowdCall, Judgment, Webhook
-from evaluation.models import Analysis, Consensus, MetricScore
-from judgments.models import Caption, Job, Study
+from evaluation.models import Analysis, Challenge, Consensus, MetricScore, Release, Submission
+from judgments.models import Caption, Job, Study, StudyEvent
 
 Values = dict[str, Any]
 Model = type[models.Model]
@@ -27,7 +27,10 @@ Model = type[models.Model]
 TOLD: dict[Model, Callable[[int], Values]] = {
     Assignment: lambda number: {"state": "submitted", "submitted_at": timezone.now() + timedelta(hours=1)},
     Caption: lambda number: {"role": "candidate"},
+    Challenge: lambda number: {"metrics": ["cider-d"]},
+    Submission: lambda number: {"state": "scored", "public": True, "scores": {"cider-d": {"corpus": 0.5}}},
     Analysis: lambda number: {"what": "other"},
+    Release: lambda number: {"version": f"1.{number}"},
     CrowdCall: lambda number: {"kind": "expire"},
     Case: lambda number: {"rule": "side-bias", "state": "dismissed"},
     Job: lambda number: {"kind": "export", "result": {}},
@@ -43,6 +46,7 @@ SHOWN: dict[Model, frozenset[str]] = {
     Consensus: frozenset({"unit"}),
     MetricScore: frozenset({"unit"}),
     CrowdCall: frozenset({"hit"}),
+    StudyEvent: frozenset({"study"}),
 }
 
 
@@ -50,7 +54,7 @@ def make_rows(model: Model, count: int, *, study: Study | None = None) -> None:
     """Until there are ``count`` of them or more; of those of ``study``, where it is given and they belong to one."""
     rows = _of(model, study)
     there, every = rows.count(), model._default_manager.count()
-    fields = [field for field in model._meta.concrete_fields if _is_wanted(model, field)]
+    fields = [field for field in model._meta.concrete_fields if is_wanted(model, field)]
     pools = {field.name: list(_pool(field, study)) for field in fields if field.is_relation}
     told = TOLD.get(model, lambda number: {})
     made = []
@@ -58,7 +62,7 @@ def make_rows(model: Model, count: int, *, study: Study | None = None) -> None:
         values = {
             field.name: pools[field.name][number % len(pools[field.name])]
             if field.is_relation
-            else _value(field, number)
+            else value_of(field, number)
             for field in fields
         }
         made.append(model(**(values | told(number))))
@@ -71,7 +75,7 @@ def in_order(wanted: Iterable[Model]) -> list[Model]:
 
     def add(model: Model) -> None:
         for field in model._meta.concrete_fields:
-            if field.is_relation and field.related_model is not model and _is_wanted(model, field):
+            if field.is_relation and field.related_model is not model and is_wanted(model, field):
                 add(field.related_model)  # type: ignore[arg-type]  # no relation here leads to "self" by name
         if model not in found:
             found.append(model)
@@ -97,14 +101,16 @@ def _pool(field: Any, study: Study | None) -> models.QuerySet[Any]:
     return _of(field.related_model, study)[:500]
 
 
-def _is_wanted(model: Model, field: Any) -> bool:
+def is_wanted(model: Model, field: Any) -> bool:
+    """Whether a row must be told this field."""
     if field.name in SHOWN.get(model, ()):
         return True
     own_key = field.primary_key and not field.is_relation
     return not (own_key or field.null or field.blank or field.has_default())
 
 
-def _value(field: Any, number: int) -> Any:
+def value_of(field: Any, number: int) -> Any:
+    """What the row of this number holds there."""
     if isinstance(field, models.JSONField):
         return {}
     if isinstance(field, models.IntegerField | models.FloatField):

@@ -24,6 +24,7 @@ from judgments.models import Study
 from judgments.roles import Right
 
 ON_A_PAGE = 10
+EXCLUSIONS_SHOWN = 200
 DONE = {"flag": "flagged, goes on", "pause": "paused", "exclude": "excluded"}
 
 
@@ -36,18 +37,21 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
     page = Paginator(shown.order_by("-state", "-opened_at", "pk"), ON_A_PAGE).get_page(
         request.GET.get("page")
     )
+    shown_cases = list(page.object_list)
+    joined = Participation.objects.filter(study=study)
     standings = dict(
-        Participation.objects.filter(study=study)
-        .exclude(standing=Participation.Standing.ACTIVE)
-        .values_list("worker_id", "standing")
+        joined.filter(worker__in={case.worker_id for case in shown_cases}).values_list(
+            "worker_id", "standing"
+        )
     )
+    people = dict(joined.order_by().values_list("standing").annotate(people=Count("pk")))
     context |= {
         "counts": counts,
         "shows_all": shows_all,
         "page": page,
-        "cases": _cases(study, list(page.object_list), standings),
-        "paused": sum(one == Participation.Standing.PAUSED for one in standings.values()),
-        "excluded": sum(one == Participation.Standing.EXCLUDED for one in standings.values()),
+        "cases": _cases(study, shown_cases, standings),
+        "paused": people.get(Participation.Standing.PAUSED, 0),
+        "excluded": people.get(Participation.Standing.EXCLUDED, 0),
         "invalidated": Judgment.objects.filter(
             assignment__study=study, assignment__state=Assignment.State.INVALIDATED
         ).count(),
@@ -55,7 +59,7 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
             Exclusion.objects.filter(study=study)
             .select_related("worker", "made_by", "lifted_by")
             .annotate(pages=Count("assignments"))
-            .order_by("lifted_at", "-made_at")[:200]
+            .order_by("lifted_at", "-made_at")[:EXCLUSIONS_SHOWN]
         ),
         "rule_titles": {name: rule.title for name, rule in RULES.items()},
     }

@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib import messages
+from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -48,9 +49,8 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
         {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
     )
     chosen |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
-    cases: dict[str, int] = {}
-    for name in Case.objects.filter(study=study).values_list("rule", flat=True):
-        cases[name] = cases.get(name, 0) + 1
+    of_rules = Case.objects.filter(study=study).order_by().values_list("rule")
+    cases: dict[str, int] = dict(of_rules.annotate(found=Count("pk")))
     answers = answers_of(study)
     rules = []
     for name, kind in RULES.items():

@@ -58,6 +58,7 @@ from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of
 
+NEWEST = 100  # releases that the next version follows
 SALT_BYTES = 32
 LEFT_OUT = "left out"
 JOB_KIND = "release"
@@ -217,11 +218,14 @@ def release_name(study: Study, version: str) -> str:
 
 
 def next_version(study: Study) -> str:
-    """1.0, then 1.1 and so on."""
-    known = [tuple(map(int, one.split("."))) for one in study.releases.values_list("version", flat=True)]
+    """1.0, then 1.1 and so on: after the highest of the newest releases, and never one that exists."""
+    newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
+    known = [tuple(map(int, one.split("."))) for one in newest]
     if not known:
         return "1.0"
     major, minor, *_ = max(known)
+    while study.releases.filter(version=f"{major}.{minor + 1}").exists():
+        minor += 1
     return f"{major}.{minor + 1}"
 
 

@@ -29,13 +29,13 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.presets import PRESETS
 from judgments.services.design_sources import NamedDesign, earlier_designs, find_design
-from judgments.services.presets import save_preset, saved_presets
+from judgments.services.presets import newest_presets, save_preset
 from judgments.services.studies import design_of, duplicate_study, next_copy
 
 if TYPE_CHECKING:
     from judgments.admin.studies import StudyAdmin
 
-MOST_OFFERED = 200  # studies in the list to compare with; the address takes any
+MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
 
 
 def is_designed(study: Study) -> bool:
@@ -53,7 +53,7 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "copy_slug": f"{study.slug[:75]}-{number}",
         "others": others.values_list("slug", "name")[:MOST_OFFERED],
         "shipped": PRESETS,
-        "saved": saved_presets(),
+        "saved": newest_presets(MOST_OFFERED),
         "earlier": earlier_designs(study),
         "is_designed": is_designed(study),
     }

@@ -29,6 +29,12 @@ def saved_presets() -> dict[str, Preset]:
     }
 
 
+def newest_presets(most: int) -> list[SavedPreset]:
+    """Those that were saved last, ``most`` at most, by their titles; what they hold is not read."""
+    rows = SavedPreset.objects.exclude(slug__in=PRESETS).defer("values").order_by("-made_at", "-pk")[:most]
+    return sorted(rows, key=lambda one: (one.title, one.slug))
+
+
 def preset_values(design: StudyDesign) -> dict[str, Any]:
     """What of a design is worth beginning another one with."""
     values = design.model_dump(mode="json")

@@ -1,0 +1,151 @@
+"""Lists with 100,000 rows of every kind behind them: how many queries each may ask, and how many rows it may fetch.
+
+Whatever leads to a list is found in the URL configuration; a new one fails here until its budget is stated. Each is
+looked at twice, and the second look counts: what a page keeps (judgments/remembered.py) is counted between the two, as
+a job does. Lists of the admin are searched and filtered besides. Nothing here depends on the clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from unittest.mock import patch
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.test import Client
+from pytest_django import DjangoDbBlocker
+
+from annotation.models import QualityRule
+from evaluation.models import Challenge, Registration
+from judgments import remembered
+from judgments.models import Job, Study
+from tests.fetching import Question, questions
+from tests.filling import fill_rows
+from tests.query_budgets import MORE_ROWS, QUERIES
+from tests.strangers import addresses
+from tests.test_query_counts import listed, small_study
+
+pytestmark = pytest.mark.django_db
+ROWS = 100_000
+A_PAGE = 101  # rows: a page of the API, and one to see whether there is another
+LISTS = (
+    r"/admin/(auth|authtoken|judgments|annotation|evaluation)/\w+/",
+    # every page of a study but files, which are streamed whole, and what Django itself shows
+    r"/admin/judgments/study/STUDY/(?!([\w-]+-file|download|delete|history)/)[\w-]+/",
+    r"/api/(?!docs/|schema/)[\w-]+/",
+    r"/api/(studies|challenges)/STUDY/[\w-]+/",
+    r"/challenges/(STUDY/(own/)?)?",
+    r"/adjudicate/",
+)
+
+
+@dataclass(frozen=True)
+class Look:
+    """What looking at an address asked of the database, plain, searched and filtered."""
+
+    asked: dict[str, list[Question]] = field(default_factory=dict)
+
+    @property
+    def queries(self) -> int:
+        """The most that one of its addresses asked."""
+        return max(map(len, self.asked.values()))
+
+    @property
+    def worst(self) -> Question:
+        """The query that fetched the most rows."""
+        every = (one for asked in self.asked.values() for one in asked)
+        return max(every, key=lambda one: one.rows, default=Question(""))
+
+
+@pytest.fixture(scope="module")
+def looks(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, Look]]:
+    """Name -> what the second look at it asked."""
+    with (
+        django_db_blocker.unblock(),
+        patch.object(remembered, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
+        transaction.atomic(),
+    ):
+        study = filled_study()
+        client = Client()
+        client.force_login(User.objects.create_superuser("designer"))
+        found: dict[str, Look] = {}
+        for address in addresses(study):
+            name = re.sub(rf"(?<=/)({study.pk}|{study.slug})(?=/)", "STUDY", address)
+            if any(re.fullmatch(one, name) for one in LISTS) and client.get(address).status_code == 200:
+                found[name] = _look(client, address)
+        yield found
+        transaction.set_rollback(True)
+
+
+def filled_study() -> Study:
+    """An open study with a list of everything; what a study has few of, it has few of."""
+    study = small_study()
+    for model in listed():
+        fill_rows(model, ROWS, study)
+    Study.objects.filter(pk=study.pk).update(state=Study.State.OPEN)
+    study.refresh_from_db()
+    for model in (QualityRule, Registration):  # this one has none, as those that were made say nothing
+        rows = model._base_manager.filter(study=study)
+        rows._raw_delete("default")  # a registration is never deleted otherwise
+    Challenge.objects.filter(pk=Challenge.objects.order_by("pk")[0].pk).update(slug=study.slug)
+    return study
+
+
+def _look(client: Client, address: str) -> Look:
+    look = Look()
+    for job in Job.objects.filter(kind=remembered.JOB):  # of the first look
+        slug, names = job.args["study"], job.args["names"]
+        remembered.store_figures(remembered.count_again(Study.objects.get(slug=slug), names))
+        job.delete()
+    waiting = [""]
+    while waiting:
+        chosen = waiting.pop()
+        with questions() as asked:
+            answer = client.get(address + chosen)
+            b"".join(answer)
+        assert answer.status_code == 200, (address, chosen, answer.status_code)
+        look.asked[chosen] = asked
+        if not chosen:
+            waiting = _narrowed(answer)
+    return look
+
+
+def _narrowed(answer: object) -> list[str]:
+    """Of a list of the admin: a search, and the last choice of its first filter."""
+    shown = (getattr(answer, "context_data", None) or {}).get("cl")
+    if shown is None:
+        return []
+    narrowed = ["?q=12"] if shown.search_fields else []
+    for one in shown.filter_specs:
+        choices = [choice["query_string"] for choice in one.choices(shown) if "query_string" in choice]
+        if len(choices) > 1:
+            return [*narrowed, choices[-1]]
+    return narrowed
+
+
+def test_every_list_has_a_budget(looks: dict[str, Look]) -> None:
+    without = sorted(looks.keys() - QUERIES)
+    assert not without, (
+        f"{without} have no budget; expected an entry of each in QUERIES, tests/query_budgets.py"
+    )
+    gone = sorted(QUERIES.keys() - looks)
+    assert not gone, f"{gone} have a budget but showed no list; expected an answer of 200 from each"
+
+
+def test_no_list_asks_more_often_than_its_budget_says(looks: dict[str, Look]) -> None:
+    over = {name: look.queries for name, look in looks.items() if look.queries > QUERIES.get(name, 0)}
+    assert over == {}
+
+
+def test_no_list_fetches_more_rows_than_it_shows(looks: dict[str, Look]) -> None:
+    over = {name: look.worst for name, look in looks.items() if look.worst.rows > MORE_ROWS.get(name, A_PAGE)}
+    assert over == {}
+
+
+def test_lists_of_the_admin_were_searched_and_filtered(looks: dict[str, Look]) -> None:
+    chosen = [one for look in looks.values() for one in look.asked]
+    assert chosen.count("?q=12") > 10
+    assert sum(one.startswith("?") and one != "?q=12" for one in chosen) > 10
