@@ -90,6 +90,8 @@ def reason_of(cells: Mapping[str, str]) -> str:
 def _one_of(question: Question, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options if option.value]
     parts = [cell] if cell in values else _parts(cell)
+    if not parts:
+        raise ValueError(f"expected one of the values of “{question.name}”")
     for part in parts:
         _checked(question, part)
     return {"any": parts}
@@ -98,6 +100,8 @@ def _one_of(question: Question, cell: str) -> dict[str, Any]:
 def _ticks(question: Question, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options]
     parts = [] if cell == NOTHING else [cell] if cell in values else _parts(cell)
+    if not parts and cell != NOTHING:
+        raise ValueError(f"expected values of “{question.name}”, or {NOTHING} where none is to be ticked")
     return {"all": _checked(question, parts)}
 
 
