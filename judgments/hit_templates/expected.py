@@ -13,6 +13,7 @@ Pure; no database.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,7 +123,20 @@ def _about(question: Question, cell: str) -> dict[str, Any]:
         question.high is not None and first > question.high
     ):
         raise ValueError(f"expected numbers that “{question.name}” takes")
+    if not _takes_one(question, first, last):
+        raise ValueError(f"expected a range with a number in it that “{question.name}” takes")
     return {"low": first, "high": last}
+
+
+def _takes_one(question: Question, first: float, last: float) -> bool:
+    """Whether a step of the question lies between two numbers."""
+    if not question.step:
+        return True
+    start = question.low or 0.0
+    low = first if question.low is None else max(first, question.low)
+    high = last if question.high is None else min(last, question.high)
+    room = ROUNDING * max(1.0, abs(low), abs(high))
+    return start + math.ceil((low - start - room) / question.step) * question.step <= high + room
 
 
 def _words(question: Question, cell: str) -> dict[str, Any]:
