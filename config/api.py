@@ -6,6 +6,7 @@ The addresses are in config/api_urls.py: the framework loads this module for its
 from __future__ import annotations
 
 import json
+import math
 from http import HTTPStatus
 from typing import Any
 
@@ -81,14 +82,16 @@ class StrictJSONParser(JSONParser):
         """The body as Python values.
 
         Raises:
-            ParseError: it is no JSON, names a member twice, is nested deeper than ``DEEPEST``, or holds U+0000 or half
-                of a surrogate pair.
+            ParseError: it is no JSON, names a member twice, is nested deeper than ``DEEPEST``, or holds U+0000, half
+                of a surrogate pair or a number beyond any float.
             UnsupportedMediaType: it is compressed.
         """
         refuse_compressed(parser_context)
         body = stream.read()
         try:
-            parsed = json.loads(body.decode(), object_pairs_hook=_members, parse_constant=_no_number)
+            parsed = json.loads(
+                body.decode(), object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite
+            )
             # neither can be written without an escape, and few bodies have one
             broken = b"\\" in body and not can_be_stored(parsed)
         except RecursionError:
@@ -116,6 +119,14 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(text: str) -> Any:
     raise exceptions.ParseError(f"The body is no JSON: {text} is no number of it.")
+
+
+def _finite(text: str) -> float:
+    """What is beyond any float would be infinite, which is no JSON again: no database keeps it as such."""
+    number = float(text)
+    if math.isinf(number):
+        raise exceptions.ParseError(f"The body holds {text[:20]}; expected numbers of at most about 1.8e308.")
+    return number
 
 
 def _deeper(value: Any, most: int) -> bool:

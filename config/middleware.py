@@ -58,18 +58,20 @@ class UnchangedMiddleware:
 
 
 class StorableAddressMiddleware:
-    """No row is named with U+0000, and PostgreSQL refuses to look for one: there is nothing at such an address."""
+    """No row is named with U+0000, and PostgreSQL refuses to look for one: there is nothing at such an address. The
+    API's filters say themselves which parameter is none."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """The response, or a 404."""
-        if "\x00" not in request.path:
-            return self.get_response(request)
-        if request.path.startswith("/api/"):
+        in_path, api = "\x00" in request.path, request.path.startswith("/api/")
+        if in_path and api:
             return nothing_here(request)
-        raise Http404
+        if in_path or (not api and "%00" in request.META.get("QUERY_STRING", "")):
+            raise Http404
+        return self.get_response(request)
 
 
 class WorkerLanguageMiddleware:

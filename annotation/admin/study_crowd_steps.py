@@ -5,6 +5,7 @@ from __future__ import annotations
 from decimal import Decimal, InvalidOperation
 
 from django.contrib import messages
+from django.db import transaction
 from django.http import HttpRequest
 
 from annotation.admin.crowd_jobs import go_on
@@ -12,7 +13,7 @@ from annotation.backends import Ability, backend_of
 from annotation.models import CrowdCall, CrowdSession, Worker
 from annotation.services.calls import retry_call
 from annotation.services.money import set_budget
-from annotation.services.payments import pay_bonus
+from annotation.services.payments import hold_for_bonus, pay_bonus
 from annotation.services.publishing import offer_longer
 from annotation.services.relations import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
 from annotation.services.sync_rounds import SYNC
@@ -96,16 +97,17 @@ def _bonus(request: HttpRequest, study: Study) -> None:
         raise WrongState(
             f"Nothing was paid: no work of {worker} was approved; a bonus belongs to approved work."
         )
-    asked = CrowdCall.objects.filter(session=session, kind=Ability.BONUS)
-    seen = request.POST.get("seen", "")
-    if asked.filter(pk__gt=int(seen) if seen.isdecimal() and len(seen) < 18 else 0).exists():
-        raise WrongState(
-            f"Nothing was paid: a bonus for {worker} was asked for since this page was loaded, here or in another "
-            "window; load it again to pay one more."
-        )
-    number = asked.count() + 1
     cents = _cents(request, "amount", "the bonus")
-    pay_bonus(session=session, cents=cents, why=_why(request), number=number, by=signed_in(request))
+    seen = request.POST.get("seen", "")
+    last = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
+    with transaction.atomic():
+        number = hold_for_bonus(session)
+        if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
+            raise WrongState(
+                f"Nothing was paid: a bonus for {worker} was asked for since this page was loaded, here or in another "
+                "window; load it again to pay one more."
+            )
+        pay_bonus(session=session, cents=cents, why=_why(request), number=number, by=signed_in(request))
     go_on(request, study)
     messages.success(request, f"A bonus for {worker} is on its way.")
 

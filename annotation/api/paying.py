@@ -24,6 +24,7 @@ from judgments.api.permissions import require, staff_of, studies_of, study_for
 from judgments.errors import NotThere
 from judgments.models import Study
 from judgments.roles import Right
+from judgments.stored_text import can_be_stored
 
 KEY = OpenApiParameter(
     "Idempotency-Key",
@@ -161,8 +162,8 @@ class BonusView(MoneyStep):
         """For a worker's latest approved work."""
         study = study_for(request, slug, Right.CHANGE)
         worker = request.query_params.get("worker", "")
-        if not worker:
-            raise ValidationError({"worker": ["is missing; expected the name of a worker."]})
+        if not worker or not can_be_stored(worker):
+            raise ValidationError({"worker": ["is missing or none; expected the name of a worker."]})
         return self.preview_reply(steps.preview_bonus(study=study, worker=worker, cents=_cents(request)))
 
     @extend_schema(

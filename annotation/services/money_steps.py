@@ -19,8 +19,8 @@ from annotation.backends import Ability, backend_of
 from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest, Worker
 from annotation.services.calls import retry_call
 from annotation.services.costs import pay_of_sessions
-from annotation.services.money import set_budget, spell_cents
-from annotation.services.payments import pay_bonus
+from annotation.services.money import budget_of, set_budget, spell_cents
+from annotation.services.payments import hold_for_bonus, pay_bonus
 from annotation.services.sync_rounds import ask_to_sync
 from annotation.services.unsure import say_it_was_done, say_it_was_not
 from annotation.services.wages import pay_top_ups
@@ -192,10 +192,10 @@ def pay_confirmed_bonus(
     Raises:
         NotConfirmed, NotThere, WrongState, OverBudget: nothing was paid.
     """
-    session = CrowdSession.objects.select_for_update().get(pk=_session_of(study, worker).pk)
+    session = _session_of(study, worker)
+    number = hold_for_bonus(session)
     found = preview_bonus(study=study, worker=worker, cents=cents)
     _check(found, confirm)
-    number = found.facts["bonuses_before"] + 1
     call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
     return _done(found, [call])
 
@@ -207,7 +207,7 @@ def pay_confirmed_top_ups(*, study: Study, why: str, confirm: str, by: User) -> 
         NotConfirmed, WrongState, OverBudget: nothing was paid.
     """
     approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
-    list(approved.select_for_update().values_list("pk", flat=True))
+    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     found = preview_top_ups(study=study)
     _check(found, confirm)
     return _done(found, pay_top_ups(study=study, why=why, by=by))
@@ -220,7 +220,8 @@ def set_confirmed_budget(*, study: Study, cents: int, why: str, confirm: str, by
         NotConfirmed: it was changed since.
         WrongState: more than that is spent or reserved.
     """
-    Budget.objects.select_for_update().filter(study=study, place=study.place).first()
+    if study.place:  # there is a row to hold, also where none was set
+        Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
     found = preview_budget(study=study, cents=cents)
     _check(found, confirm)
     set_budget(study=study, place=study.place, cents=cents, why=why, by=by)

@@ -63,6 +63,13 @@ def decide_session(
     )
 
 
+def hold_for_bonus(session: CrowdSession) -> int:
+    """The number of a session's next bonus, within the caller's transaction. The session is held until its end: who
+    decides on a bonus at the same moment, on the page or by a program, counts after that."""
+    CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
+    return CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count() + 1
+
+
 @transaction.atomic
 def pay_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None

@@ -29,7 +29,7 @@ def pay_top_ups(*, study: Study, why: str, by: User | None = None) -> list[Crowd
     """
     # held before it is looked at who lies below: whoever asks for the same at the same time finds it asked for
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
-    list(approved.select_for_update().values_list("pk", flat=True))
+    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     wanting = {pay.session: pay for pay in pay_of_sessions(study) if pay.top_up_cents and pay.approved}
     if not wanting:
         raise WrongState("Nothing was paid: no approved work lies below the floor.")

@@ -13,6 +13,7 @@ Pure; no database.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -90,6 +91,8 @@ def reason_of(cells: Mapping[str, str]) -> str:
 def _one_of(question: Question, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options if option.value]
     parts = [cell] if cell in values else _parts(cell)
+    if not parts:
+        raise ValueError(f"expected one of the values of “{question.name}”")
     for part in parts:
         _checked(question, part)
     return {"any": parts}
@@ -98,6 +101,8 @@ def _one_of(question: Question, cell: str) -> dict[str, Any]:
 def _ticks(question: Question, cell: str) -> dict[str, Any]:
     values = [option.value for option in question.options]
     parts = [] if cell == NOTHING else [cell] if cell in values else _parts(cell)
+    if not parts and cell != NOTHING:
+        raise ValueError(f"expected values of “{question.name}”, or {NOTHING} where none is to be ticked")
     return {"all": _checked(question, parts)}
 
 
@@ -118,7 +123,20 @@ def _about(question: Question, cell: str) -> dict[str, Any]:
         question.high is not None and first > question.high
     ):
         raise ValueError(f"expected numbers that “{question.name}” takes")
+    if not _takes_one(question, first, last):
+        raise ValueError(f"expected a range with a number in it that “{question.name}” takes")
     return {"low": first, "high": last}
+
+
+def _takes_one(question: Question, first: float, last: float) -> bool:
+    """Whether a step of the question lies between two numbers."""
+    if not question.step:
+        return True
+    start = question.low or 0.0
+    low = first if question.low is None else max(first, question.low)
+    high = last if question.high is None else min(last, question.high)
+    room = ROUNDING * max(1.0, abs(low), abs(high))
+    return start + math.ceil((low - start - room) / question.step) * question.step <= high + room
 
 
 def _words(question: Question, cell: str) -> dict[str, Any]:

@@ -28,6 +28,7 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "not UTF-8": (b'{"study": "\xff"}', "not UTF-8 at byte 11"),
     "UTF-16": ('{"study": "x"}'.encode("utf-16"), "not UTF-8 at byte 0"),
     "no number": (b'{"study": NaN}', "NaN is no number"),
+    "beyond any number": (b'{"study": -1e999}', "holds -1e999"),
     "5,000 digits": (b'{"study": ' + b"9" * 5_000 + b"}", "is no JSON"),
     "U+0000": (b'{"study": "a\\u0000b"}', "U+0000"),
     "half a pair": (b'{"\\ud800": 1}', "half of a surrogate pair"),
@@ -223,7 +224,10 @@ def test_a_session_changes_nothing_without_its_csrf_token(study: Study) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("path", ["/s/a%00b/", "/challenges/a%00/", "/%00", "/api/studies/a%00b/"])
+@pytest.mark.parametrize(
+    "path",
+    ["/s/a%00b/", "/challenges/a%00/", "/%00", "/api/studies/a%00b/", "/?code=a%00b", "/admin/?what=%00"],
+)
 def test_no_page_looks_for_an_address_that_no_row_can_have(path: str) -> None:
     assert Client().get(path).status_code == 404
     assert Client().post(path).status_code == 404

@@ -181,6 +181,9 @@ def test_who_looks_at_an_amount_that_is_none_is_told(study: Study, owner: dict[s
     path = f"studies/{study.slug}/bonus/"
     refused(look(path, owner, worker=ada, cents="1.5"), 400, "expected a whole number of cents")
     refused(look(path, owner, cents=5), 400, "worker: is missing")
+    refused(
+        look(path, owner, worker="a\x00b", cents=5), 400, "worker: is missing or none"
+    )  # PostgreSQL's limit
     refused(look(path, owner, worker=ada, cents=0), 409, "a bonus is from 1 to")
 
 
