@@ -118,7 +118,7 @@ class MoneyStep(APIView, ABC):
         self, request: Request, study: Study, step: str, about: Mapping[str, Any] | None = None
     ) -> Response:
         """Do what the body confirms, or tell what was answered to it before."""
-        key, body = _key_of(request), body_of(request)
+        body, key = body_of(request), _key_of(request)
         asked = self.asked(body) | {
             "confirm": member(body, "confirm", str),
             "why": _why(body, needed=self.why_needed),
