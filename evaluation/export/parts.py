@@ -8,11 +8,13 @@ it is the same however often the work was stopped. Memory holds a batch of rows,
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +34,7 @@ from judgments.streams import batched
 
 UNITS_A_PART = 20_000
 STATE = "state.json"
-LAYOUT = 2  # of the folder; what another one left is not gone on with
+LAYOUT = 3  # of the folder; what another one left is not gone on with
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +53,63 @@ def parts_folder(output: Path) -> Path:
     return output.with_name(f".{output.name}.parts")
 
 
+@contextmanager
+def alone(output: Path) -> Iterator[None]:
+    """Nobody else writes this file meanwhile: parts of two moments would get mixed. The folder of the parts is locked
+    itself, so that nothing of the lock outlives a kill.
+
+    Raises:
+        ExportError: another process is writing it.
+        FileProblem: the folder cannot be written to.
+    """
+    folder = parts_folder(output)
+    with _told(folder):
+        held = _locked(folder, output)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            folder.rmdir()  # nothing was begun; with parts in it, it stays
+        os.close(held)
+
+
+def _locked(folder: Path, output: Path) -> int:
+    while True:
+        folder.mkdir(exist_ok=True)
+        try:
+            held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(held), folder.stat()):
+                return held
+        except BlockingIOError:
+            os.close(held)
+            raise ExportError(
+                f"{output} is being written by another export; wait until it is done."
+            ) from None
+        except FileNotFoundError:
+            pass
+        os.close(held)  # another export removed it between the two; what is there now is another folder
+
+
 def drop_parts(output: Path) -> None:
     """What an earlier, stopped export of this file left."""
-    shutil.rmtree(parts_folder(output), ignore_errors=True)
+    folder = parts_folder(output)
+    with suppress(OSError):
+        _empty(folder)
+        folder.rmdir()
+
+
+def _empty(folder: Path) -> None:
+    # the state first: with it gone, a kill among the others leaves nothing that is gone on with
+    (folder / STATE).unlink(missing_ok=True)
+    for path in folder.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
@@ -82,7 +138,7 @@ class Begun:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
 ) -> Begun:
-    """Go on with the moment of a stopped export, or begin with the study as it stands now.
+    """Go on with the moment of a stopped export, or begin with the study as it stands now. Inside ``alone``.
 
     Raises:
         ExportError: ``resume``, and what is there was made for something else; or judgments are being stored in one
@@ -96,8 +152,7 @@ def begin_parts(
             return found
         held = hold(study)
         kept = encoding.prepare(study, held.moment)
-        drop_parts(output)
-        folder.mkdir()
+        _empty(folder)
         with whole_file(folder / STATE) as file:
             file.write_text(json.dumps({"asked": asked, "held": held.as_json(), "kept": kept}))
         return Begun(held, kept, None)
@@ -130,7 +185,7 @@ def write_in_parts(
             clock.starts(done)
             while block := _next_pieces(queue, after, max(1, UNITS_A_PART // stage.each)):
                 number, after, done = number + 1, block[-1], done + len(block)
-                work.pieces, work.first = [pk for _, pk in block], number == 1
+                work.pieces = [pk for _, pk in block]
                 with whole_file(folder / f"{number:06}.{stage.suffix}") as file:
                     encoding.write_part(work, file)
                 # the part is there before the line that says so; written again after a kill in between

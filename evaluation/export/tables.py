@@ -90,4 +90,9 @@ class CsvLines(JsonLines):
 
     def write_part(self, work: Work, file: HashedFile) -> None:
         """The lines."""
-        write_csv(work.rows(), file, header=work.first)
+        write_csv(work.rows(), file, header=False)
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        """The header, which a study without units has too, and then the parts."""
+        csv_writer(file).writerow(columns_of(work.study))
+        super().join(work, file)

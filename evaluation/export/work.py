@@ -32,7 +32,6 @@ class Work:
         tally: takes in the judgments on their way, for the judgment signature.
         stage: number of the stage, from 0.
         pieces: row ids of what the next part is made of, in their order.
-        first: whether it is the first part.
     """
 
     study: Study
@@ -44,7 +43,6 @@ class Work:
     tally: JudgmentTally = field(default_factory=JudgmentTally)
     stage: int = 0
     pieces: Sequence[int] = ()
-    first: bool = True
 
     def rows(self) -> JudgmentRows:
         """Every judgment of the units that are next."""

@@ -105,7 +105,8 @@ def _registered(reader: BundleReader) -> Registered | None:
 def _of_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
     """Where the plan is not the one that was hashed before the study opened."""
     if REGISTRATION not in reader.names:
-        return []
+        stated = manifest.get("registration")
+        return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if stated else []
     content = dict(reader.json(REGISTRATION))
     stated = content.pop("sha256", None)
     found = []

@@ -85,7 +85,7 @@ def metrics(gathered: Gathered, one_judge: People) -> Section:
         tuple(columns),
         tuple(rows),
         "Kendall's tau-b and Spearman's rho over image-caption pairs, with 95 % bootstrap intervals. One judge: each "
-        "judgment against the mean of the unit's others.",
+        "judgment against the mean of the unit's others; intervals over units.",
     )
     best = found[names[0]]["kendall_tau_b"]
     if best["value"] is None:
@@ -176,7 +176,7 @@ def thresholds(gathered: Gathered) -> Section | None:
         )
     known = [one.value for one in people.values() if one.value is not None]
     if top is not None and known:
-        there = people[top["people_at_least"]]
+        there = people.get(top["people_at_least"], Figure(None))
         beside = DASH if there.value is None else coefficient(there.value)
         sentence += f" One judge against the mean of the others, both cut there, reaches {beside}."
     elif not known:

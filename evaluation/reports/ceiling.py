@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from evaluation.provenance import plain
 from evaluation.records import Floats, Ints, UnitRow
 from evaluation.reports.content import Figure
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.correlation_patterns import Patterns
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.resampling import CONFIDENCE, bootstrap, percentile_interval
 
@@ -90,14 +92,49 @@ def one_against_mean(
     resamples: int,
 ) -> Figure:
     """A coefficient between each judgment and the mean of the unit's other judgments: what one person reaches when held
-    against the others, as a metric is held against all."""
-    _, own, others = _against_others(unit, value)
+    against the others, as a metric is held against all.
+
+    Percentile bootstrap intervals over units, as judgments of one unit are no independent evidence; without
+    ``resamples`` none.
+    """
+    group, own, others = _against_others(unit, value)
     if len(own) < FEWEST:
         return Figure(None)
-    found = correlation(own, others, coefficient, resamples=resamples, seed=seed)
+    found = correlation(own, others, coefficient, resamples=0)
     if found.reason:
         return Figure(None)
-    return Figure(found.value, found.low, found.high, found.n)
+    if not resamples:
+        return Figure(found.value, n=found.n)
+    patterns = Patterns(own, others, coefficient)
+    shows, frequency = _alike(group, patterns.pattern)
+
+    def resampled(weights: Floats) -> Floats:
+        return patterns(weights @ shows)
+
+    draws = bootstrap(
+        resampled, frequency, resamples=resamples, generator=np.random.default_rng(seed),
+        width=len(patterns.frequency),
+    )  # fmt: skip
+    low, high, _ = percentile_interval(draws, CONFIDENCE)
+    return Figure(found.value, plain(low), plain(high), found.n)
+
+
+def _alike(unit: Ints, pattern: Ints) -> tuple[Any, Ints]:
+    """Units that show the same patterns equally often, as one row.
+
+    Args:
+        unit, pattern: (N,) numbers from 0 of each judgment.
+
+    Returns:
+        (U, P) sparse counts of the patterns, and (U,) how many units are such.
+    """
+    ones = np.ones(len(unit), dtype=np.int64)
+    counts = sparse.csr_array((ones, (unit, pattern)))
+    # rows are told apart by a random sum of 64 bits: comparing them whole needs all their zeros
+    marks = np.random.default_rng(0).integers(-(2**63), 2**63 - 1, size=counts.shape[1])
+    sums = np.asarray(counts @ marks, dtype=np.int64)
+    _, first, frequency = np.unique(sums, return_index=True, return_counts=True)
+    return counts[first].astype(np.float64), frequency
 
 
 def one_against_cut(

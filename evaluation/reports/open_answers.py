@@ -172,15 +172,17 @@ def _content(figures: Mapping[str, Any]) -> Section:
     sentence = (
         "Boxes that one person's description names, against the other people's: the upper bound for machines."
     )
+    people = Panel("one person", tuple(_figure(one) for one in known.values()))
+    chance = Panel("random boxes", tuple(Figure(one.get("floor")) for one in known.values()))
+    there = any(one.value is not None for one in chance.figures)
     drawing = Dots(
-        tuple(name for name in known),
-        (
-            Panel("one person", tuple(_figure(one) for one in known.values())),
-            Panel("random boxes", tuple(Figure(one.get("floor")) for one in known.values())),
-        ),
-        "mean over images",
+        tuple(name for name in known), (people, chance) if there else (people,), "mean over images"
     )
-    said = f"{sentence} Ceiling: one person against the others; floor: as many random boxes of the image."
+    said = f"{sentence} Ceiling: one person against the others" + (
+        "; floor: as many random boxes of the image."
+        if there
+        else ". No floor is drawn: these figures were computed without one."
+    )
     return Section("content", title, (sentence,), (Plot("content", title, said, drawing, table),), (table,))
 
 

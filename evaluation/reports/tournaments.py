@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,7 @@ def systems(gathered: Gathered) -> Section | None:
     )  # fmt: skip
     tables = [table]
     human = [place for place, name in enumerate(names) if name in HUMAN]
-    levels = [Level("even", 0.5), *(_level(_fraction(people, place)) for place in human)]
+    levels = [Level("even", 0.5), *_levels(_fraction(people, place) for place in human)]
     panels = [
         Panel(
             "won against the others",
@@ -104,12 +105,17 @@ def systems(gathered: Gathered) -> Section | None:
     ]
     if not strengths.reason:
         of_people = [row[5] for row in table_rows if row[0] in HUMAN]
-        plots.append(_strengths(table_rows[:MOST_SHOWN], table, [_level(one) for one in of_people]))
+        plots.append(_strengths(table_rows[:MOST_SHOWN], table, _levels(of_people)))
     return Section("tournament", TITLE, (sentence,), tuple(plots), tuple(tables))
 
 
-def _level(one: Figure) -> Level:
-    return Level("human captions", one.value or 0.0, dashed=False, low=one.low, high=one.high)
+def _levels(figures: Iterable[Figure]) -> list[Level]:
+    """The ceiling, where it is known."""
+    return [
+        Level("human captions", one.value, dashed=False, low=one.low, high=one.high)
+        for one in figures
+        if one.value is not None
+    ]
 
 
 def _strengths(rows: list[tuple[Any, ...]], table: Table, human: list[Level]) -> Plot:

@@ -15,6 +15,7 @@ from evaluation.errors import ExportError
 from evaluation.export.formats import TASKS, Options, check_fits, format_named
 from evaluation.export.parts import (
     Begun,
+    alone,
     asked_for,
     begin_parts,
     drop_parts,
@@ -75,7 +76,8 @@ def export_judgments(
     Whatever comes meanwhile, the file holds the judgments as they stood when it was begun (``as_of``).
 
     Raises:
-        ExportError: no such format or task, a study that the format cannot hold, a path that cannot be written.
+        ExportError: no such format or task, a study that the format cannot hold, another export is writing the file.
+        FileProblem: a path that cannot be written.
     """
     chosen = format_named(format)
     if task not in TASKS:
@@ -86,41 +88,44 @@ def export_judgments(
     design = design_of(study)
     encoding = chosen.encoding(Options(task=task, scale=KINDS[study.protocol].values))
     asked = asked_for(study, format=chosen.name, task=task, revisions=revisions)
-    begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
-    held = begun.held
-    work = Work(study, held.moment, parts_folder(output), revisions=revisions, kept=begun.kept)
-    tallied = encoding.tallies and begun.last is None
-    file = _write(begun, work, output, encoding, progress=progress)
-    progress(SHARES[2], "signing")
-    votes = work.tally.facts() if tallied else read_votes(work, progress=_part_of(progress, *SHARES[2:]))
-    how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
-    if chosen.name == "qrels":
-        how["task"] = task
-    if revisions:
-        how["revisions"] = "all"
-    how["controls"] = "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold
-    manifest = {
-        "study": study.slug,
-        "protocol": study.protocol,
-        "dataset": design.dataset,
-        "simulated": study.simulated,
-        "format": chosen.name,
-        "file": output.name,
-        "bytes": file.size,
-        "sha256": file.hexdigest(),
-        "judgments_sha256": votes.data_hash,
-        "counts": work.counts,
-        "seed": design.seed,
-        "design": _shareable(design),
-        "texts_read": held.texts_read,
-        "versions": versions(),
-        "signature": signature("export", how),
-        "judgment_signature": str(held.signature(votes)),
-        "as_of": timestamp(held.moment.at),
-        "created_at": timestamp(timezone.now()),
-    }
-    write_json(manifest_path(output), manifest)
-    drop_parts(output)
+    with alone(output):
+        begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
+        held = begun.held
+        work = Work(study, held.moment, parts_folder(output), revisions=revisions, kept=begun.kept)
+        tallied = encoding.tallies and begun.last is None
+        file = _write(begun, work, output, encoding, progress=progress)
+        progress(SHARES[2], "signing")
+        votes = work.tally.facts() if tallied else read_votes(work, progress=_part_of(progress, *SHARES[2:]))
+        how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
+        if chosen.name == "qrels":
+            how["task"] = task
+        if revisions:
+            how["revisions"] = "all"
+        how["controls"] = (
+            "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold
+        )
+        manifest = {
+            "study": study.slug,
+            "protocol": study.protocol,
+            "dataset": design.dataset,
+            "simulated": study.simulated,
+            "format": chosen.name,
+            "file": output.name,
+            "bytes": file.size,
+            "sha256": file.hexdigest(),
+            "judgments_sha256": votes.data_hash,
+            "counts": work.counts,
+            "seed": design.seed,
+            "design": _shareable(design),
+            "texts_read": held.texts_read,
+            "versions": versions(),
+            "signature": signature("export", how),
+            "judgment_signature": str(held.signature(votes)),
+            "as_of": timestamp(held.moment.at),
+            "created_at": timestamp(timezone.now()),
+        }
+        write_json(manifest_path(output), manifest)
+        drop_parts(output)
     words = f"The judgments were exported as {chosen.name}."
     note_event(study=study, what="exported", words=words, format=chosen.name, sha256=manifest["sha256"])
     progress(1.0, "done")

@@ -103,12 +103,14 @@ def content_figures(
 def _at_random(
     named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
-    """Precision, recall and F1 of random boxes against all of an image's descriptions: means over images."""
+    """Precision, recall and F1 of random boxes against all of an image's descriptions: means over the images of which
+    two descriptions name a box; None without such."""
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []
     image_of: list[int] = []
-    for image, name in enumerate(sorted(named)):
+    held = [name for name, own in named.items() if sum(map(bool, own)) > 1]  # those of the upper bound
+    for image, name in enumerate(sorted(held)):
         for size in sorted(len(own) for own in named[name] if own):
             for _ in range(DRAWS):
                 selections.append(generator.permutation(boxes[name])[:size].tolist())

@@ -184,6 +184,8 @@ def test_people_who_select_the_same_content_reach_one() -> None:
     f1 = same["upper_bound"]["f1"]
     assert (f1["value"], f1["deviation"], f1["n"]) == (1.0, 0.0, 2)
     assert same["boxes_named"] == 1.5
+    alone = content_figures(named | {"c.jpg": [{0}, set()]}, {"a.jpg": 2, "b.jpg": 3, "c.jpg": 9}, seed=0)
+    assert alone["upper_bound"]["f1"] == f1  # nobody is held against others there, and so no random boxes
     # two of two boxes are always right; of b's three boxes each draw hits the named one or none
     assert 0.5 <= f1["floor"] < 1.0
     assert (

@@ -57,6 +57,15 @@ def rewritten(path: Path, name: str, value: Any) -> None:
             bundle.writestr(one, data)
 
 
+def without(path: Path, *names: str) -> None:
+    """The bundle without some files; ``rewritten`` lists the others."""
+    files = contents(path)
+    with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
+        for one, data in files.items():
+            if one not in names:
+                bundle.writestr(one, data)
+
+
 def test_a_release_tells_what_became_of_the_plan_and_verifies(study: Study, tmp_path: Path) -> None:
     note_event(study=study, what="paused", words="Paused, as ada@mail.example asked.")
     path = released(study, tmp_path / "a.zip")
@@ -113,6 +122,30 @@ def test_another_plan_than_the_one_that_was_hashed_is_found(study: Study, tmp_pa
     plan["sha256"] = "0" * 64
     rewritten(path, "registration.json", plan)
     assert any("names the SHA-256" in line for line in verify_bundle(path).differences)
+
+
+def test_a_bundle_from_before_there_were_outcomes_verifies(study: Study, tmp_path: Path) -> None:
+    path = released(study, tmp_path / "a.zip")
+    report = json.loads(contents(path)["report/report.json"])
+    (gone,) = [one for one in report["sections"] if one["name"] == "registration"]
+    assert gone["tables"][0]["name"] == "hypotheses"
+    report["sections"].remove(gone)
+    manifest = json.loads(contents(path)["manifest.json"])
+    manifest["files"].pop("outcomes.json")
+    without(path, "outcomes.json", "report/tables/hypotheses.csv")
+    rewritten(path, "report/report.json", report)
+    rewritten(path, "manifest.json", manifest)
+    assert verify_bundle(path).differences == ()
+    compared = compare_releases(path, released(study, tmp_path / "b.zip", "1.1"))
+    assert compared["hypotheses"] == []
+
+
+def test_a_plan_that_was_taken_out_is_missed(study: Study, tmp_path: Path) -> None:
+    path = released(study, tmp_path / "a.zip")
+    without(path, "registration.json")
+    rewritten(path, "outcomes.json", json.loads(contents(path)["outcomes.json"]))
+    said = "manifest.json names a registered plan, and registration.json is missing."
+    assert said in verify_bundle(path).differences
 
 
 def test_two_releases_tell_another_verdict_and_new_deviations(

@@ -13,6 +13,7 @@ from evaluation.reports.ceiling import one_against_cut, one_against_mean
 from evaluation.reports.citations import ENTRIES, bibtex
 from evaluation.reports.content import Curves, Dots, Figure, Heat, Plot, Report, p_said, p_value, plain_table
 from evaluation.reports.writing import table_csv, table_html, table_markdown, table_tex
+from evaluation.statistics.correlation import correlation
 from judgments.kinds import KINDS
 from judgments.models import Output, System
 from tests.evaluation.reporting import IMAGES, graded, pairwise
@@ -68,6 +69,41 @@ def test_one_judge_s_coefficients_against_the_others_by_hand() -> None:
     others = value.reshape(4, 2)[:, ::-1].ravel()
     r = one_against_mean(unit, value, coefficient="pearson", seed=1, resamples=0).value
     assert r == pytest.approx(np.corrcoef(value, others)[0, 1])
+
+
+def of_units(generator: np.random.Generator, units: int, judges: int) -> tuple[Any, Any]:
+    """Grades from 1 to 4 of which a unit's are alike, but for a step now and then."""
+    grade = generator.integers(1, 5, size=units)
+    step = generator.integers(-1, 2, size=(units, judges))
+    return np.repeat(np.arange(units), judges), np.clip(grade[:, None] + step, 1, 4).ravel().astype(float)
+
+
+@pytest.mark.parametrize("name", ["pearson", "spearman", "kendall-tau-b"])
+def test_one_judge_s_interval_draws_units_and_not_their_judgments(name: str) -> None:
+    """Beside a bootstrap that draws whole units and computes every coefficient again."""
+    generator = np.random.default_rng(5)
+    unit, value = of_units(generator, 15, 20)
+    found = one_against_mean(unit, value, coefficient=name, seed=1, resamples=400)
+    rows = value.reshape(15, 20)
+    drawn = [
+        one_against_mean(
+            unit, rows[generator.integers(0, 15, size=15)].ravel(), coefficient=name, seed=1, resamples=0
+        )
+        for _ in range(400)
+    ]
+    low, high = np.quantile([one.value for one in drawn if one.value is not None], [0.025, 0.975])
+    assert found.low is not None
+    assert found.high is not None
+    assert (found.low, found.high) == (pytest.approx(low, abs=0.03), pytest.approx(high, abs=0.03))
+    others = (rows.sum(axis=1, keepdims=True) - rows) / 19
+    narrow = correlation(value, others.ravel(), name, resamples=400, seed=1)
+    assert found.high - found.low > 1.5 * (narrow.high - narrow.low)
+
+
+def test_one_judge_s_interval_is_the_same_whatever_units_are_called() -> None:
+    unit, value = of_units(np.random.default_rng(6), 30, 3)
+    one = one_against_mean(unit, value, seed=1, resamples=200)
+    assert one == one_against_mean(1000 - unit * 7, value, seed=1, resamples=200)
 
 
 def test_one_judge_s_kappa_at_a_cut_by_hand() -> None:

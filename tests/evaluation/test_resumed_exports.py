@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django import Settings
 
+from annotation.models import Judgment
 from evaluation.errors import ExportError
 from evaluation.export import parts
 from evaluation.services import export_judgments
@@ -24,7 +25,7 @@ from judgments.management import base
 from judgments.models import Job
 from judgments.services.generation import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
-from tests.evaluation.studies import StudyOf
+from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation
 
 pytestmark = pytest.mark.django_db
@@ -198,6 +199,69 @@ def test_a_job_goes_on_where_a_killed_worker_was(study: StudyOf, tmp_path: Path,
     assert len(seen) == 1 + 2 + 1 + 1 + 5 + 1  # begun, the missing parts, joined, signing, read for it, done
     whole = export_judgments(study=study.study, format="csv", output=tmp_path / "whole")
     assert (tmp_path / f"{study.study.slug}-7.csv").read_bytes() == whole.path.read_bytes()
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_two_exports_of_one_file_do_not_mix_their_parts(resume: bool, study: StudyOf, tmp_path: Path) -> None:
+    whole = export_judgments(study=study.study, format="jsonl", output=tmp_path / "whole")
+    path, refused = tmp_path / "out", []
+
+    def another(share: float, words: str = "") -> None:
+        if words.startswith("writing") or words == "done":
+            return  # before it begins and after its end nothing is in the way of another one
+        try:
+            export_judgments(study=study.study, format="csv", output=path, resume=resume)
+        except ExportError as error:
+            refused.append(str(error))
+
+    made = export_judgments(study=study.study, format="jsonl", output=path, progress=another)
+    assert set(refused) == {f"{path} is being written by another export; wait until it is done."}
+    assert len(refused) > PARTS["jsonl"]
+    assert made.manifest["sha256"] == whole.manifest["sha256"]
+    assert path.read_bytes() == (tmp_path / "whole").read_bytes()
+    assert not parts.parts_folder(path).exists()
+
+
+@pytest.mark.parametrize("removed", [0, 1, 2, 5])
+def test_an_export_that_was_killed_while_it_cleaned_up_begins_anew(
+    removed: int, study: StudyOf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a few parts gone, the others are not taken for all."""
+    whole = export_judgments(study=study.study, format="jsonl", output=tmp_path / "whole")
+    path = tmp_path / "out"
+    with pytest.raises(Stopped):
+        export_judgments(
+            study=study.study, format="jsonl", output=path, progress=stop_after(PARTS["jsonl"] + 2)
+        )
+    unlink, left = Path.unlink, iter(range(removed))
+
+    def killed(self: Path, missing_ok: bool = False) -> None:
+        if next(left, None) is None:
+            raise Stopped
+        unlink(self, missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", killed)
+        with pytest.raises(Stopped):
+            parts.drop_parts(path)
+    made = export_judgments(study=study.study, format="jsonl", output=path, resume=True)
+    assert made.manifest["sha256"] == whole.manifest["sha256"]
+    assert not parts.parts_folder(path).exists()
+
+
+def test_a_study_without_units_gives_a_table_with_its_header(tmp_path: Path) -> None:
+    study = StudyOf(make_dataset("toy", {"a.jpg": ["a dog"]}), "relevance").study
+    export_judgments(study=study, format="csv", output=tmp_path / "out.csv")
+    (header,) = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()
+    assert header.startswith("study,unit,")
+
+
+def test_a_refused_export_leaves_no_folder(study: StudyOf, tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    Judgment._base_manager.update(set_aside=True)
+    with pytest.raises(ExportError):
+        export_judgments(study=study.study, format="mtme", output=path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_counts_go_on_as_well(study: StudyOf, tmp_path: Path) -> None:
