@@ -7,7 +7,7 @@ can change, and is kept as it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from annotation.models import Judgment
+from annotation.models import Assignment, Judgment
 from annotation.models.assignments import JudgmentQuerySet
 from judgments.models import Study
 
@@ -42,13 +42,29 @@ class Moment:
     decisions: Mapping[int, int]
     unused: frozenset[int] = frozenset()
 
-    def all_judgments(self, study: Study) -> JudgmentQuerySet:
-        """Every judgment of the study that was there, those that were revised too."""
-        return Judgment.objects.filter(assignment__study=study, pk__lte=self.last)
+    def all_judgments(
+        self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
+    ) -> JudgmentQuerySet:
+        """Every judgment of the study that was there, those that were revised too.
 
-    def judgments(self, study: Study) -> JudgmentQuerySet:
+        Args:
+            units: row ids of units of the study, for those on them alone.
+            work: assignments of the study, for theirs alone. The study itself is then not asked for: SQLite, which
+                knows no sizes of tables, would walk through all of its work to find that of a few.
+        """
+        rows = Judgment.objects.filter(pk__lte=self.last)
+        if units is None and work is None:
+            return rows.filter(assignment__study=study)
+        if units is not None:
+            rows = rows.filter(unit__in=units)
+        return rows if work is None else rows.filter(assignment__in=work)
+
+    def judgments(
+        self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
+    ) -> JudgmentQuerySet:
         """Those that no revision had replaced; work in ``gone`` is among them."""
-        return self.all_judgments(study).filter(Q(replaced_by=None) | Q(replaced_by__gt=self.last))
+        standing = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
+        return self.all_judgments(study, units=units, work=work).filter(standing)
 
     def counts(self, assignment: UUID, worker: int) -> bool:
         """Whether answers of this work count, where an import did not set them aside."""

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 import numpy as np
-from django.db.models import Count, Max, Min
+from django.db.models import Count, Max, Min, Q
 
 from annotation.models import Adjudication, Judgment
 from annotation.moments import Moment
@@ -109,12 +109,12 @@ def counted_votes(
     if moment is None:
         unused, gone = unused_workers(study), frozenset[UUID]()
         unnamed = frozenset(unnamed_work(study).values_list("pk", flat=True))
-        standing = Judgment.objects.current().filter(assignment__study=study)
+        standing = Judgment.objects.current().filter(
+            Q(assignment__study=study) if units is None else Q(unit__in=units)
+        )
     else:
         unused, gone, unnamed = moment.unused, frozenset(moment.gone), moment.unnamed
-        standing = moment.judgments(study)
-    if units is not None:
-        standing = standing.filter(unit__in=units)
+        standing = moment.judgments(study, units=units)
     rows = standing.order_by("unit__position", "unit_id", "pk").values_list(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
         "unit__struck", "assignment_id", "unit__control", "presented",

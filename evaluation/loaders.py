@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from django.db.models import Case, Count, Exists, F, FloatField, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, Count, Exists, F, FloatField, OuterRef, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
 from annotation.backends import Ability, backend_of
@@ -248,8 +248,8 @@ def counted_answers(
         units: row ids; of these alone.
     """
     rows = (
-        moment.judgments(study)
-        .filter(Q() if units is None else Q(unit__in=units), unit__control=False, set_aside=False)
+        moment.judgments(study, units=units)
+        .filter(unit__control=False, set_aside=False)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "assignment_id", "value", "answer"

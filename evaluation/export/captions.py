@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
-
 from annotation.models import Worker
 from annotation.moments import Moment
 from evaluation.errors import EvaluationError
@@ -58,8 +56,8 @@ def written_captions(
         units: row ids; of these alone.
     """
     rows = (
-        moment.judgments(study)
-        .filter(Q() if units is None else Q(unit__in=units), unit__control=False, set_aside=False)
+        moment.judgments(study, units=units)
+        .filter(unit__control=False, set_aside=False)
         .order_by("unit__position", "unit_id", "pk")
         .values_list(
             "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",

@@ -47,7 +47,8 @@ SHOWN = {
 def why_not(study: Study) -> str:
     """Why a study cannot be written as assignments of HITs, or ''."""
     # only an import knows of judgments without a HIT; study pages ask this of every format
-    if study.source == Study.Source.IMPORTED and _work(study).filter(hit=None).exists():
+    handed_in = Assignment.objects.filter(study=study, submitted_at__isnull=False)
+    if study.source == Study.Source.IMPORTED and handed_in.filter(hit=None).exists():
         return "it holds pages of work (HITs), which these judgments do not belong to"
     return ""
 
@@ -64,7 +65,8 @@ class Results(Encoding):
         """The columns, for which every unit is asked."""
         kind = KINDS[study.protocol].of(design_of(study))
         most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
-        inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in _input_names(study, kind)]
+        names = _input_names(study, kind)
+        inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in names]
         answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
         own_inputs, own_answers = _own_columns(study, kind, most)
         return {
@@ -90,8 +92,7 @@ class Results(Encoding):
         for hits in batched(work.pieces, HITS_AT_ONCE):
             places = _places(hits)
             rows = (
-                _work(study)
-                .filter(hit__in=hits)
+                Assignment.objects.filter(hit__in=hits, submitted_at__isnull=False)
                 .exclude(Exists(_later(moment)))
                 .select_related("hit", "worker", "session__publication")
                 .order_by("hit__position", "hit_id")
@@ -118,11 +119,6 @@ class Results(Encoding):
 
 def _writer(file: HashedFile) -> Any:
     return csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
-
-
-def _work(study: Study) -> QuerySet[Assignment]:
-    """Everything handed in."""
-    return Assignment.objects.filter(study=study, submitted_at__isnull=False)
 
 
 def _later(moment: Moment) -> QuerySet[Judgment]:
@@ -166,7 +162,7 @@ def _given(
 ) -> dict[str, dict[int, tuple[Any, ...]]]:
     """Assignment -> unit -> (value, answer, seconds, comment), the latest of each."""
     found: defaultdict[str, dict[int, tuple[Any, ...]]] = defaultdict(dict)
-    rows = moment.judgments(study).filter(assignment__in=batch).order_by("pk")
+    rows = moment.judgments(study, work=batch).order_by("pk")
     for assignment, unit, *given in rows.values_list(
         "assignment_id", "unit_id", "value", "answer", "seconds", "comment"
     ):

@@ -8,8 +8,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from django.db.models import Q
-
 from annotation.moments import Moment
 from annotation.services.imported_rows import IMPORTED_REVISION
 from evaluation.judgment_tally import JudgmentTally
@@ -101,12 +99,11 @@ class JudgmentRows:
         moment = self.moment
         imported = study.source == Study.Source.IMPORTED
         columns = columns_of(study)
-        among = Q() if units is None else Q(unit__in=units)
-        replaces = self._replaced(among)
+        replaces = self._replaced(units)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
-        judgments = moment.all_judgments(study) if self.revisions else moment.judgments(study)
+        judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)
         lookups = (*_LOOKUPS, "unit__content") if kind.is_open else _LOOKUPS
-        rows = judgments.filter(among).order_by("unit__position", "unit_id", "pk").values_list(*lookups)
+        rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(*lookups)
         for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
             (
                 unit_id, worker, worker_id, assignment, external_id, set_aside, unit, image, reference, first, second,
@@ -162,9 +159,9 @@ class JudgmentRows:
             }
             yield {name: cells[name] for name in columns}
 
-    def _replaced(self, among: Q) -> dict[int, int]:
+    def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
         """Judgments that revise another -> that one."""
-        revisions = self.moment.all_judgments(self.study).filter(among, replaces__isnull=False)
+        revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 
 
