@@ -58,18 +58,19 @@ class UnchangedMiddleware:
 
 
 class StorableAddressMiddleware:
-    """No row is named with U+0000, and PostgreSQL refuses to look for one: there is nothing at such an address. The
-    API's filters say themselves which parameter is none."""
+    """No row is named with U+0000, and PostgreSQL refuses to look for one: there is nothing at such an address. What
+    the API's filters are asked for, and what a crowd's link says of a worker, is refused where it is read."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         """The response, or a 404."""
-        in_path, api = "\x00" in request.path, request.path.startswith("/api/")
-        if in_path and api:
+        in_path = "\x00" in request.path
+        if in_path and request.path.startswith("/api/"):
             return nothing_here(request)
-        if in_path or (not api and "%00" in request.META.get("QUERY_STRING", "")):
+        asked = "%00" in request.META.get("QUERY_STRING", "")
+        if in_path or (asked and not request.path.startswith(("/api/", "/s/"))):
             raise Http404
         return self.get_response(request)
 
