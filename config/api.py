@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from http import HTTPStatus
 from typing import Any
 
@@ -111,8 +112,7 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; which of two equal members counts would be chance."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        (twice, _), *_ = Counter(name for name, _ in pairs).most_common(1)
         raise exceptions.ParseError(f"The body names the member {twice[:80]!r} twice.")
     return found
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
 from rest_framework import serializers, status
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -267,11 +267,11 @@ class CallStep(MoneyStep):
         require(request, Right.CHANGE, call.study)
         return call
 
-    def preview(self, request: Request, id: str) -> Response:
-        """What it would cost."""
+    def get(self, request: Request, id: str) -> Response:
+        """Of a call that is parked."""
         return self.preview_reply(steps.preview_call(call=self.found(request, id), step=self.step))
 
-    def decide(self, request: Request, id: str) -> Response:
+    def post(self, request: Request, id: str) -> Response:
         """Do it, once."""
         call = self.found(request, id)
         return self.do(request, call.study, self.step, {"call": call.pk})
@@ -282,76 +282,57 @@ class CallStep(MoneyStep):
         return steps.decide_confirmed_call(call=call, step=self.step, by=staff_of(request), **asked)
 
 
+def _described(
+    name: str, *, preview: str, done: str, words: str
+) -> Callable[[type[CallStep]], type[CallStep]]:
+    """The calls of a step in the schema: ``crowd_calls_<name>`` and its preview."""
+    return extend_schema_view(
+        get=extend_schema(responses=PREVIEWS, operation_id=f"crowd_calls_{name}_preview", summary=preview),
+        post=extend_schema(
+            request=ConfirmRequest,
+            parameters=[KEY],
+            responses=DONE,
+            operation_id=f"crowd_calls_{name}",
+            summary=done,
+            description=words,
+        ),
+    )
+
+
+@_described(
+    "retry",
+    preview="What trying again costs",
+    done="Try a call again",
+    words="Of a call that was given up. Its money is kept anew; the crowd is asked in the background.",
+)
 class RetryView(CallStep):
     """A call that was given up."""
 
     step = "retry"
 
-    @extend_schema(
-        responses=PREVIEWS, operation_id="crowd_calls_retry_preview", summary="What trying again costs"
-    )
-    def get(self, request: Request, id: str) -> Response:
-        """Of a call that is parked."""
-        return self.preview(request, id)
 
-    @extend_schema(
-        request=ConfirmRequest,
-        parameters=[KEY],
-        responses=DONE,
-        operation_id="crowd_calls_retry",
-        summary="Try a call again",
-    )
-    def post(self, request: Request, id: str) -> Response:
-        """Its money is kept anew; the crowd is asked in the background."""
-        return self.decide(request, id)
-
-
+@_described(
+    "was_done",
+    preview="What saying so would book",
+    done="Say that a call was done",
+    words="Somebody looked at the crowd: it ends as done, and its money is spent.",
+)
 class WasDoneView(CallStep):
     """A call of which nobody could tell."""
 
     step = "was-done"
 
-    @extend_schema(
-        responses=PREVIEWS, operation_id="crowd_calls_was_done_preview", summary="What saying so would book"
-    )
-    def get(self, request: Request, id: str) -> Response:
-        """Of a call that is parked and unsure."""
-        return self.preview(request, id)
 
-    @extend_schema(
-        request=ConfirmRequest,
-        parameters=[KEY],
-        responses=DONE,
-        operation_id="crowd_calls_was_done",
-        summary="Say that a call was done",
-    )
-    def post(self, request: Request, id: str) -> Response:
-        """Somebody looked at the crowd: it ends as done, and its money is spent."""
-        return self.decide(request, id)
-
-
+@_described(
+    "was_not_done",
+    preview="What asking again costs",
+    done="Say that a call was not done",
+    words="Somebody looked at the crowd: it is asked for again from the start.",
+)
 class WasNotDoneView(CallStep):
     """The same, the other way."""
 
     step = "was-not-done"
-
-    @extend_schema(
-        responses=PREVIEWS, operation_id="crowd_calls_was_not_done_preview", summary="What asking again costs"
-    )
-    def get(self, request: Request, id: str) -> Response:
-        """Of a call that is parked and unsure."""
-        return self.preview(request, id)
-
-    @extend_schema(
-        request=ConfirmRequest,
-        parameters=[KEY],
-        responses=DONE,
-        operation_id="crowd_calls_was_not_done",
-        summary="Say that a call was not done",
-    )
-    def post(self, request: Request, id: str) -> Response:
-        """Somebody looked at the crowd: it is asked for again from the start."""
-        return self.decide(request, id)
 
 
 def _key_of(request: Request) -> str:

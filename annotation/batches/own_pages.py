@@ -104,7 +104,7 @@ def _whole(design: StudyDesign) -> str:
     if form is not None:
         return f"{source[: form.end()]}\n{head}{source[form.end() :]}"
     return str(
-        render_to_string("annotation/batch/wrapped.html", {"inside": mark_safe(f"{head}{source}")})  # noqa: S308
+        render_to_string("annotation/batch/wrapped.html", {"inside": mark_safe(f"{head}{source}")})  # noqa: S308  # the author's, for the author's account
     )
 
 

@@ -64,6 +64,21 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
     return figure
 
 
+def name_axis(figure: Figure, words: str, foot: float) -> None:
+    """What the axis below shows, at the right end, above ``foot`` inches that are left free."""
+    height = figure.get_size_inches()[1]
+    figure.text(
+        0.97,
+        (0.09 + foot) / height,
+        words,
+        fontsize=SMALL,
+        color=INK,
+        alpha=SOFT_OPACITY,
+        va="bottom",
+        ha="right",
+    )
+
+
 def quiet_axes(axes: Axes) -> None:
     """Only what is needed to read a value: ticks below, a faint grid, no frame."""
     axes.patch.set_alpha(0.0)

@@ -15,6 +15,7 @@ from evaluation.figures.canvas import (
     NORMAL,
     SMALL,
     SOFT_OPACITY,
+    name_axis,
     new_figure,
     quiet_axes,
     short,
@@ -40,16 +41,7 @@ def curves_figure(drawing: Curves, foot: float) -> Canvas:
             continue
         _curve_panel(axes, drawing.panels[place], drawing.log, single=across == 1)
     figure.text(0.01, 1 - 0.1 / height, drawing.up, fontsize=SMALL, color=INK, alpha=SOFT_OPACITY, va="top")
-    figure.text(
-        0.97,
-        (0.08 + foot) / height,
-        drawing.across,
-        fontsize=SMALL,
-        color=INK,
-        alpha=SOFT_OPACITY,
-        ha="right",
-        va="bottom",
-    )
+    name_axis(figure, drawing.across, foot)
     figure.subplots_adjust(
         left=0.075,
         right=0.84 if across == 2 else 0.8,

@@ -16,6 +16,7 @@ from evaluation.figures.canvas import (
     SOFT_OPACITY,
     Dot,
     draw_dots,
+    name_axis,
     new_figure,
     quiet_axes,
     short,
@@ -46,16 +47,7 @@ def dots_figure(drawing: Dots, foot: float) -> Canvas:
     figure.subplots_adjust(
         left=max(left, 0.08), right=0.97, bottom=(0.52 + foot) / height, top=1 - 0.72 / height, wspace=0.22
     )
-    figure.text(
-        0.97,
-        (0.1 + foot) / height,
-        drawing.axis,
-        fontsize=SMALL,
-        color=INK,
-        alpha=SOFT_OPACITY,
-        va="bottom",
-        ha="right",
-    )
+    name_axis(figure, drawing.axis, foot)
     return figure
 
 

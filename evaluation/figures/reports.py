@@ -30,9 +30,13 @@ def drawn(plot: Plot, *, stamp: str) -> Canvas:
     wide = int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH
     lines = in_lines(stamp, wide)
     foot = STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
-    figure = {Dots: dots_figure, Curves: curves_figure, Heat: heat_figure}[type(plot.drawing)](
-        plot.drawing, foot
-    )  # type: ignore[operator]
+    match plot.drawing:
+        case Dots() as drawing:
+            figure = dots_figure(drawing, foot)
+        case Curves() as drawing:
+            figure = curves_figure(drawing, foot)
+        case Heat() as drawing:
+            figure = heat_figure(drawing, foot)
     height = figure.get_size_inches()[1]
     for place, line in enumerate(lines):
         figure.text(

@@ -7,10 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from annotation.models import Assignment, Judgment, Worker
+from annotation.services.claims import claim_assignment
+from annotation.services.submissions import submit_assignment
 from judgments.design import make_design
 from judgments.draws import candidate_key
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, Item, Study, Unit
 from judgments.services.studies import create_study
+from tests.annotation.casting import joined
 
 START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)
 
@@ -133,3 +136,13 @@ class StudyOf:
             for index, (place, value) in enumerate(zip(places, values, strict=True))
         )  # fmt: skip
         return assignment
+
+
+def answered(study: Study, *given: Any) -> Study:
+    """One worker for each of ``given``, who says the same of everything."""
+    for number, answer in enumerate(given):
+        person = joined(study, f"worker-{number}")
+        while (claim := claim_assignment(study=study, worker=person.worker)) is not None:
+            answers = [{"position": place.position, "answer": answer} for place in claim.places]
+            submit_assignment(assignment=claim.assignment, answers=answers)
+    return study

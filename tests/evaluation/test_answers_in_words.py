@@ -9,28 +9,21 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
 from evaluation.services import aggregate_study
 from evaluation.services.board import compute_board, store_board
 from judgments.kinds import KINDS
 from judgments.models import Study
-from tests.annotation.casting import joined, make_dataset, make_study
+from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.scenes import make_scenes
 from tests.evaluation.reporting import pairwise, words
+from tests.evaluation.studies import answered
 from tests.judgments.desk import page
 
 pytestmark = pytest.mark.django_db
 
 
-def answered(study: Study, *given: Any) -> Study:
-    """One worker for each of ``given``, who says the same of everything; put together."""
-    for number, answer in enumerate(given):
-        person = joined(study, f"worker-{number}")
-        while (claim := claim_assignment(study=study, worker=person.worker)) is not None:
-            answers = [{"position": place.position, "answer": answer} for place in claim.places]
-            submit_assignment(assignment=claim.assignment, answers=answers)
-    aggregate_study(study=study)
+def put_together(study: Study, *given: Any) -> Study:
+    aggregate_study(study=answered(study, *given))
     return study
 
 
@@ -51,7 +44,7 @@ def board(client: Client, study: Study) -> str:
 
 
 def test_keywords_stand_with_how_many_people_gave_them(designer: Client) -> None:
-    study = answered(of_scenes("keywords"), ["Dog", "barn"], ["dog", "oak"], ["dog", "barn"])
+    study = put_together(of_scenes("keywords"), ["Dog", "barn"], ["dog", "oak"], ["dog", "barn"])
     shown = words(designer.get(page(study, "results")))
     assert "What do people answer?" in shown
     assert "The farm show opened on Monday." in shown
@@ -61,7 +54,7 @@ def test_keywords_stand_with_how_many_people_gave_them(designer: Client) -> None
 
 def test_links_stand_as_word_and_box(designer: Client) -> None:
     dog, barn = {"word": 1, "box": "1"}, {"word": 5, "box": "0"}
-    study = answered(of_scenes("grounding"), [dog, barn], [dog, barn], [dog])
+    study = put_together(of_scenes("grounding"), [dog, barn], [dog, barn], [dog])
     shown = words(designer.get(page(study, "results")))
     assert "dog → dog barn → barn" in shown
 
@@ -81,7 +74,9 @@ def test_captions_stand_as_they_were_written(designer: Client) -> None:
     study = make_study(
         make_dataset(images=3, pictures=False), "caption", judgments_per_unit=2, controls={"per_hit": 0}
     )
-    answered(study, "A red shape is seen on a plain ground.", "A shape & nothing else is on a plain ground.")
+    put_together(
+        study, "A red shape is seen on a plain ground.", "A shape & nothing else is on a plain ground."
+    )
     response = designer.get(page(study, "results"))
     shown = words(response)
     assert "“A red shape is seen on a plain ground.”" in shown
@@ -118,7 +113,7 @@ def test_numbers_need_no_words(designer: Client) -> None:
 
 
 def test_the_board_of_answers_in_words_claims_nothing_that_it_does_not_measure(designer: Client) -> None:
-    shown = board(designer, answered(of_scenes("keywords"), ["dog"], ["dog"]))
+    shown = board(designer, put_together(of_scenes("keywords"), ["dog"], ["dog"]))
     assert "agreement is measured on the page Results" in shown
     assert "no two people judged the same unit" not in shown
     assert "Metrics of captions are not held against these answers: keywords are no captions" in shown

@@ -10,9 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Judgment
-from annotation.services.claims import claim_assignment
 from annotation.services.importing import import_judgments
-from annotation.services.submissions import submit_assignment
 from evaluation.errors import EvaluationError
 from evaluation.export.formats import formats_for
 from evaluation.export.gold import content_gold, keyword_gold
@@ -23,20 +21,11 @@ from evaluation.services import aggregate_study, export_judgments
 from evaluation.services.meta_evaluation import evaluate_study
 from judgments.kinds.links_figures import content_figures, f1, pairwise_f1
 from judgments.models import Study
-from tests.annotation.casting import joined, make_study
+from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes
+from tests.evaluation.studies import answered
 
 pytestmark = pytest.mark.django_db
-
-
-def answered(study: Study, *given: Any) -> Study:
-    """One worker for each of ``given``, who says the same of everything."""
-    for number, answer in enumerate(given):
-        person = joined(study, f"worker-{number}")
-        while (claim := claim_assignment(study=study, worker=person.worker)) is not None:
-            answers = [{"position": place.position, "answer": answer} for place in claim.places]
-            submit_assignment(assignment=claim.assignment, answers=answers)
-    return study
 
 
 def lines(study: Study, format: str, folder: Path) -> list[dict[str, Any]]:
