@@ -8,13 +8,13 @@ from typing import Any
 from evaluation.provenance import plain
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import Consensus
-from judgments.kinds.crossing import CrossedKind
+from judgments.kinds.image_caption import ImageCaptionKind
 
 CONFIDENCE = 0.95
 
 
 def audit_filter(
-    kind: CrossedKind,
+    kind: ImageCaptionKind,
     found: Mapping[int, Consensus],
     *,
     passed: Collection[int],

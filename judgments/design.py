@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from judgments.caption_pairs import CROSSED
 from judgments.design_tables import (
     Access,
     Controls,
@@ -48,6 +49,13 @@ from judgments.presets import PRESETS, Preset
 from judgments.requirements import REQUIREMENT_PRESETS
 
 NO_PRESETS: Mapping[str, Preset] = {}
+# the tables of a design that Quorum wrote, which names every key of its version; nobody types all of them
+WRITTEN_WHOLE = frozenset(
+    (
+        *("access", "controls", "crowd", "filter", "keywords", "panel"),
+        *("quiz", "sampling", "stopping", "template", "workers"),
+    )
+)
 # where pydantic's own words speak of its insides
 PLAIN_WORDS = {
     "string_pattern_mismatch": "letters, digits, hyphens and underscores",
@@ -184,7 +192,9 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     preset_name = values.get("preset", "")
     preset: dict[str, Any] = {}
     presets = {**saved, **PRESETS}
-    complete = StudyDesign.model_fields.keys() - values.keys() <= {"slug", "registration"}
+    complete = values.keys() >= WRITTEN_WHOLE
+    if complete:
+        values = _as_it_was_drawn(values)
     if preset_name and (not complete or preset_name in PRESETS):
         if not isinstance(preset_name, str) or preset_name not in presets:
             raise DesignError(f"preset is {preset_name!r}; there are {', '.join(presets)}.", field="preset")
@@ -198,11 +208,24 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     merged = _merge(preset, values)
     kind = KINDS.get(str(merged.get("protocol", "")))
     if kind is not None:
-        merged = _merge(kind.defaults, merged)
+        merged = _merge(kind.defaults_for(merged), merged)
     merged = _with_requirements(merged)
     if isinstance(merged.get("name"), str):
         merged.setdefault("slug", slugify_name(merged["name"]))
     return merged
+
+
+def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
+    """A complete design from before 0.6, which says nothing of ``sampling.pairs_from``: it crossed texts and images."""
+    kind, sampling = KINDS.get(str(values.get("protocol"))), values["sampling"]
+    if (
+        kind is None
+        or not kind.judges_one_caption
+        or not isinstance(sampling, dict)
+        or "pairs_from" in sampling
+    ):
+        return values
+    return values | {"sampling": sampling | {"pairs_from": CROSSED}}
 
 
 def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:

@@ -42,6 +42,22 @@ class Sampling(Part):
     )
     references: AllOrCount = Field("all", description="References per pair, drawn with the seed.")
     images: AllOrCount = Field("all", description="Images judged, drawn with the seed.")
+    pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
+        "outputs",
+        description="relevance, graded, slider: which captions are judged with an image. outputs: what systems "
+        "gave for it; top-k: the first k of each ranked list (H13 §4.3.2); references: people's captions of it, and "
+        "foils; crossed: every text of the split with every image; list: the pairs under listed.",
+    )
+    k: Annotated[int, Field(ge=1, le=10_000)] = Field(10, description="top-k: how many of each list.")
+    task: Literal["annotation", "search", "both"] = Field(
+        "both", description="top-k: of captions ranked for an image, images ranked for a caption, or both."
+    )
+    foils: Annotated[int, Field(ge=0, le=1000)] = Field(
+        1, description="references: captions of other images judged with each image."
+    )
+    listed: Listed[Annotated[tuple[str, str], Field(strict=False)]] = Field(
+        (), description="list: [image, caption] each; a caption by its id in the dataset, or by its text."
+    )
     split: str = Field("test", max_length=20, description="The split that is judged.")
     options: Annotated[int, Field(ge=3, le=8)] = Field(4, description="best-worst: captions shown together.")
     appearances: Annotated[int, Field(ge=1, le=100)] = Field(
@@ -56,6 +72,14 @@ class Sampling(Part):
         (),
         description="Of what is drawn, only these: ids of candidate pairs (triplet, pairwise) or of units.",
     )
+
+    @model_validator(mode="after")
+    def _a_list_is_there_where_one_is_asked_for(self) -> Sampling:
+        if self.pairs_from == "list" and not self.listed:
+            raise ValueError('listed is empty; pairs_from = "list" needs [image, caption] pairs there')
+        if self.pairs_from != "list" and self.listed:
+            raise ValueError(f"listed holds pairs, which pairs_from = {self.pairs_from!r} does not use")
+        return self
 
 
 class KnownItem(Part):

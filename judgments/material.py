@@ -26,13 +26,18 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """An image with its references in order and what each machine said about it; where the dataset has them, the
-    text that stands with it (MC12) and its labelled boxes (WG15); or a row of inputs: (column, text) in order."""
+    """An image with its references in order and what each machine said about it, the best first.
+
+    Where the dataset has them: the text that stands with it (MC12), its labelled boxes (WG15), a row of inputs as
+    (column, text) in order. ``found`` holds (system, caption, rank from 1) wherever a system that ranked images for a
+    caption returned this one.
+    """
 
     name: str
     split: str
     references: tuple[Text, ...]
     outputs: tuple[tuple[str, Text], ...] = ()
+    found: tuple[tuple[str, Text, int], ...] = ()
     text: str = ""
     boxes: tuple[Mapping[str, Any], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
@@ -161,14 +166,24 @@ class Batch:
         return sum(unit.control for hit in self.hits for unit in hit.units)
 
 
-def drawn_images(images: Sequence[Image], wanted: str | int, rng: np.random.Generator) -> list[Image]:
-    """All images, or ``wanted`` of them drawn with ``rng`` and kept in import order."""
+def drawn_images(
+    images: Sequence[Image], wanted: str | int, rng: np.random.Generator, *, which: str = ""
+) -> list[Image]:
+    """All images, or ``wanted`` of them drawn with ``rng`` and kept in import order.
+
+    Args:
+        which: what ``images`` have that others of the split lack, for the message.
+
+    Raises:
+        DesignError: there are fewer.
+    """
     if wanted == "all":
         return list(images)
     count = int(wanted)
     if count > len(images):
         raise DesignError(
-            f"sampling.images is {count}, but the split has {len(images)} images.", field="sampling.images"
+            f"sampling.images is {count}, but the split has {len(images)} images{which}.",
+            field="sampling.images",
         )
     chosen = set(rng.permutation(len(images))[:count].tolist())
     return [image for index, image in enumerate(images) if index in chosen]

@@ -6,7 +6,7 @@ from evaluation.metrics.errors import (
     MetricsError,
     UnknownName,
 )
-from evaluation.metrics.h13 import bleu_pre_matrix
+from evaluation.metrics.h13 import bleu_pre_matrix, bleu_pre_pairs
 from evaluation.metrics.scoring import MetricCall, MetricScore, Scores, call_of, score
 from evaluation.signatures import BadSignature
 
@@ -20,6 +20,7 @@ __all__ = [
     "Scores",
     "UnknownName",
     "bleu_pre_matrix",
+    "bleu_pre_pairs",
     "call_of",
     "score",
 ]

@@ -14,7 +14,7 @@ from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
 from evaluation.metrics.changes import STEM_FIRST, STOP_FIRST, changed
 from evaluation.metrics.comparison import Comparison, Lists, View, check_lists, check_texts
-from evaluation.metrics.corpus import Floats, Ints, Numbers, Pieces
+from evaluation.metrics.corpus import Floats, Ints, Numbers, Pieces, Words
 from evaluation.metrics.errors import UnknownName
 from evaluation.metrics.text import TOKENIZERS
 
@@ -85,6 +85,35 @@ def bleu_pre_matrix(
 
     Raises InvalidInput for texts that are none, UnknownName for an unknown `order`.
     """
+    words, groups, image_of = _prepared(captions, references, order)
+    hits = _hits(words.words, words.starts, groups, len(captions), len(words.vocabulary))
+    # Where no list came twice, the groups are the images already, and the matrix may be large.
+    return hits if len(hits) == image_of.size else hits[image_of], words.lengths[: len(captions)]
+
+
+def bleu_pre_pairs(
+    captions: Sequence[str],
+    references: Sequence[Sequence[str]],
+    pairs: Sequence[Ints],
+    order: str = STOP_FIRST,
+) -> tuple[Ints, Ints]:
+    """Bleu-pre of some images and captions: `pairs` are, for each of the n images, positions in `captions`.
+
+    Returns `hits` (N,) int64 of the N pairs, image by image in the order given, and `totals` (m,) as
+    `bleu_pre_matrix` does. Memory is that of the pairs, not of all images times all captions. Raises as it does.
+    """
+    words, groups, image_of = _prepared(captions, references, order)
+    starts = np.concatenate([[0], np.cumsum([len(one) for one in pairs], dtype=np.int64)])
+    listed = np.concatenate(pairs).astype(np.int64) if len(pairs) else np.zeros(0, dtype=np.int64)
+    hits = _pair_hits(words.words, words.starts, groups, image_of, starts, listed, len(words.vocabulary))
+    return hits, words.lengths[: len(captions)]
+
+
+def _prepared(
+    captions: Sequence[str], references: Sequence[Sequence[str]], order: str
+) -> tuple[Words, Ints, Ints]:
+    """The content words of the captions and then of each distinct list of references, where each list begins among the
+    texts, and (n,) which list is which image's."""
     if order not in ORDERS:
         raise UnknownName("order", order, ORDERS)
     check_texts(captions, "captions")
@@ -92,10 +121,31 @@ def bleu_pre_matrix(
     lists = Lists()
     image_of = lists.add(references, "references")
     words = changed(Pieces([*captions, *lists.texts]).words(TOKENIZERS["rouge"]), order)
-    groups = lists.starts + len(captions)
-    hits = _hits(words.words, words.starts, groups, len(captions), len(words.vocabulary))
-    # Where no list came twice, the groups are the images already, and the matrix may be large.
-    return hits if len(hits) == image_of.size else hits[image_of], words.lengths[: len(captions)]
+    return words, lists.starts + len(captions), image_of
+
+
+@compiled
+def _note_most(words: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
+    """Set `most` of each word to the most that one of the texts from `first` to before `last` has of it."""
+    for text in range(first, last):
+        for at in range(starts[text], starts[text + 1]):
+            count[words[at]] += 1
+            most[words[at]] = max(most[words[at]], count[words[at]])
+        for at in range(starts[text], starts[text + 1]):
+            count[words[at]] = 0
+
+
+@compiled
+def _matches(words: Numbers, first: int, last: int, count: Ints, most: Ints) -> int:
+    """The words from `first` to before `last`, each counted up to its `most`; `count` is zero before and after."""
+    hits = 0
+    for at in range(first, last):
+        if count[words[at]] < most[words[at]]:
+            count[words[at]] += 1
+            hits += 1
+    for at in range(first, last):
+        count[words[at]] = 0
+    return hits
 
 
 @compiled
@@ -105,19 +155,26 @@ def _hits(words: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary:
     most = np.zeros(vocabulary, dtype=np.int64)
     count = np.zeros(vocabulary, dtype=np.int64)
     for group in range(groups.size - 1):
-        for text in range(groups[group], groups[group + 1]):
-            for at in range(starts[text], starts[text + 1]):
-                count[words[at]] += 1
-                most[words[at]] = max(most[words[at]], count[words[at]])
-            for at in range(starts[text], starts[text + 1]):
-                count[words[at]] = 0
+        _note_most(words, starts, groups[group], groups[group + 1], count, most)
         for caption in range(captions):
-            for at in range(starts[caption], starts[caption + 1]):
-                if count[words[at]] < most[words[at]]:
-                    count[words[at]] += 1
-                    hits[group, caption] += 1
-            for at in range(starts[caption], starts[caption + 1]):
-                count[words[at]] = 0
-        for at in range(starts[groups[group]], starts[groups[group + 1]]):
-            most[words[at]] = 0
+            hits[group, caption] = _matches(words, starts[caption], starts[caption + 1], count, most)
+        most[words[starts[groups[group]] : starts[groups[group + 1]]]] = 0
+    return hits
+
+
+@compiled
+def _pair_hits(
+    words: Numbers, starts: Ints, groups: Ints, group_of: Ints, pairs: Ints, captions: Ints, vocabulary: int
+) -> Ints:
+    """(N,) int64: as `_hits`, of the captions listed for each image; `pairs` says where an image's begin."""
+    hits = np.zeros(captions.size, dtype=np.int64)
+    most = np.zeros(vocabulary, dtype=np.int64)
+    count = np.zeros(vocabulary, dtype=np.int64)
+    for image in range(group_of.size):
+        group = group_of[image]
+        _note_most(words, starts, groups[group], groups[group + 1], count, most)
+        for pair in range(pairs[image], pairs[image + 1]):
+            caption = captions[pair]
+            hits[pair] = _matches(words, starts[caption], starts[caption + 1], count, most)
+        most[words[starts[groups[group]] : starts[groups[group + 1]]]] = 0
     return hits

@@ -32,7 +32,7 @@ from evaluation.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
 from evaluation.releases.released import ReleasedRows, Row
 from evaluation.reports.gathered import Computed, Gathered, Proposal, Texts, people_of_units
 from judgments.kinds import Judged
-from judgments.kinds.crossing import CrossedKind
+from judgments.kinds.image_caption import ImageCaptionKind
 
 PEOPLE = "people"
 
@@ -118,7 +118,7 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
 def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
     """What the filter misses; {} where nothing was judged to see that."""
     kind, counts = rows.settings.kind, rows.settings.filter
-    if not counts or not isinstance(kind, CrossedKind):
+    if not counts or not isinstance(kind, ImageCaptionKind):
         return {}
     judged = [
         (number, row) for number, row in enumerate(rows.units) if not row["control"] and not row["filtered"]

@@ -31,7 +31,7 @@ from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow
 from judgments.bulk import insert_rows
 from judgments.kinds import KINDS, Figures
 from judgments.kinds import Consensus as UnitConsensus
-from judgments.kinds.crossing import CrossedKind
+from judgments.kinds.image_caption import ImageCaptionKind
 from judgments.models import Study
 from judgments.services.events import note_event
 from judgments.services.generation import Progress, no_progress
@@ -155,7 +155,7 @@ def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
 def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
     """What the study's filter misses, and the units that say so; empty where nothing was drawn to see that."""
     kind, notes = KINDS[study.protocol], study.notes
-    if not notes.get("audited") or not isinstance(kind, CrossedKind):
+    if not notes.get("audited") or not isinstance(kind, ImageCaptionKind):
         return {}, frozenset()
     passed, audited = loaders.units_by_filter(study)
     found = audit_filter(

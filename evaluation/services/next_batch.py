@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 
@@ -48,13 +48,20 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     if lacking:
         raise NotThere(f"No batch was made: study {study.slug!r} has no {lacking[0]!r}.")
     number = next_copy(study)
+    sampling: dict[str, Any] = {"only": sorted(chosen)}
     values = study.design | {
         "slug": f"{study.slug[:75]}-{number}",
         "name": f"{study.name[:180]} (closer, {number})",
-        "sampling": study.design["sampling"] | {"only": sorted(chosen)},
     }
-    if not kind.compares_pairs:  # what is chosen is judged, whatever the filter says
+    if kind.judges_one_caption:  # what is chosen is judged, whatever drew it and whatever the filter says
+        units = study.units.filter(key__in=chosen).order_by("position")
+        sampling = {
+            "pairs_from": "list",
+            "listed": list(units.values_list("item__name", "first__key")),
+            "only": [],
+        }
         values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": 0, "audit": 0}
+    values["sampling"] = study.design["sampling"] | sampling
     batch = create_study(design=make_design(values), user=by)
     what = f"{len(chosen):,} candidate pairs" if kind.compares_pairs else f"{len(chosen):,} captions"
     note_event(

@@ -31,11 +31,12 @@ from judgments.design import (
     toml_values,
 )
 from judgments.errors import DesignError
-from judgments.forms.fields import AllOrNumberField, LinesField, RowsField, SeveralField
+from judgments.forms.fields import AllOrNumberField, LinesField, PairsField, RowsField, SeveralField
 from judgments.forms.sections import (
     CHOICES,
     LINES,
     LONG_TEXTS,
+    PAIRS,
     RADIOS,
     ROWS,
     SEVERAL,
@@ -83,6 +84,8 @@ def in_words(key: str, value: Any) -> str:
         return "yes" if value else "no"
     if value is None or value in ("", []):
         return "–"
+    if key in PAIRS:
+        return str(PairsField(rows=1).prepare_value(value))
     if key in ROWS:
         return str(RowsField(key.split(".")[-1], rows=1).prepare_value(value))
     if isinstance(value, list):
@@ -224,6 +227,8 @@ def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
         return RowsField(key.split(".")[-1], label=label, help_text=text, rows=ROWS[key])
     if key in LINES:
         return LinesField(label=label, help_text=text, rows=LINES[key])
+    if key in PAIRS:
+        return PairsField(label=label, help_text=text, rows=PAIRS[key])
     if key in CHOICES:
         widget: Any = UnfoldAdminRadioSelectWidget if key in RADIOS else UnfoldAdminSelectWidget
         required = all(value for value, _ in CHOICES[key])

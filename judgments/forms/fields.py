@@ -44,6 +44,30 @@ class LinesField(forms.CharField):
         return [line.strip() for line in str(super().to_python(value)).splitlines() if line.strip()]
 
 
+class PairsField(LinesField):
+    """A list of pairs of texts, one pair a line with a tab between."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """The pairs as lines."""
+        if not isinstance(value, (list, tuple)):
+            return value
+        return "\n".join("\t".join(pair) for pair in value)
+
+    def to_python(self, value: Any) -> Any:
+        """The lines as a list of pairs.
+
+        Raises:
+            ValidationError: a line has not two texts.
+        """
+        pairs = [[cell.strip() for cell in line.split("\t")] for line in super().to_python(value)]
+        for number, pair in enumerate(pairs, start=1):
+            if len(pair) != 2 or not all(pair):
+                raise forms.ValidationError(
+                    f"Line {number} has {len(pair)} cells; expected an image, a tab and a caption."
+                )
+        return pairs
+
+
 class RowsField(forms.CharField):
     """A list of tables, typed as in a study file."""
 

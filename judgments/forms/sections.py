@@ -17,6 +17,18 @@ CHOICES = {
         ("published", "The dataset's published pairs"),
         ("references", "Drawn from references and systems"),
     ],
+    "sampling.pairs_from": [
+        ("outputs", "What each system gave for the image itself"),
+        ("top-k", "The first k of systems' ranked lists (Hodosh et al. 2013)"),
+        ("references", "People's captions of the image, with captions of other images as foils"),
+        ("list", "The pairs listed below"),
+        ("crossed", "Every text of the split with every image"),
+    ],
+    "sampling.task": [
+        ("both", "Both"),
+        ("annotation", "Image annotation: an image asks, captions are ranked"),
+        ("search", "Image search: a caption asks, images are ranked"),
+    ],
     "filter.order": [
         ("stop-first", "Drop stop words, then stem (as the ROUGE script)"),
         ("stem-first", "Stem, then drop stop words (fits the printed figures of H13 better)"),
@@ -58,6 +70,7 @@ RADIOS = {"access.join"}
 SEVERAL = {"controls.kinds"}
 LONG_TEXTS = {"instructions": 7, "consent": 7, "template.html": 16}
 ROWS = {"examples": 8, "quiz.questions": 8, "controls.known": 8, "rules": 6}  # tables, typed as TOML
+PAIRS = {"sampling.listed": 6}  # an image and a caption with a tab between them, one pair a line
 LINES = {"workers.countries": 2, "sampling.only": 2, "keywords.titles": 6}  # one a line
 
 
@@ -94,7 +107,7 @@ def sections_for(kind: Kind) -> list[Section]:
             },
         ),
         _sampling(kind),
-        *([_filter()] if kind.grouped or not kind.compares_pairs else []),
+        *([_filter()] if kind.judges_one_caption else []),
         Section(
             "Control items",
             "Items whose right answer is known tell careful workers from careless ones. Workers cannot see which "
@@ -199,6 +212,22 @@ def _sampling(kind: Kind) -> Section:
             "References for each pair", "'all' or a number, drawn with the seed. A triplet is made of each."
         )
         entries["sampling.source"] = Entry("Where pairs come from")
+    if kind.judges_one_caption:
+        text = "Which captions are judged with which images."
+        entries |= {
+            "sampling.pairs_from": Entry("Captions judged with an image", "Equal texts are judged once."),
+            "sampling.k": Entry("k", "For ranked lists: how many of each are judged."),
+            "sampling.task": Entry("Ranked lists of", "For ranked lists."),
+            "sampling.references": Entry(
+                "Captions of each image", "For people's captions: 'all' or a number."
+            ),
+            "sampling.foils": Entry(
+                "Foils with each image", "For people's captions: how many of other images."
+            ),
+            "sampling.listed": Entry(
+                "Pairs", "For a list: an image, a tab, and a caption's id or text, one pair a line."
+            ),
+        }
     entries["sampling.images"] = Entry("Images", "'all' or a number, drawn with the seed.")
     entries["sampling.split"] = Entry("Split that is judged", "Ignored where the dataset has no splits.")
     if kind.chosen_by_id:

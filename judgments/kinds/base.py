@@ -123,6 +123,7 @@ class Kind(ABC):
         template: the worker's page, below templates/.
         self_contained: whether a page without this server and without its scripts can ask it (MTurk's HTMLQuestion).
         asks: keys of the study file that this kind alone uses -> how the form asks for them.
+        judges_one_caption: whether a unit is one caption of one image, which ``sampling.pairs_from`` brings together.
         chosen_by_id: whether ``sampling.only`` can name what is judged: candidate pairs, or units.
         settles: whether its consensus can be settled before all votes are in, and ``outcome_range`` tells when.
         writes_captions: whether an answer is a caption of the unit's image.
@@ -160,6 +161,7 @@ class Kind(ABC):
     letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
     settles: ClassVar[bool] = False
+    judges_one_caption: ClassVar[bool] = False
     chosen_by_id: ClassVar[bool] = False
     writes_captions: ClassVar[bool] = False
     own_formats: ClassVar[tuple[str, ...]] = ()
@@ -181,6 +183,10 @@ class Kind(ABC):
     def of(self, design: StudyDesign) -> Kind:
         """The kind as a study asks it: knowing what of the design its answers depend on. Most kinds need nothing."""
         return self.with_setting(self.setting(design))
+
+    def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """``defaults``, given what the study file and its preset say."""
+        return self.defaults
 
     def setting(self, design: StudyDesign) -> str:
         """What of a design its answers depend on besides their units; files carry it along."""

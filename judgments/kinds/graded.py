@@ -9,17 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
 from judgments.controls import known_items
 from judgments.draws import rng_for
-from judgments.errors import DesignError
 from judgments.kinds.base import Choice, Consensus
-from judgments.kinds.crossing import CrossedKind
 from judgments.kinds.hits import hits_of
+from judgments.kinds.image_caption import ImageCaptionKind
 from judgments.material import Batch, Group, Material
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
 
 
-class Graded(CrossedKind):
+class Graded(ImageCaptionKind):
     """One grade per image-caption pair; the consensus is the mean."""
 
     name = "graded"
@@ -43,39 +42,27 @@ class Graded(CrossedKind):
     guessed_right: ClassVar[float | None] = 2 / 4
 
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Every pair (or those that pass the filter) -> HITs that hold no image twice."""
-        crossing = self.cross(design, material)
+        """Every drawn pair that passes the filter -> HITs that hold no image twice."""
+        draw = self.draw(design, material)
         groups = [
-            Group(
-                image.name,
-                (
-                    self.unit(
-                        design, image, crossing.texts[column], audited=bool(crossing.audited[row, column])
-                    ),
-                ),
-            )
-            for row, image in enumerate(crossing.images)
-            for column in crossing.judged_columns(
-                row,
-                rng_for(design.seed, f"captions {image.name}"),
-                rng_for(design.seed, f"audited {image.name}"),
+            Group(one.image.name, (self.unit(design, one.image, text, audited=audited),))
+            for one in draw.images
+            for text, audited in one.judged(
+                rng_for(design.seed, f"captions {one.image.name}"),
+                rng_for(design.seed, f"audited {one.image.name}"),
             )
         ]
-        if not groups:
-            raise DesignError(
-                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
-                field="filter.bleu_pre",
-            )
+        self.require_units(design, groups)
         hits = hits_of(
             groups,
             design=design,
             size=design.units_per_hit,
             repeat_images=False,
-            control_images=crossing.division.controls,
+            control_images=draw.division.controls,
             make_control=self.makers(design),
             known=known_items(design.controls.known, material),
         )
-        return Batch(hits=hits, notes=crossing.notes)
+        return Batch(hits=hits, notes=draw.notes)
 
     def again(self, given: int) -> str:
         """Within one grade of the other answer: H13's mean grades differ by as much between judges."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evaluation.statistics.aggregation import relevance_vote
 from evaluation.statistics.stopping import relevance_range
+from judgments.caption_pairs import CROSSED, CaptionDraw, ImageCaptions
 from judgments.controls import (
     DEGRADED,
     REFERENCE,
@@ -20,17 +21,16 @@ from judgments.controls import (
 )
 from judgments.degrading import degraded_text
 from judgments.draws import rng_for, shuffled
-from judgments.errors import DesignError
 from judgments.kinds.base import Choice, Consensus
-from judgments.kinds.crossing import CrossedKind, Crossing, chunked
 from judgments.kinds.hits import hits_of
+from judgments.kinds.image_caption import ImageCaptionKind, chunked
 from judgments.material import Batch, Group, Image, Material, Text, UnitSpec
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
 
 
-class Relevance(CrossedKind):
+class Relevance(ImageCaptionKind):
     """Groups of captions under one image; ``value`` 1 says that the caption describes it."""
 
     name = "relevance"
@@ -50,47 +50,48 @@ class Relevance(CrossedKind):
     guessed_right = 1 / 2
     good, bad = 1, 0
 
+    def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Groups are filled up where systems proposed few captions for an image: a control image has as many captions
+        as fit, and must look like the others."""
+        sampling = values.get("sampling")
+        if isinstance(sampling, Mapping) and (sampling.get("pairs_from") == CROSSED or sampling.get("only")):
+            return self.defaults
+        return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
+
     def batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Filter -> groups of ten, the last filled up -> HITs of images with one control image."""
-        crossing = self.cross(design, material)
+        """Drawn pairs that pass the filter -> groups of ten, the last filled up -> HITs of images with one control
+        image."""
+        draw = self.draw(design, material)
         groups = [
-            Group(image.name, units)
-            for index, image in enumerate(crossing.images)
-            for units in self._groups(design, crossing, index, image)
+            Group(one.image.name, units) for one in draw.images for units in self._groups(design, draw, one)
         ]
-        if not groups:
-            raise DesignError(
-                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
-                field="filter.bleu_pre",
-            )
+        self.require_units(design, groups)
         hits = hits_of(
             groups,
             design=design,
             size=design.images_per_hit,
             repeat_images=False,
-            control_images=crossing.division.controls,
+            control_images=draw.division.controls,
             make_control=self.makers(design),
             known=known_items(design.controls.known, material),
         )
-        return Batch(hits=hits, notes=crossing.notes)
+        return Batch(hits=hits, notes=draw.notes)
 
     def _groups(
-        self, design: StudyDesign, crossing: Crossing, index: int, image: Image
+        self, design: StudyDesign, draw: CaptionDraw, one: ImageCaptions
     ) -> list[tuple[UnitSpec, ...]]:
-        """The image's captions that passed, in tens; the last ten filled up with filtered ones (H13)."""
+        """The image's captions that passed, in tens; the last ten filled up with others (H13)."""
+        image = one.image
         rng = rng_for(design.seed, f"captions {image.name}")
         audit = rng_for(design.seed, f"audited {image.name}")
-        units = [
-            self.unit(design, image, crossing.texts[column], audited=bool(crossing.audited[index, column]))
-            for column in crossing.judged_columns(index, rng, audit)
-        ]
+        units = [self.unit(design, image, text, audited=audited) for text, audited in one.judged(rng, audit)]
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
         short = (fill_to - len(units) % size) if len(units) % size else 0
         if short > 0:
-            left = np.flatnonzero(~(crossing.passed[index] | crossing.audited[index]))
-            filtered = shuffled(left.tolist(), rng)[:short]
-            units += [self.unit(design, image, crossing.texts[column], filtered=True) for column in filtered]
+            units += [
+                self.unit(design, image, text, filtered=True) for text in one.fill(short, draw.pool, rng)
+            ]
             tail = len(units) % size or size
             units[-tail:] = shuffled(units[-tail:], rng)
         return chunked(units, size)

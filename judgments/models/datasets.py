@@ -98,6 +98,9 @@ class System(models.Model):
     name = models.CharField(max_length=80)
     human = models.BooleanField(default=False, help_text="People's held-out captions, not a machine's.")
     fingerprint = models.CharField(max_length=64, blank=True)
+    search_fingerprint = models.CharField(
+        max_length=64, blank=True, help_text="SHA-256 of the rankings of images that were imported."
+    )
 
     class Meta:
         ordering = ["dataset_id", "name"]
@@ -109,21 +112,47 @@ class System(models.Model):
         return self.name
 
 
+class OutputQuerySet(models.QuerySet["Output"]):
+    """Outputs by what the system was asked."""
+
+    def annotations(self) -> OutputQuerySet:
+        """Captions proposed for an image, the best first within a system and image."""
+        return self.filter(task=Output.Task.ANNOTATION)
+
+    def searches(self) -> OutputQuerySet:
+        """Images found for a caption, the best first within a system and caption."""
+        return self.filter(task=Output.Task.SEARCH)
+
+
 class Output(models.Model):
-    """A system proposed this caption for this image."""
+    """A system proposed this caption for this image, or found this image for this caption (H13 §4)."""
+
+    class Task(models.TextChoices):
+        ANNOTATION = "annotation", "image annotation: an image asks, captions are ranked"
+        SEARCH = "search", "image search: a caption asks, images are ranked"
 
     system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="outputs")
     item = models.ForeignKey(Item, on_delete=models.CASCADE, related_name="outputs")
     caption = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="outputs")
+    task = models.CharField(max_length=10, choices=Task, default=Task.ANNOTATION)
     rank = models.PositiveIntegerField(default=0)
     score = models.FloatField(null=True, blank=True)
+
+    objects = OutputQuerySet.as_manager()
 
     class Meta:
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["system", "item", "rank"], name="one_output_per_system_image_and_rank"
-            )
+                fields=["system", "item", "rank"],
+                condition=Q(task="annotation"),
+                name="one_output_per_system_image_and_rank",
+            ),
+            models.UniqueConstraint(
+                fields=["system", "caption", "rank"],
+                condition=Q(task="search"),
+                name="one_found_image_per_system_caption_and_rank",
+            ),
         ]
 
     def __str__(self) -> str:

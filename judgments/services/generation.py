@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from django.db import transaction
@@ -71,7 +72,7 @@ def no_progress(share: float, words: str) -> None:
 
 
 def load_material(dataset: Dataset) -> Material:
-    """A dataset as generation sees it: four queries, import order throughout."""
+    """A dataset as generation sees it: six queries, import order throughout."""
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
     rows = Caption.objects.filter(dataset=dataset).order_by("item_id", "position", "id")
@@ -80,15 +81,8 @@ def load_material(dataset: Dataset) -> Material:
         if item is not None:
             references.setdefault(item, []).append(texts[pk])
     systems = {system.pk: system for system in System.objects.filter(dataset=dataset)}
-    outputs: dict[int, list[tuple[str, Text]]] = {}
-    # by name, so that the order in which systems were imported plays no part
-    for system in sorted(systems.values(), key=lambda one: one.name):
-        if system.human:
-            continue
-        given = Output.objects.filter(system=system).order_by("item__position", "rank")
-        for item, caption in given.values_list("item_id", "caption_id").iterator(ROWS_AT_ONCE):
-            outputs.setdefault(item, []).append((system.name, texts[caption]))
-    images = []
+    outputs, found = _outputs(dataset, systems, texts)
+    images: list[Image] = []
     names: dict[int, str] = {}
     items = Item.objects.filter(dataset=dataset).order_by("position")
     for pk, name, split, text, boxes, fields in items.values_list(
@@ -101,6 +95,7 @@ def load_material(dataset: Dataset) -> Material:
                 split=split,
                 references=tuple(references.get(pk, ())),
                 outputs=tuple(outputs.get(pk, ())),
+                found=tuple(found.get(pk, ())),
                 text=text,
                 boxes=tuple(boxes),
                 fields=tuple((column, cell) for column, cell in fields),
@@ -125,6 +120,35 @@ def load_material(dataset: Dataset) -> Material:
         published=published,
         people=frozenset(system.name for system in systems.values() if system.human),
     )
+
+
+def _outputs(
+    dataset: Dataset, systems: Mapping[int, System], texts: Mapping[int, Text]
+) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
+    """Image row id -> what machines gave for it, and where they found it; by name, so that neither the order in which
+    systems were imported nor a database's collation plays a part."""
+    machines = {pk: system.name for pk, system in systems.items() if not system.human}
+    rows = Output.objects.filter(system__dataset=dataset, system__human=False)
+    outputs: dict[int, list[tuple[str, Text]]] = {}
+    given = (
+        rows.annotations().order_by("item_id", "rank", "pk").values_list("system_id", "item_id", "caption_id")
+    )
+    for system, item, caption in given.iterator(ROWS_AT_ONCE):
+        outputs.setdefault(item, []).append((machines[system], texts[caption]))
+    for of_item in outputs.values():
+        of_item.sort(key=lambda output: output[0])
+    found: dict[int, list[tuple[str, Text, int]]] = {}
+    ranked = rows.searches().order_by("system_id", "caption_id", "rank")
+    lists = groupby(
+        ranked.values_list("system_id", "caption_id", "item_id").iterator(ROWS_AT_ONCE),
+        key=lambda row: row[:2],
+    )
+    for (system, caption), images in lists:
+        for rank, (_, _, item) in enumerate(images, start=1):
+            found.setdefault(item, []).append((machines[system], texts[caption], rank))
+    for of_image in found.values():
+        of_image.sort(key=lambda one: (one[0], one[1].key))
+    return outputs, found
 
 
 def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:

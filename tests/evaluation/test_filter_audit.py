@@ -11,7 +11,7 @@ from evaluation.filter_audit import audit_filter, audit_sentence
 from evaluation.services import aggregate_study
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS, Consensus
-from judgments.kinds.crossing import CrossedKind
+from judgments.kinds.image_caption import ImageCaptionKind
 from judgments.models import Study
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_study_page import IMAGES, address, words
@@ -22,9 +22,9 @@ def said(value: float | None, yes: int, no: int) -> Consensus:
     return Consensus(n=yes + no, value=value, share=None, margin=None, tie=False, votes=votes)
 
 
-def kind_of(name: str) -> CrossedKind:
+def kind_of(name: str) -> ImageCaptionKind:
     kind = KINDS[name]
-    assert isinstance(kind, CrossedKind)
+    assert isinstance(kind, ImageCaptionKind)
     return kind
 
 

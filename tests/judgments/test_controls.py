@@ -13,7 +13,7 @@ from judgments.controls import REPEATS
 from judgments.design import make_design
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
-from judgments.kinds.crossing import CrossedKind
+from judgments.kinds.image_caption import ImageCaptionKind
 from judgments.material import Batch, Image, Material, Text, UnitSpec
 from tests.judgments.material import made_up
 
@@ -82,7 +82,7 @@ def test_a_damaged_caption_is_new_and_the_wrong_one(protocol: str) -> None:
                 and unit.first.key.startswith(f"{unit.image}#")
             )
             kind = KINDS[protocol]
-            assert isinstance(kind, CrossedKind)
+            assert isinstance(kind, ImageCaptionKind)
             assert unit.expected == (kind.good if good else kind.bad)
     if protocol in ("triplet", "pairwise"):
         assert {unit.expected for unit in controls} == {1, 2}
@@ -271,10 +271,12 @@ def test_captions_that_cannot_be_damaged_are_said_to_be_so() -> None:
 
 def test_the_pool_says_for_how_many_hits_a_worker_meets_new_items() -> None:
     # six control images, one a HIT: relevance knows an item again by its image
-    batch = batch_of("relevance", ["reference"], material=made_up(20, dev=6), controls={"per_hit": 1})
+    material = made_up(20, dev=6)
+    crossed = {"pairs_from": "crossed"}  # several groups an image, and so enough HITs
+    batch = batch_of("relevance", ["reference"], material=material, controls={"per_hit": 1}, sampling=crossed)
     pool = pool_of(batch.hits, grouped=True)
     assert (pool.items, pool.lasts, pool.comes_again) == (6, 6, True)
-    two = batch_of("relevance", ["reference"], material=made_up(20, dev=6), controls={"per_hit": 2})
+    two = batch_of("relevance", ["reference"], material=material, controls={"per_hit": 2}, sampling=crossed)
     assert pool_of(two.hits, grouped=True).lasts == 3
     alone = batch_of("graded", ["repeated"])
     assert pool_of(alone.hits, grouped=False).items == 0

@@ -11,13 +11,13 @@ from judgments.errors import DesignError
 from judgments.kinds import KINDS
 from judgments.material import Batch
 from tests.judgments.material import made_up
-from tests.judgments.test_kinds import batch_of, overlapping, units_of
+from tests.judgments.test_kinds import CROSSED, batch_of, overlapping, units_of
 
 FILTER = {"bleu_pre": 0.25, "fill_to": 10}
 
 
 def drawn(protocol: str = "relevance", audit: int = 0, **values: Any) -> Batch:
-    return batch_of(overlapping(), protocol, filter={**FILTER, "audit": audit}, **values)
+    return batch_of(overlapping(), protocol, sampling=CROSSED, filter={**FILTER, "audit": audit}, **values)
 
 
 def audited(batch: Batch) -> list[str]:
@@ -55,11 +55,11 @@ def test_an_audit_of_no_filter_is_refused() -> None:
 @pytest.mark.parametrize("protocol", ["relevance", "graded", "pairwise", "triplet"])
 def test_only_what_is_named_is_drawn_and_is_the_same_as_before(protocol: str) -> None:
     material = made_up()
-    whole = batch_of(material, protocol)
+    whole = batch_of(material, protocol, filter={"fill_to": 0})
     pairs = bool(whole.pairs)
     names = [pair.key for pair in whole.pairs] if pairs else [unit.key for unit in units_of(whole)]
     chosen = sorted(names)[:3]
-    batch = batch_of(material, protocol, sampling={"only": chosen})
+    batch = batch_of(material, protocol, sampling={"only": chosen}, filter={"fill_to": 0})
     assert (
         sorted({pair.key for pair in batch.pairs} if pairs else {unit.key for unit in units_of(batch)})
         == chosen

@@ -87,7 +87,7 @@ def test_every_photograph_can_be_opened_and_is_credited_with_a_licence(rows):
         ("triplet-finished.toml", 14, 120, 14),
         ("pairwise.toml", 3, 24, 3),
         ("relevance.toml", 2, 100, 20),
-        ("graded.toml", 28, 112, 28),
+        ("graded.toml", 14, 56, 14),
     ],
 )
 def test_every_study_of_the_demo_fits_its_photographs(material, file, hits, units, controls):

@@ -11,6 +11,8 @@ from judgments.kinds import KINDS
 from judgments.material import Batch, Image, Material, Text, UnitSpec
 from tests.judgments.material import made_up
 
+CROSSED = {"pairs_from": "crossed"}  # every text of the split with every image
+
 
 def batch_of(material: Material, protocol: str, **values: Any) -> Batch:
     design = make_design({"name": "x", "dataset": "made-up", "protocol": protocol, "seed": 11} | values)
@@ -101,7 +103,7 @@ def test_relevance_crosses_every_distinct_text_with_every_image() -> None:
         )
         for n in range(4)
     )
-    batch = batch_of(Material("small", images), "relevance")
+    batch = batch_of(Material("small", images), "relevance", sampling=CROSSED)
     judged = {(unit.image, unit.first) for unit in units_of(batch)}
     assert len(judged) == batch.unit_count == 4 * 5
 
@@ -121,7 +123,7 @@ def overlapping() -> Material:
 
 
 def test_filtered_pairs_fill_the_last_group_and_are_marked() -> None:
-    batch = batch_of(overlapping(), "relevance", filter={"bleu_pre": 0.25, "fill_to": 10})
+    batch = batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.25, "fill_to": 10})
     assert batch.notes == {"candidate_pairs": 144, "passed_filter": 12}
     for hit in batch.hits:
         for image in {unit.image for unit in hit.units}:
@@ -131,27 +133,31 @@ def test_filtered_pairs_fill_the_last_group_and_are_marked() -> None:
 
 
 def test_without_filling_only_what_passes_is_judged() -> None:
-    batch = batch_of(overlapping(), "relevance", filter={"bleu_pre": 0.25})
+    batch = batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.25})
     assert batch.unit_count == 12
     assert not any(unit.filtered for unit in units_of(batch))
 
 
 def test_a_group_stays_short_where_too_few_were_filtered() -> None:
     batch = batch_of(
-        overlapping(), "relevance", filter={"bleu_pre": 0.25, "fill_to": 20}, captions_per_image=20
+        overlapping(),
+        "relevance",
+        sampling=CROSSED,
+        captions_per_image=20,
+        filter={"bleu_pre": 0.25, "fill_to": 20},
     )
     assert batch.unit_count == 144
 
 
 def test_equality_with_the_filter_s_threshold_is_kept() -> None:
     # one of the two content words matches: Bleu-pre is exactly 1/2
-    assert batch_of(overlapping(), "relevance", filter={"bleu_pre": 0.5}).unit_count == 12
+    assert batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.5}).unit_count == 12
     with pytest.raises(DesignError, match="no image-caption pair reaches"):
-        batch_of(overlapping(), "relevance", filter={"bleu_pre": 0.51})
+        batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.51})
 
 
 def test_a_graded_page_never_holds_an_image_twice() -> None:
-    batch = batch_of(made_up(), "graded", units_per_hit=8, controls={"per_hit": 1})
+    batch = batch_of(made_up(), "graded", sampling=CROSSED, units_per_hit=8, controls={"per_hit": 1})
     for hit in batch.hits:
         images = [unit.image for unit in hit.units]
         assert len(set(images)) == len(images)

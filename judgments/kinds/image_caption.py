@@ -1,17 +1,16 @@
-"""What relevance and graded have in common: every text a system gave, crossed with every image."""
+"""What relevance, graded and slider have in common: one caption of one image is judged."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 from django.utils.translation import gettext
 
+from judgments.caption_pairs import CaptionDraw, draw_captions
 from judgments.controls import (
     DEGRADED,
     KNOWN_GOOD,
@@ -20,58 +19,18 @@ from judgments.controls import (
     Makers,
     foreign_captions,
     known_problem,
-    needs_split,
 )
 from judgments.degrading import degraded_text
-from judgments.draws import content_key, rng_for, shuffled
+from judgments.draws import content_key, shuffled
 from judgments.errors import DesignError
 from judgments.kinds.base import ChoiceKind
-from judgments.material import Division, Group, Image, Material, Text, UnitSpec, drawn_images
-from judgments.pairing import not_drawn
-from judgments.prefilter import passes_filter
+from judgments.material import Group, Image, Material, Text, UnitSpec
 
 if TYPE_CHECKING:
     from judgments.design import StudyDesign
 
 
-@dataclass(frozen=True, slots=True)
-class Crossing:
-    """The image-caption pairs of a study.
-
-    Attributes:
-        division: judged images and those of control items.
-        images: m judged images, after drawing.
-        texts: n distinct candidate texts of the split, in the order the systems gave them.
-        passed: (m, n) bool, which pairs pass the filter (all where there is none).
-        audited: (m, n) bool, which of the others are judged all the same, to see what the filter misses.
-    """
-
-    division: Division
-    images: list[Image]
-    texts: list[Text]
-    passed: npt.NDArray[np.bool_]
-    audited: npt.NDArray[np.bool_]
-
-    @property
-    def notes(self) -> dict[str, Any]:
-        """What the filter did, for the study's page."""
-        audited = int(self.audited.sum())
-        return {
-            "candidate_pairs": int(self.passed.size),
-            "passed_filter": int(self.passed.sum()),
-            **({"audited": audited} if audited else {}),
-        }
-
-    def judged_columns(self, row: int, rng: np.random.Generator, audit: np.random.Generator) -> list[int]:
-        """The texts judged with an image: those that passed in the order that ``rng`` gives, and audited ones put in
-        where ``audit`` says, a stream of its own, so that an audit never changes the order of the others."""
-        columns = shuffled(np.flatnonzero(self.passed[row]).tolist(), rng)
-        for column in shuffled(np.flatnonzero(self.audited[row]).tolist(), audit):
-            columns.insert(int(audit.integers(len(columns) + 1)), column)
-        return columns
-
-
-class CrossedKind(ChoiceKind):
+class ImageCaptionKind(ChoiceKind):
     """An image and a caption are judged together.
 
     Attributes:
@@ -79,68 +38,30 @@ class CrossedKind(ChoiceKind):
             that describes another.
     """
 
+    judges_one_caption = True
     chosen_by_id = True
     good: ClassVar[Any]
     bad: ClassVar[Any]
 
-    def cross(self, design: StudyDesign, material: Material) -> Crossing:
-        """Every distinct text a system gave for an image of the split, with every image of the split."""
-        division = material.divided(
-            judged=design.sampling.split,
-            controls=design.controls.split,
-            seed=design.seed,
-            control_needed=needs_split(design.controls),
-        )
-        texts: dict[str, Text] = {}
-        for image in division.judged:
-            for _, text in image.outputs:
-                texts.setdefault(text.text, text)
-        if not texts:
+    def draw(self, design: StudyDesign, material: Material) -> CaptionDraw:
+        """The image-caption pairs of a design (``judgments.caption_pairs``)."""
+        return draw_captions(design, material, partial(self.unit_key, design))
+
+    def require_units(self, design: StudyDesign, groups: Sequence[Group]) -> None:
+        """Refuse a draw of which the filter left nothing.
+
+        Raises:
+            DesignError: there is no group.
+        """
+        if not groups:
             raise DesignError(
-                f"no system of dataset {material.name!r} gave a caption for an image of split "
-                f"{design.sampling.split!r}; import candidates first.",
-                field="sampling.split",
+                f"no image-caption pair reaches filter.bleu_pre = {design.filter.bleu_pre}.",
+                field="filter.bleu_pre",
             )
-        images = drawn_images(division.judged, design.sampling.images, rng_for(design.seed, "images"))
-        candidates = list(texts.values())
-        if design.filter.bleu_pre > 0:
-            passed = passes_filter(
-                [text.text for text in candidates],
-                [[text.text for text in image.references] for image in images],
-                threshold=design.filter.bleu_pre,
-                order=design.filter.order,
-            )
-        else:
-            passed = np.ones((len(images), len(candidates)), dtype=bool)
-        audited = _drawn_for_audit(passed, design.filter.audit, rng_for(design.seed, "audit"))
-        if design.sampling.only:
-            wanted = self._wanted(design, images, candidates)
-            passed, audited = passed & wanted, audited & wanted
-        return Crossing(division=division, images=images, texts=candidates, passed=passed, audited=audited)
 
     def unit_key(self, design: StudyDesign, image: Image, text: Text) -> str:
         """What the unit of an image and a caption is called."""
         return content_key("unit", self.name, design.seed, image.name, text.key)
-
-    def _wanted(
-        self, design: StudyDesign, images: Sequence[Image], texts: Sequence[Text]
-    ) -> npt.NDArray[np.bool_]:
-        """(m, n) bool: the pairs of image and text whose units the design names.
-
-        Raises:
-            DesignError: it names one that there is not.
-        """
-        asked = set(design.sampling.only)
-        wanted = np.zeros((len(images), len(texts)), dtype=bool)
-        for row, image in enumerate(images):
-            for column, text in enumerate(texts):
-                key = self.unit_key(design, image, text)
-                if key in asked:
-                    asked.remove(key)
-                    wanted[row, column] = True
-        if asked:
-            raise not_drawn(asked, "unit")
-        return wanted
 
     def unit(
         self, design: StudyDesign, image: Image, text: Text, *, filtered: bool = False, audited: bool = False
@@ -251,17 +172,6 @@ class CrossedKind(ChoiceKind):
             "image": {"url": picture_url, "alt": gettext("The image to be judged")},
             "caption": {"text": unit.first.text},
         }
-
-
-def _drawn_for_audit(
-    passed: npt.NDArray[np.bool_], wanted: int, rng: np.random.Generator
-) -> npt.NDArray[np.bool_]:
-    """(m, n) bool: as many of the pairs that did not pass, each as likely as any other; all where there are fewer."""
-    audited = np.zeros_like(passed)
-    if wanted:
-        dropped = np.flatnonzero(~passed)
-        audited.flat[rng.permutation(dropped)[:wanted]] = True
-    return audited
 
 
 def chunked(items: Sequence[UnitSpec], size: int) -> list[tuple[UnitSpec, ...]]:
