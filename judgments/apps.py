@@ -15,5 +15,6 @@ class JudgmentsConfig(AppConfig):
 
         register("import_dataset", "judgments.handlers.import_dataset")
         register("import_candidates", "judgments.handlers.import_candidates")
+        register("import_rankings", "judgments.handlers.import_rankings")
         register("generate_hits", "judgments.handlers.generate")
         register("figures", "judgments.handlers.figures")

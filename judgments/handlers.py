@@ -43,6 +43,16 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
     uploads.discard(upload)
 
 
+def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None:
+    """Import uploaded rankings; ``format`` is the task that they are of."""
+    with uploads.opened(upload) as files, run.commit() as result:
+        summary = importing.import_rankings(
+            path=files.path, dataset=dataset, task=format, progress=run.progress
+        )
+        result |= _told(summary)
+    uploads.discard(upload)
+
+
 def generate(run: Run, *, study: str) -> None:
     """Draw a study's HITs, then store them."""
     found = find_study(study)

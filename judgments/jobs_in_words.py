@@ -9,6 +9,7 @@ from judgments.models import Job
 WORDS = {
     "import_dataset": "Import of a dataset",
     "import_candidates": "Import of candidates",
+    "import_rankings": "Import of rankings",
     "import_judgments": "Import of judgments",
     "generate_hits": "Generating HITs",
     "rehearse": "Rehearsal",

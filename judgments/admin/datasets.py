@@ -21,14 +21,14 @@ from judgments.admin.base import (
     count_of,
     signed_in,
 )
-from judgments.forms.uploads import CandidatesForm, DatasetForm, JudgmentsForm, UploadForm
+from judgments.forms.uploads import CandidatesForm, DatasetForm, JudgmentsForm, RankingsForm, UploadForm
 from judgments.jobs import enqueue
 from judgments.models import Caption, Dataset, Item, Job, Output, Study, System
 from judgments.roles import Person
 from judgments.visibility import loaded_by, visible_rows
 
 SAMPLE = 8
-IMPORTS = ["import_dataset", "import_candidates", "import_judgments"]
+IMPORTS = ["import_dataset", "import_candidates", "import_rankings", "import_judgments"]
 
 
 @admin.register(Dataset)
@@ -101,6 +101,11 @@ class DatasetAdmin(QuorumAdmin):
                 name="judgments_dataset_candidates",
             ),
             path(
+                "<int:pk>/rankings/",
+                self.admin_site.admin_view(self.rankings_view),
+                name="judgments_dataset_rankings",
+            ),
+            path(
                 "<int:pk>/judgments/",
                 self.admin_site.admin_view(self.judgments_view),
                 name="judgments_dataset_judgments",
@@ -138,6 +143,17 @@ class DatasetAdmin(QuorumAdmin):
             words,
             lambda given: {"dataset": dataset.name, "system": given["system"]},
         )
+
+    def rankings_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Upload systems' ranked lists."""
+        dataset = self._dataset(request, pk, change=True)
+        form = RankingsForm(request.POST or None, request.FILES or None)
+        words = {
+            "title": f"{dataset.name}: import rankings",
+            "lead": f"Lists in which systems ranked captions for the images of {dataset.name}, or images for captions.",
+            "button": "Import",
+        }
+        return self._upload(request, form, "import_rankings", words, lambda given: {"dataset": dataset.name})
 
     def judgments_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """Upload judgments that were collected elsewhere."""

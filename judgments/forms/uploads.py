@@ -18,6 +18,7 @@ from judgments import uploads
 from judgments.errors import QuorumError
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, JUDGMENT_FORMATS, TABLE_FORMATS
 from judgments.kinds import KINDS
+from judgments.models import Output
 
 WORDS = {
     "flickr8k": "Flickr8k: Flickr8k.token.txt, with the lists of its splits if you have them",
@@ -28,6 +29,8 @@ WORDS = {
     "flickr8k-crowd": "Flickr8k's crowd counts: CrowdFlowerAnnotations.txt",
     "jsonl": "JSON lines, one object a line",
     "csv": "CSV with a header line",
+    "annotation": "Captions ranked for an image: qid is an image, docid the id of a caption",
+    "search": "Images ranked for a caption: qid is the id of a caption, docid an image",
     "inputs": "Rows of inputs for a HIT template: CSV with a header line",
 }
 
@@ -142,6 +145,20 @@ class CandidatesForm(UploadForm):
         help_text="What produced these captions. Workers never see it.",
         widget=UnfoldAdminTextInputWidget,
     )
+
+
+class RankingsForm(UploadForm):
+    """Systems' ranked lists, as a TREC run."""
+
+    formats = tuple(Output.Task.values)
+    field_order = ("format", "files")
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["format"].label = "What is ranked"
+        self.fields[
+            "files"
+        ].help_text = "Lines of qid, Q0, docid, rank, score and system, with blanks between."
 
 
 class JudgmentsForm(UploadForm):

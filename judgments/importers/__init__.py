@@ -15,6 +15,8 @@ from judgments.importers.sources import (
     open_dataset,
     open_judgments,
 )
+from judgments.importers.tables import read_pairs
+from judgments.importers.trec import read_runs
 
 __all__ = [
     "CANDIDATE_FORMATS",
@@ -30,4 +32,6 @@ __all__ = [
     "open_candidates",
     "open_dataset",
     "open_judgments",
+    "read_pairs",
+    "read_runs",
 ]

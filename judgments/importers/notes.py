@@ -34,6 +34,8 @@ QUIRKS = {
     "several-right": "Test questions with several right answers, kept without what is expected: {n}.",
     "skipped": "Tasks that their annotator skipped, left out: {n}.",
     "ground-truth": "Annotations marked as ground truth, taken for what is expected of the others: {n}.",
+    "scores-against-ranks": "Lists whose scores do not fall as their ranks rise, taken by their ranks: {n}.",
+    "below-depth": "Ranked items below the depth that was asked for, left out: {n}.",
     "candidate-is-reference": "Candidates that equal a reference of their image, kept: {n}.",
 }
 

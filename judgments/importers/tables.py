@@ -24,6 +24,7 @@ DATASET_COLUMNS = Columns(
     instead={"caption": "text"},
 )
 MOST_TEXT = 100_000  # characters of the text that stands with an image
+PAIR_COLUMNS = Columns(("image", "caption"), ())
 CANDIDATE_COLUMNS = Columns(("image", "caption"), ("rank", "score", "system"))
 _SEPARATORS = ",;\t|"
 _SPLIT = re.compile(r"[^\s/\\]{1,20}")
@@ -254,6 +255,22 @@ class CaptionRegister:
         self._texts.add(content)
         self._counts[image] += 1
         return True
+
+
+def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
+    """Image and caption of each record of JSON lines or CSV; the first character tells which of the two it is.
+
+    Raises:
+        ImportProblem: the file is neither, or a record lacks one of the columns, or there is none.
+    """
+    first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
+    records = read_json_lines if first.lstrip().startswith("{") else read_csv
+    found = False
+    for fields in records(path, PAIR_COLUMNS, ImportNotes(), encoding):
+        found = True
+        yield fields.image(), fields.text("caption", "a caption's id or text")
+    if not found:
+        raise ImportProblem(path, None, None, "no pairs", "at least one record")
 
 
 class TableCandidates:

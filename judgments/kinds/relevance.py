@@ -75,7 +75,8 @@ class Relevance(ImageCaptionKind):
             make_control=self.makers(design),
             known=known_items(design.controls.known, material),
         )
-        return Batch(hits=hits, notes=draw.notes)
+        filled = sum(unit.filtered for group in groups for unit in group.units)
+        return Batch(hits=hits, notes={**draw.notes, **({"filled": filled} if filled else {})})
 
     def _groups(
         self, design: StudyDesign, draw: CaptionDraw, one: ImageCaptions

@@ -64,5 +64,13 @@ class Migration(migrations.Migration):
                 name="one_found_image_per_system_caption_and_rank",
             ),
         ),
+        migrations.AlterField(
+            model_name="unit",
+            name="filtered",
+            field=models.BooleanField(
+                default=False,
+                help_text="Shown to fill the last ten up: filtered out, or given for another image (H13 §4.3.2).",
+            ),
+        ),
         migrations.RunPython(_say_that_pairs_were_crossed, migrations.RunPython.noop, elidable=True),
     ]

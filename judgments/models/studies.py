@@ -144,7 +144,8 @@ class Unit(models.Model):
         default=dict, blank=True, help_text="What else its kind shows, as it was at generation."
     )
     filtered = models.BooleanField(
-        default=False, help_text="Below the Bleu-pre threshold, shown to fill the last ten (H13 §4.3.2)."
+        default=False,
+        help_text="Shown to fill the last ten up: filtered out, or given for another image (H13 §4.3.2).",
     )
     audited = models.BooleanField(
         default=False, help_text="Below the Bleu-pre threshold, drawn to see what the filter misses."

@@ -10,10 +10,11 @@ from pathlib import Path
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
-from judgments.bulk import refresh_statistics
+from judgments.bulk import insert_rows, refresh_statistics
 from judgments.draws import candidate_key
 from judgments.errors import DataConflict
-from judgments.importers import open_candidates, open_dataset
+from judgments.importers import open_candidates, open_dataset, read_runs
+from judgments.importers.notes import ImportNotes
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
@@ -317,3 +318,73 @@ def import_candidates(
             f"System {system!r} was not imported: another import stored it at the same time; look at what is there."
         ) from error
     return ImportSummary(system, True, {"captions": stored}, sentences())
+
+
+def import_rankings(
+    *,
+    path: Path,
+    dataset: str,
+    task: str,
+    depth: int | None = None,
+    encoding: str | None = None,
+    progress: Progress = no_progress,
+) -> ImportSummary:
+    """Systems' ranked lists, from a TREC run of any number of systems.
+
+    Args:
+        task: ``annotation``: an image asks and ids of captions are ranked; ``search``: the id of a caption asks and
+            images are ranked (H13 §4).
+        depth: the first items of each list that are kept; None: all.
+
+    Raises:
+        NotThere: no such dataset.
+        ImportProblem: the file cannot be read, or names what the dataset does not have.
+        DataConflict: a system is there with other lists for this task.
+    """
+    found = find_dataset(dataset)
+    items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
+    captions = dict(Caption.objects.filter(dataset=found).values_list("key", "pk"))
+    annotation = task == Output.Task.ANNOTATION
+    queries, ranked = (items, captions) if annotation else (captions, items)
+    kept = "fingerprint" if annotation else "search_fingerprint"
+    notes = ImportNotes()
+    runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
+    there = {system.name: system for system in System.objects.filter(dataset=found, name__in=list(runs))}
+    lists = stored = 0
+    try:
+        with transaction.atomic():
+            for name, run in sorted(runs.items()):
+                rows = run.in_order(depth, notes)
+                digest = fingerprint_of(rows)
+                system = there.get(name) or System(dataset=found, name=name)
+                lists += sum(rank == 1 for _, _, rank, _ in rows)
+                if system.pk and getattr(system, kept) == digest:
+                    continue
+                if system.pk and system.outputs.filter(task=task).exists():
+                    raise DataConflict(
+                        f"Dataset {dataset!r} has a system {name!r} with other lists for {task}; choose another name."
+                    )
+                setattr(system, kept, digest)
+                system.save()
+                stored += insert_rows(
+                    Output,
+                    ("system_id", "item_id", "caption_id", "task", "rank", "score"),
+                    (
+                        (
+                            system.pk,
+                            *((query, item) if queries is items else (item, query)),
+                            task,
+                            rank,
+                            score,
+                        )
+                        for query, item, rank, score in rows
+                    ),
+                )
+                progress(0.9, f"{stored:,} ranked items")
+            refresh_statistics(Output)
+    except IntegrityError as error:
+        raise DataConflict(
+            f"{path} was not imported: another import stored the same systems at the same time; look at what is there."
+        ) from error
+    counts = {"systems": len(runs), "lists": lists, "ranked items": stored}
+    return ImportSummary(", ".join(sorted(runs)), stored > 0, counts, notes.sentences())

@@ -220,7 +220,7 @@ def test_the_database_itself_refuses_more_slots_than_wanted() -> None:
 def test_taking_a_hit_costs_the_same_queries_whatever_was_done_before(
     hits_done: int, django_assert_max_num_queries: Callable[[int], Any]
 ) -> None:
-    study = make_study("graded", units_per_hit=2, judgments_per_unit=2)
+    study = make_study("graded", units_per_hit=2, judgments_per_unit=2, sampling={"pairs_from": "crossed"})
     worker, _ = make_worker(study)
     for _ in range(min(hits_done, study.hits.count() - 1)):
         finish(take(study, worker))

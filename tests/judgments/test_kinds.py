@@ -124,7 +124,7 @@ def overlapping() -> Material:
 
 def test_filtered_pairs_fill_the_last_group_and_are_marked() -> None:
     batch = batch_of(overlapping(), "relevance", sampling=CROSSED, filter={"bleu_pre": 0.25, "fill_to": 10})
-    assert batch.notes == {"candidate_pairs": 144, "passed_filter": 12}
+    assert batch.notes == {"candidate_pairs": 144, "passed_filter": 12, "filled": 12 * 9}
     for hit in batch.hits:
         for image in {unit.image for unit in hit.units}:
             group = [unit for unit in hit.units if unit.image == image]

@@ -4,7 +4,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.design import StudyDesign, read_toml
+from judgments.design import StudyDesign, make_design, read_toml
+from judgments.importers import read_pairs
 from judgments.importers.textio import read_lines
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.services.presets import saved_presets
@@ -28,6 +29,13 @@ class Command(QuorumCommand):
             help="keywords: a list of titles, one a line, may be gzipped; those whose words stand in a text of the "
             "dataset are kept in the design and offered as phrases",
         )
+        parser.add_argument(
+            "--pairs",
+            type=Path,
+            metavar="PATH",
+            help="relevance, graded, slider: the pairs that are judged, JSON lines or CSV with the columns image and "
+            "caption (a caption's id or text)",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Read, check, store."""
@@ -35,8 +43,15 @@ class Command(QuorumCommand):
         design = read_toml(path.read_text(encoding="utf-8-sig"), source=str(path), saved=saved_presets())
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])
+        if options["pairs"] is not None:
+            design = self._with_pairs(design, options["pairs"])
         study = create_study(design=design)
         self.say(f"Study {study.slug} created as a draft. Next: manage.py generate_hits {study.slug}")
+
+    def _with_pairs(self, design: StudyDesign, path: Path) -> StudyDesign:
+        values = design.model_dump(mode="json")
+        values["sampling"] |= {"pairs_from": "list", "listed": list(read_pairs(path))}
+        return make_design(values)
 
     def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
         with progress_bar() as report:

@@ -1,0 +1,148 @@
+"""Runs as TREC has them: systems' ranked lists, one item a line (``qid Q0 docid rank score system``)."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from judgments.importers.errors import ImportProblem
+from judgments.importers.fields import SHORT_NAME_LIMIT, check_name, counted, shown
+from judgments.importers.notes import ImportNotes
+from judgments.importers.textio import read_lines
+
+COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
+MOST_DIGITS = 9
+STEP = 50_000  # lines between two reports of progress
+
+
+class _Line(NamedTuple):
+    number: int
+    query: str
+    item: str
+    rank: int
+    score: float
+    system: str
+
+
+@dataclass(slots=True)
+class RankedLists:
+    """A system's lists, as the numbers that stand for queries and items; holds 40 bytes a line."""
+
+    path: Path
+    query: array[int] = field(default_factory=lambda: array("q"))
+    item: array[int] = field(default_factory=lambda: array("q"))
+    rank: array[int] = field(default_factory=lambda: array("q"))
+    score: array[float] = field(default_factory=lambda: array("d"))
+    line: array[int] = field(default_factory=lambda: array("q"))
+
+    def in_order(self, depth: int | None, notes: ImportNotes) -> list[tuple[int, int, int, float]]:
+        """(query, item, rank counted from 1, score) by query and rank, the first ``depth`` of each list.
+
+        Ranks decide, as they are what a system returned; scores that say otherwise are noted.
+
+        Raises:
+            ImportProblem: a list has a rank or an item twice.
+        """
+        query, item, rank, line = (
+            np.array(column, dtype=np.int64) for column in (self.query, self.item, self.rank, self.line)
+        )
+        for values, column in ((rank, "rank"), (item, "docid")):
+            order = np.lexsort((line, values, query))
+            same = (np.diff(query[order]) == 0) & (np.diff(values[order]) == 0)
+            if same.any():
+                at = int(line[order[1:][same]].min())
+                raise ImportProblem(
+                    self.path, at, column, f"a {column} that its list has already", "each once a list"
+                )
+        order = np.lexsort((rank, query))
+        query, item, score = query[order], item[order], np.array(self.score)[order]
+        begins = np.flatnonzero(np.diff(query, prepend=-1))
+        place = np.arange(len(query)) - np.repeat(begins, np.diff(np.append(begins, len(query)))) + 1
+        rises = (np.diff(score) > 0) & (np.diff(query) == 0)
+        notes.count("scores-against-ranks", len(np.unique(query[1:][rises])))
+        keep = place <= (len(place) if depth is None else depth)
+        notes.count("below-depth", int((~keep).sum()))
+        return list(
+            zip(
+                query[keep].tolist(),
+                item[keep].tolist(),
+                place[keep].tolist(),
+                score[keep].tolist(),
+                strict=True,
+            )
+        )
+
+
+def read_runs(
+    path: Path,
+    *,
+    queries: Mapping[str, int],
+    ranked: Mapping[str, int],
+    encoding: str | None = None,
+    progress: Callable[[float, str], None],
+) -> dict[str, RankedLists]:
+    """System -> its lists.
+
+    Args:
+        queries, ranked: name -> number of what can ask and of what can be ranked.
+
+    Raises:
+        ImportProblem: a line is none of a run, or names what is not known; or there is no line.
+    """
+    runs: dict[str, RankedLists] = {}
+    for row in _read_lines(path, encoding):
+        for column, name, known in (("qid", row.query, queries), ("docid", row.item, ranked)):
+            if name not in known:
+                example = next(iter(known), None)
+                raise ImportProblem(
+                    path, row.number, column, shown(name), f"a name of the dataset such as {example!r}"
+                )
+        run = runs.setdefault(row.system, RankedLists(path))
+        run.query.append(queries[row.query])
+        run.item.append(ranked[row.item])
+        run.rank.append(row.rank)
+        run.score.append(row.score)
+        run.line.append(row.number)
+        if row.number % STEP == 0:
+            progress(0.5 * row.number / (row.number + 10 * STEP), f"{row.number:,} lines")
+    return runs
+
+
+def _read_lines(path: Path, encoding: str | None) -> Iterator[_Line]:
+    found = False
+    for number, line in read_lines(path, encoding=encoding):
+        cells = line.split()
+        if not cells:
+            continue
+        if len(cells) != len(COLUMNS):
+            raise ImportProblem(
+                path, number, None, counted(len(cells), "column"), f"six: {' '.join(COLUMNS)}"
+            )
+        found = True
+        query, _, item, rank, score, system = cells
+        name = check_name(system, path, number, "system", limit=SHORT_NAME_LIMIT)
+        yield _Line(number, query, item, _rank(path, number, rank), _score(path, number, score), name)
+    if not found:
+        raise ImportProblem(path, None, None, "no lines", "at least one ranked item")
+
+
+def _rank(path: Path, line: int, text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
+        raise ImportProblem(path, line, "rank", shown(text), "a whole number from 0")
+    return int(text)
+
+
+def _score(path: Path, line: int, text: str) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise ImportProblem(path, line, "score", shown(text), "a number")
+    return score

@@ -1,0 +1,50 @@
+"""Import systems' ranked lists."""
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from judgments.errors import QuorumError
+from judgments.management.base import QuorumCommand, progress_bar
+from judgments.models import Output
+from judgments.services.importing import import_rankings
+
+
+class Command(QuorumCommand):
+    """All or nothing; the same file again changes nothing."""
+
+    help = """\
+Import systems' ranked lists: a TREC run, one item a line (docs/formats.md#rankings).
+
+  qid Q0 docid rank score system
+
+--task annotation: qid is an image, docid the id of a caption; --task search: the other way round.
+The caption ids are those of the dataset (Flickr8k: 1305564994_00513f9a5b.jpg#2).
+"""
+    example = "manage.py import_rankings tri5sem.run --dataset flickr8k --task annotation"
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """What the command takes (docs/commands.md)."""
+        parser.add_argument("path", type=Path)
+        parser.add_argument("--dataset", required=True)
+        parser.add_argument("--task", required=True, choices=Output.Task.values)
+        parser.add_argument(
+            "--depth", type=int, help="keep the first so many items of each list (default: all)"
+        )
+        parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Import and say what was found."""
+        depth: int | None = options["depth"]
+        if depth is not None and depth < 1:
+            raise QuorumError(f"--depth is {depth}; expected 1 or more.")
+        with progress_bar() as progress:
+            summary = import_rankings(
+                path=options["path"],
+                dataset=options["dataset"],
+                task=options["task"],
+                depth=depth,
+                encoding=options["encoding"],
+                progress=progress,
+            )
+        self.say_import("Rankings of", summary)
