@@ -250,6 +250,13 @@ def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]
     ends = np.cumsum(lengths)
     total = int(lengths.sum())
     if design.filter.bleu_pre > 0:
+        bare = next((image.name for image, _ in drawn if not image.references), None)
+        if bare is not None:
+            raise DesignError(
+                f"filter.bleu_pre is {design.filter.bleu_pre}, which compares a caption with the image's own ones, but "
+                f"image {bare!r} has none; expected 0.",
+                field="filter.bleu_pre",
+            )
         passed = passes_filter(
             [texts for _, texts in drawn],
             [[text.text for text in image.references] for image, _ in drawn],

@@ -216,6 +216,14 @@ def test_the_filter_works_on_what_was_drawn_and_what_it_drops_fills_up_first() -
     assert {(f"i{n}", f"far-{n}") for n in range(12)} <= dropped
 
 
+def test_a_filter_without_captions_to_compare_with_is_refused() -> None:
+    material = Material("bare", (*animals().images, Image("bare.jpg", "test", (), (("a", text("p")),))))
+    with pytest.raises(DesignError, match=r"image 'bare\.jpg' has none") as refused:
+        batch_of(material, filter={"bleu_pre": 0.25})
+    assert refused.value.field == "filter.bleu_pre"
+    assert batch_of(material).unit_count == 25
+
+
 def test_an_audit_draws_from_what_the_filter_dropped() -> None:
     batch = batch_of(animals(), filter={"bleu_pre": 0.25, "audit": 5})
     assert batch.notes == {"candidate_pairs": 24, "passed_filter": 12, "audited": 5}
