@@ -58,6 +58,7 @@ STUDIES: dict[str, dict[str, Any]] = {
         "images_per_hit": 6,
         "captions_per_image": 10,
         "controls": {"per_hit": 1},
+        "sampling": {"pairs_from": "crossed"},
     },
 }
 MAKE: dict[str, dict[str, int]] = {
