@@ -70,7 +70,8 @@ def main() -> None:
         # so many of the 1,000 images that their pairs above the threshold, filled up, are 100,000
         study = folder / "relevance.toml"
         study.write_text(
-            'name = "Relevance"\ndataset = "f"\npreset = "hodosh-2013-relevance"\n[sampling]\npairs_from = "crossed"\nimages = 660\n'
+            'name = "Relevance"\ndataset = "f"\npreset = "hodosh-2013-relevance"\n'
+            '[sampling]\npairs_from = "crossed"\nimages = 660\n'
         )
         timed("create the study", None, "create_study", str(study), folder=folder)
         timed("100,000 units, Bleu-pre included", 20, "generate_hits", "relevance", folder=folder)
