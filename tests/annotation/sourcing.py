@@ -17,8 +17,9 @@ cost twice as much. Several speakers reminded the council that the bridge is the
 “We do not need another road,” said a teacher. “We need a way to walk to the other side.” A farmer answered that his \
 lorries now drive thirty kilometres more each day, and that the price of his milk has risen because of it.
 
-After three hours the council voted to repair the bridge and to open it to walkers and cyclists alone. Work is to \
-begin in autumn. The council will ask the province to pay for half of it; an answer is expected before the end of the year."""
+After three hours the council voted to repair the bridge and to open it to walkers and cyclists alone. Work is \
+to begin in autumn. The council will ask the province to pay for half of it; an answer is expected \
+before the end of the year."""
 GERMAN = "Der Zug nach Hamburg fährt heute nicht von Gleis 4, sondern von Gleis 11 ab."
 ARABIC = "ذهب الطفل إلى المدرسة في الصباح، وعاد إلى البيت قبل الظهر لأن المعلمة كانت مريضة."
 

@@ -7,7 +7,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser import axe
 from tests.browser.working import join
-from tests.installations import Installation
+from tests.installations import Installation, until
 
 PHONE = {"width": 390, "height": 844}
 
@@ -32,7 +32,7 @@ def test_keys_scroll_a_long_text_and_answer_nothing(page: Page, site: Installati
     text.focus()
     page.keyboard.press("End")
     page.keyboard.press("ArrowLeft")
-    page.wait_for_function("document.activeElement.scrollTop > 0")
+    until(lambda: text.evaluate("region => region.scrollTop") > 0, what="the text scrolls")
     answer = page.get_by_label("Your answer").locator("visible=true")
     expect(answer).to_have_value("")
     page.keyboard.press("7")
