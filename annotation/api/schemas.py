@@ -70,7 +70,7 @@ class ShownUnit(Schema):
     position = serializers.IntegerField()
     protocol = serializers.CharField()
     question = serializers.CharField()
-    source = SourceText(required=False)
+    source = SourceText(required=False)  # type: ignore[assignment]  # a member of the unit
     a = Sentence(required=False)
     b = Sentence(required=False)
     c = Sentence(required=False)

@@ -16,6 +16,7 @@ from annotation.mturk.errors import PictureNotReachable
 from annotation.mturk.pages import html_page
 from annotation.presentation import units_of_hit
 from annotation.services.batches import _pages
+from judgments.admin.study_pages import page_address
 from judgments.design import make_design
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
@@ -98,7 +99,7 @@ def test_an_item_without_a_picture_has_no_trace_of_one(protocol: str) -> None:
 @pytest.mark.parametrize("protocol", ["graded", "pairwise", "grounding"])
 def test_a_text_and_a_picture_stand_together(protocol: str) -> None:
     dataset = make_scenes() if protocol == "grounding" else make_texts(pictures=True)
-    controls = {"controls": {"per_hit": 0}} if protocol == "grounding" else {}
+    controls: dict[str, Any] = {"controls": {"per_hit": 0}} if protocol == "grounding" else {}
     study = make_study(dataset, protocol, source={"show": True}, **controls)
     html, _ = work_of(study, joined(study))
     steps = html.count("data-step ")
@@ -290,9 +291,30 @@ def test_a_worker_s_own_copy_of_their_work_holds_the_text() -> None:
 
     study = sourced("graded")
     person = joined(study)
-    _, assignment = work_of(study, person)
-    answers = [{"position": place, "value": 3} for place in range(1, assignment.hit.units.count() + 1)]
+    html, assignment = work_of(study, person)
+    answers = [{"position": place, "value": 3} for place in range(1, len(blocks(html)) + 1)]
     submit_assignment(assignment=assignment, answers=answers)
     kept = list(own_answers(person.worker))
     assert kept
     assert all(one["shown"]["source"]["text"].startswith(GERMAN) for one in kept)
+
+
+def test_researchers_read_it_beside_controls_and_disagreements_in_the_words_of_the_workers(
+    designer: Client,
+) -> None:
+    study = sourced("graded")
+    controls = designer.get(page_address(study, "controls")).content.decode()
+    assert GERMAN in controls
+    assert "no picture" not in controls
+    assert re.search("Expresses the meaning of the source text|Is unrelated to the source text", controls)
+    assert "the image" not in re.sub(r"<[^>]*>", "", controls.partition('class="q-controls"')[2])
+    unit = Unit.objects.filter(study=study, control=False)[0]
+    closer = designer.get(f"{page_address(study, 'closer-look')}?id={unit.key}").content.decode()
+    assert GERMAN in closer
+    assert 'lang="de"' in closer
+
+
+def test_researchers_read_it_beside_the_items_of_the_quiz(designer: Client) -> None:
+    study = sourced("graded", controls={"per_hit": 0}, quiz={"items": 2})
+    html = designer.get(page_address(study, "quiz")).content.decode()
+    assert html.count(GERMAN) >= 2
