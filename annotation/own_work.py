@@ -18,7 +18,7 @@ from annotation.controls import control_answers
 from annotation.models import Assignment, Judgment, Participation, QuizAttempt, Worker
 from annotation.models.assignments import LIVE, NOT_COUNTED
 from annotation.people import BY_THE_LINK
-from annotation.presentation import places_of
+from annotation.presentation import places_of, texts_shown
 from annotation.quality import ControlRecord, control_record
 from annotation.quiz_sheet import qualification_of
 from judgments.design import StudyDesign
@@ -180,7 +180,7 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
             "submitted_at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
             "position": place.position,
             "question": design.question,
-            "shown": _texts(kind.shown(place.unit, side=place.side, picture_url="")),
+            "shown": _texts(texts_shown(place, design=design, kind=kind, picture_url="")),
             key: kind.seen(getattr(judgment, key), side=place.side),
             "comment": judgment.comment,
             "seconds": judgment.seconds,

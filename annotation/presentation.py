@@ -132,5 +132,17 @@ def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Plac
         "position": place.position,
         "protocol": kind.name,
         "question": worded(design.question),
-        **kind.shown(place.unit, side=place.side, picture_url=picture_url(place)),
+        **texts_shown(place, design=design, kind=kind, picture_url=picture_url(place)),
     }
+
+
+def texts_shown(place: Place, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
+    """The source text, where the study shows it, and what the kind shows. An image without an address has no ``alt``:
+    there is nothing to describe."""
+    shown = kind.shown(place.unit, side=place.side, picture_url=picture_url)
+    if not picture_url and "image" in shown:
+        shown["image"] = {"url": "", "alt": ""}
+    if not design.source.show:
+        return shown
+    source = {"text": place.unit.source_text, "language": design.source.language}
+    return {"source": source, **shown}

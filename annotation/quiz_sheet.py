@@ -172,7 +172,7 @@ def explained(paper: Paper, position: int) -> Explained | None:
             expected=(asked.options[asked.expected - 1],),
             why=worded(asked.question.why),
         )
-    place, kind = paper.places[position], KINDS[paper.design.protocol]
+    place, kind = paper.places[position], KINDS[paper.design.protocol].of(paper.design)
     return Explained(
         position=position,
         question=worded(paper.design.question),

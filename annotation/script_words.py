@@ -5,10 +5,10 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 
-def script_words(*, grouped: bool) -> dict[str, str]:
+def script_words(*, pictures: bool) -> dict[str, str]:
     """The sentences by the names that static/js uses, in the reader's language."""
     return {
-        "here": _("Picture {here} of {all}") if grouped else _("{here} of {all}"),
+        "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
         "later": _("{n} for later"),
         "complete": _("All answered"),
         "saving": _("Saving"),

@@ -89,6 +89,12 @@ class Step:
         return self.answered and not self.missing and not any(row.value for row in self.rows)
 
 
+def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
+    """Whether a page holds pictures, or should: without them nobody could judge captions alone."""
+    images = [step.first.shown["image"] for step in steps if step.first.shown.get("image")]
+    return any(design.about_pictures or image["url"] for image in images)
+
+
 def sheet_of(
     places: Sequence[Place],
     *,

@@ -11,11 +11,12 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import tomli_w
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -38,12 +39,15 @@ from judgments.design_tables import (
     RuleSetting,
     Sampling,
     Slug,
+    Source,
     Stopping,
     Template,
     Workers,
+    checked_judged,
 )
 from judgments.errors import DesignError
 from judgments.kinds import KINDS
+from judgments.kinds.wordings import CAPTION
 from judgments.plans import Plan
 from judgments.presets import PRESETS, Preset
 from judgments.requirements import REQUIREMENT_PRESETS
@@ -93,7 +97,15 @@ class StudyDesign(Part):
     language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
         "", description="Of the captions, as a BCP 47 tag; screen readers and fonts go by it."
     )
+    judged: Annotated[
+        Literal["caption", "summary", "translation", "text"], BeforeValidator(checked_judged)
+    ] = Field(CAPTION, description="What the texts are; the page's own words go by it.")
+    labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
+        (),
+        description="graded: four texts, from 4 down to 1; slider: two, for 0 and 100; empty: built-in ones.",
+    )
     examples: Listed[Example] = ()
+    source: Source = Source()
     sampling: Sampling = Sampling()
     controls: Controls = Controls()
     filter: Filter = Filter()
@@ -107,6 +119,11 @@ class StudyDesign(Part):
     crowd: Crowd = Crowd()
     panel: Panel = Panel()
     registration: Plan | None = None
+
+    @property
+    def about_pictures(self) -> bool:
+        """Whether nobody could judge without the picture: captions, with nothing but the picture beside them."""
+        return self.judged == CAPTION and not self.source.show
 
     @model_serializer(mode="wrap")
     def _without_a_plan_that_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -130,6 +147,13 @@ class StudyDesign(Part):
             yield f"protocol is {self.protocol!r}; this version knows {', '.join(KINDS)}"
             return
         yield from kind.contradictions(self)
+        if self.source.show and kind.no_source:
+            yield f"source.show is true, but {kind.no_source}; expected false"
+        if self.labels and len(self.labels) != len(kind.labelled):
+            wanted = f"one for each of {', '.join(map(str, kind.labelled))}" if kind.labelled else "none"
+            yield f"labels has {len(self.labels)} texts; for {kind.name}, expected {wanted}"
+        elif len(set(self.labels)) < len(self.labels):
+            yield "labels has the same text twice, so that two answers could not be told apart"
         size = self.images_per_hit if kind.grouped else self.units_per_hit
         alone = self.crowd.backend == "mturk" and self.crowd.question == "html"
         if alone and not kind.self_contained:
@@ -209,6 +233,8 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     kind = KINDS.get(str(merged.get("protocol", "")))
     if kind is not None:
         merged = _merge(kind.defaults_for(merged), merged)
+        if "question" not in values:
+            merged["question"] = kind.question_for(merged)
     merged = _with_requirements(merged)
     if isinstance(merged.get("name"), str):
         merged.setdefault("slug", slugify_name(merged["name"]))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from judgments.countries import COUNTRIES
 from judgments.crowds import CROWDS
+from judgments.kinds.wordings import JUDGED
 from judgments.panels import checked_address
 from judgments.quizzes import QUIZ_PRESETS
 from judgments.requirements import REQUIREMENT_PRESETS
@@ -259,6 +261,24 @@ class Stopping(Part):
     )
     minimum: Annotated[int, Field(ge=1, le=1000)] = Field(2, description="margin: votes before it may stop.")
     margin: Annotated[int, Field(ge=1, le=1000)] = Field(2, description="margin: by how many votes it leads.")
+
+
+class Source(Part):
+    """The text of an item, shown beside what is judged."""
+
+    show: bool = Field(False, description="Whether workers read the text of the item.")
+    language: Annotated[str, Field(max_length=20, pattern=r"^[A-Za-z0-9-]*$")] = Field(
+        "", description="Of the source text, as a BCP 47 tag."
+    )
+    label: str = Field("", max_length=80, description="Heading above it; empty: 'Source text', translated.")
+
+
+def checked_judged(value: Any) -> Any:
+    """Refuse a sort of text that there is not, and name the nearest one."""
+    if value in JUDGED:
+        return value
+    near = difflib.get_close_matches(str(value), JUDGED, n=1, cutoff=0.0)[0]
+    raise ValueError(f"{value!r} is none of {', '.join(JUDGED)}; the nearest one is {near!r}")
 
 
 class Keywords(Part):

@@ -112,7 +112,8 @@ class UnitSpec:
     """A unit before it is a row. ``first`` and ``second`` are in the unit's order, not the order shown.
 
     ``content`` is whatever else its kind shows, as JSON; ``control_kind`` says which kind of control item it is;
-    ``audited`` was left out by the filter, and is judged to see what the filter misses.
+    ``audited`` was left out by the filter, and is judged to see what the filter misses; ``source_text`` is the text of
+    its item, which a preview fills in.
     """
 
     key: str
@@ -128,6 +129,7 @@ class UnitSpec:
     audited: bool = False
     control_kind: str = ""
     content: Mapping[str, Any] = field(default_factory=dict)
+    source_text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,20 @@ Link the words of the caption to the boxes in the picture.
 - A box that the caption does not speak of stays without a word, and a word for which there is no box without a link.
 - If a word stands for several boxes, choose the one that fits best.
 """
+TRANSLATION_INSTRUCTIONS = """\
+Read the source text first, then the translation.
+
+- Judge how much of the meaning of the source text the translation expresses.
+- What is missing, added or changed counts most. Style counts where it makes the meaning hard to see.
+- Use the whole scale: 0 has nothing to do with the source text, 100 expresses its meaning perfectly.
+"""
+SUMMARY_INSTRUCTIONS = """\
+Read the source text first, then the summary.
+
+- A good summary says what matters most in the source text, and nothing that the text does not say.
+- A statement that the source text does not support is an error, even if it is true.
+- A summary may be short. It is worse only where something that matters is missing.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +260,58 @@ PRESETS: dict[str, Preset] = {
             "judgments_per_unit",
             "units_per_hit",
             "question",
+            "controls.per_hit",
+            "controls.threshold",
+            *OUR_COMMON,
+        ),
+    ),
+    "direct-assessment-translation": Preset(
+        title="Direct assessment: from 0 to 100, how well does the translation express the source text?",
+        source="after the direct assessment of Graham et al. 2013 and Bojar et al. 2016, with the source text shown",
+        values={
+            "protocol": "slider",
+            "preset": "direct-assessment-translation",
+            "judged": "translation",
+            "source": {"show": True},
+            "judgments_per_unit": 3,
+            "units_per_hit": 20,
+            "seconds_per_unit": 25.0,
+            "question": "How well does the translation express the meaning of the source text?",
+            "instructions": TRANSLATION_INSTRUCTIONS,
+            "sampling": {"images": "all", "split": "test"},
+            "controls": {"per_hit": 2, "threshold": 0.7, "split": "dev"},
+        },
+        ours=(
+            "judgments_per_unit",
+            "units_per_hit",
+            "question",
+            "instructions",
+            "controls.per_hit",
+            "controls.threshold",
+            *OUR_COMMON,
+        ),
+    ),
+    "our-summaries": Preset(
+        title="Summaries: how well does the summary represent the source text?",
+        source="ours: graded like captions in Hodosh, Young, Hockenmaier 2013, with the document beside the summary",
+        values={
+            "protocol": "graded",
+            "preset": "our-summaries",
+            "judged": "summary",
+            "source": {"show": True},
+            "judgments_per_unit": 3,
+            "units_per_hit": 8,
+            "seconds_per_unit": 90.0,
+            "question": "How well does the summary represent the source text?",
+            "instructions": SUMMARY_INSTRUCTIONS,
+            "sampling": {"images": "all", "split": "test"},
+            "controls": {"per_hit": 1, "threshold": 0.7, "split": "dev"},
+        },
+        ours=(
+            "judgments_per_unit",
+            "units_per_hit",
+            "question",
+            "instructions",
             "controls.per_hit",
             "controls.threshold",
             *OUR_COMMON,

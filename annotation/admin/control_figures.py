@@ -14,10 +14,10 @@ from annotation.models import StudyAlarm
 from annotation.suspects import Suspicion, suspicions
 from judgments.admin.addresses import picture_address
 from judgments.controls import REPEATED
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import Kind
 from judgments.models import Item, Study, Unit
 from judgments.remembered import Figures, add_figures
-from judgments.services.studies import design_of
+from judgments.services.studies import design_of, kind_of
 
 LONGEST_CELL = 300  # characters of a row's cell on the page
 
@@ -96,7 +96,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
     for own, found in value["suspects"]:
         there = [units[pk] for pk in own if pk in units]
         if there:
-            kind = KINDS[there[0].study.protocol]
+            kind = kind_of(there[0].study)
             suspects.append(Suspect(there, in_words(kind, there[0]), Suspicion(**found)))
     return ControlFigures(
         fared={int(unit): Fared(*counts) for unit, counts in value["fared"].items()},
@@ -107,7 +107,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
 
 def figures_of(study: Study) -> ControlFigures:
     """The figures of a study: three queries, whatever its size."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     answers = control_answers(study)
     if not answers:
         return ControlFigures({}, [], [])

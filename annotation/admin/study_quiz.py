@@ -14,10 +14,10 @@ from annotation.quiz_sheet import qualification_of, texts_of
 from annotation.services.quizzes import papers_of, quiz_units
 from judgments.admin.addresses import picture_address
 from judgments.admin.study_pages import Context, Group, StudyPage, add_page
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import Kind
 from judgments.models import Study
 from judgments.quizzes import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
-from judgments.services.studies import design_of
+from judgments.services.studies import design_of, kind_of
 
 ON_A_PAGE = 50
 MOST_ATTEMPTS = 2_000  # of the latest, the figures are made
@@ -67,7 +67,7 @@ def _questions(study: Study, results: dict[str, QuestionResult]) -> list[dict[st
 
 def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
     """Each known item of the study's own kind."""
-    kind = KINDS[study.protocol]
+    kind = kind_of(study)
     rows = []
     for unit in quiz_units(study):
         right = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]

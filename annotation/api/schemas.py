@@ -57,12 +57,20 @@ class Picture(Schema):
     alt = serializers.CharField()
 
 
+class SourceText(Schema):
+    """The text of the item, where the study shows it."""
+
+    text = serializers.CharField()
+    language = serializers.CharField(help_text="A BCP 47 tag; empty where the study does not say.")
+
+
 class ShownUnit(Schema):
     """A unit as shown: triplet has a, b, c; pairwise image, b, c; relevance and graded image, caption."""
 
     position = serializers.IntegerField()
     protocol = serializers.CharField()
     question = serializers.CharField()
+    source = SourceText(required=False)  # type: ignore[assignment]  # a member of the unit
     a = Sentence(required=False)
     b = Sentence(required=False)
     c = Sentence(required=False)

@@ -120,7 +120,7 @@ def _head(design: StudyDesign) -> str:
 def _of_rows(design: StudyDesign, names: Sequence[str], filled: str) -> str:
     context = {
         "design": design,
-        "kind": KINDS[design.protocol],
+        "kind": KINDS[design.protocol].of(design),
         "head": mark_safe(_head(design)),  # noqa: S308  # our own template
         "rows": [(number, f"${{{name}}}") for number, name in enumerate(names, start=1)],
         "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",

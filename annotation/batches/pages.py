@@ -36,7 +36,7 @@ from judgments.models import HIT, Unit
 
 SHEETS = ("app.css", "crowds/mturk_page.css", "crowds/batch.css")
 HIT_FIELD, CHECK_FIELD = "quorum_hit", "quorum_check"
-OURS = ("question", "protocol", "alt")  # words of the page itself, the same in every HIT
+OURS = ("question", "protocol", "alt", "language")  # words of the page itself, the same in every HIT
 FIELD = re.compile(r"\$\{(\w+)\}")
 SCRIPTS = re.compile(r"<script type=\"application/json\".*?</script>", re.DOTALL)
 
@@ -80,7 +80,7 @@ def batch_page(
     Raises:
         KindNotCarried: the protocol needs our own pages.
     """
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     if not kind.self_contained:
         raise KindNotCarried(
             f"{kind.title} Its page needs this server ({kind.name}); it cannot be a template of the requester pages."
@@ -105,7 +105,10 @@ def _blank(shown: Any, path: str, cells: dict[str, str]) -> Any:
         return f"${{{name}}}"
     if isinstance(shown, Mapping):
         return {
-            key: value if key in OURS else _blank(value, f"{path}_{key}", cells)
+            # no address: the template shows no picture there
+            key: value
+            if key in OURS or (key == "url" and not value)
+            else _blank(value, f"{path}_{key}", cells)
             for key, value in shown.items()
         }
     if isinstance(shown, list):
@@ -120,7 +123,7 @@ def as_html(text: str) -> str:
 
 def template_of(page: BatchPage, *, design: StudyDesign, language: str = "en") -> str:
     """The template for all HITs of the page's form."""
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     context = {
         "alone": True,
         "design": design,

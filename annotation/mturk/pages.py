@@ -113,7 +113,7 @@ def html_page(
         steps = sheet_of(
             placed(units, drawn.order, drawn.sides),
             design=design,
-            picture_url=_pictures(hit, shown=kind.shows_picture, own=kind.own_pages),
+            picture_url=_pictures(hit, design),
             answers={},
         )
         context = {
@@ -174,10 +174,13 @@ def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequ
     )
 
 
-def _pictures(hit: HIT, *, shown: bool, own: bool) -> Callable[[Place], str]:
+def _pictures(hit: HIT, design: StudyDesign) -> Callable[[Place], str]:
+    kind = KINDS[design.protocol]
+    needed = kind.shows_picture and design.about_pictures
+
     def address(place: Place) -> str:
         item = place.unit.item
-        there = shown or (own and bool(item.picture or item.url))
+        there = needed or ((kind.shows_picture or kind.own_pages) and bool(item.picture or item.url))
         return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if there else ""
 
     return address

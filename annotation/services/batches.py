@@ -111,6 +111,8 @@ def _pages(study: Study, pictures: str) -> Iterator[BatchPage]:
     design = design_of(study)
     kind = KINDS[design.protocol]
     address = _address(pictures) if kind.shows_picture or kind.own_pages else _no_address
+    if not design.about_pictures and not pictures and not kind.own_pages:
+        address = _if_there(address)
     for hit in HIT.objects.filter(study=study).order_by("position").iterator():
         units = units_of_hit(hit.pk)
         if not kind.own_pages:
@@ -131,6 +133,11 @@ def _own_address(place: Place, address: Callable[[Place], str]) -> str:
     """Of the picture that came with a row of a template; most have none."""
     item = place.unit.item
     return address(place) if item.picture or item.url else ""
+
+
+def _if_there(address: Callable[[Place], str]) -> Callable[[Place], str]:
+    """For studies whose items need no picture: '' where an item has neither a picture nor an address."""
+    return lambda place: address(place) if place.unit.item.picture or place.unit.item.url else ""
 
 
 def _no_address(place: Place) -> str:

@@ -17,6 +17,20 @@ from judgments.markup import render_inline
 register = template.Library()
 register.filter(wording.worded)
 register.filter("inline", render_inline)
+# languages and scripts (BCP 47) that are written from right to left
+RTL_LANGUAGES = frozenset("ar arc ckb dv fa he iw ji ks nqo ps sd syr ug ur yi".split())  # noqa: SIM905
+RTL_SCRIPTS = frozenset("adlm arab aran hebr mand nkoo rohg samr syrc thaa".split())  # noqa: SIM905
+SCRIPT_LETTERS = 4
+
+
+@register.filter
+def runs(text: str, language: str = "") -> str:
+    """How a text of this language runs, rtl or ltr; auto (by its first letter) where the language is not said."""
+    if not language:
+        return "auto"
+    first, *others = language.lower().split("-")
+    script = next((one for one in others if len(one) == SCRIPT_LETTERS and one.isalpha()), "")
+    return "rtl" if script in RTL_SCRIPTS or (not script and first in RTL_LANGUAGES) else "ltr"
 
 
 def looks_empty(text: str) -> bool:

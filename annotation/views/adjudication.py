@@ -110,7 +110,7 @@ def _page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -
     context = {
         "adjudication": adjudication,
         "study": study,
-        "kind": KINDS[study.protocol],
+        "kind": KINDS[study.protocol].of(design),
         "step": step,
         "left": left.count(),
         "later": later,

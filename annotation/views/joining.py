@@ -32,14 +32,15 @@ from judgments.services.studies import design_of, find_study
 
 def effort_of(design: StudyDesign) -> dict[str, str]:
     """What a page of work holds, how long it takes and what it pays, in words."""
-    if KINDS[design.protocol].grouped:
-        units = design.images_per_hit * design.captions_per_image
+    grouped = KINDS[design.protocol].grouped
+    units = design.images_per_hit * design.captions_per_image if grouped else design.units_per_hit
+    if grouped and design.about_pictures:
         size = ngettext("%(n)d picture", "%(n)d pictures", design.images_per_hit) % {
             "n": design.images_per_hit
         }
     else:
-        units = design.units_per_hit
-        size = ngettext("%(n)d question", "%(n)d questions", units) % {"n": units}
+        steps = design.images_per_hit if grouped else units
+        size = ngettext("%(n)d question", "%(n)d questions", steps) % {"n": steps}
     return {
         "size": size,
         "duration": spell_duration(units * design.seconds_per_unit),
@@ -165,7 +166,7 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "study": found,
         "design": design,
-        "kind": KINDS[design.protocol],
+        "kind": KINDS[design.protocol].of(design),
         "worker": worker,
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
         "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",

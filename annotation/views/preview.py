@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from csp.constants import SELF
 from csp.decorators import csp_replace
@@ -110,8 +111,11 @@ def render_preview(
 ) -> HttpResponse:
     """The worker's page for ``units``, with a banner, and with a form that goes nowhere."""
     sides = KINDS[design.protocol].sides(units, rng_for(design.seed, "sides preview"))
-    places = placed(units, [], sides)
-    steps = sheet_of(places, design=design, picture_url=_pictures(units, dataset), answers={})
+    items = _items(units, dataset)
+    units = [_with_source(unit, items) for unit in units]
+    steps = sheet_of(
+        placed(units, [], sides), design=design, picture_url=lambda place: _picture(place, items), answers={}
+    )
     context = sheet_context(design, steps) | {
         "study": {"name": design.name, "slug": design.slug},
         "left_words": spell_left(design.crowd.lease_minutes * 60),
@@ -121,19 +125,23 @@ def render_preview(
     return render(request, "annotation/work.html", context)
 
 
-def _pictures(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> Callable[[Place], str]:
-    """Where each place's picture is, for staff; one query for units that are no rows yet."""
+def _items(units: Sequence[Unit | UnitSpec], dataset: Dataset) -> dict[str, Item]:
+    """The items of units that are no rows yet, by name; one query. A sketched row has none."""
     names = {unit.image for unit in units if isinstance(unit, UnitSpec)}
-    items = (
-        {item.name: item for item in Item.objects.filter(dataset=dataset, name__in=names)}
-        if names and dataset.pk
-        else {}
-    )
+    if not names or not dataset.pk:
+        return {}
+    return {item.name: item for item in Item.objects.filter(dataset=dataset, name__in=names)}
 
-    def address(place: Place) -> str:
-        unit: Unit | UnitSpec = place.unit
-        if isinstance(unit, UnitSpec):  # a sketched row has no picture yet
-            return preview_picture_url(items[unit.image]) if unit.image in items else ""
+
+def _with_source(unit: Unit | UnitSpec, items: Mapping[str, Item]) -> Unit | UnitSpec:
+    if isinstance(unit, UnitSpec) and unit.image in items:
+        return replace(unit, source_text=items[unit.image].text)
+    return unit
+
+
+def _picture(place: Place, items: Mapping[str, Item]) -> str:
+    """Where a place's picture is, for staff."""
+    unit: Unit | UnitSpec = place.unit
+    if not isinstance(unit, UnitSpec):
         return preview_picture_url(unit.item)
-
-    return address
+    return preview_picture_url(items[unit.image]) if unit.image in items else ""

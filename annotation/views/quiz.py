@@ -26,7 +26,7 @@ from annotation.services.quizzes import (
     start_attempt,
 )
 from annotation.views.common import SeeOther, errors_as_pages, see_other, worker_of_token
-from annotation.worksheet import answers_of_form, sheet_of, undecided
+from annotation.worksheet import answers_of_form, sheet_of, shows_pictures, undecided
 from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -150,15 +150,16 @@ def _steps_context(study: Study, paper: Paper, step: list[int]) -> dict[str, Any
         "is_last": steps.index(step) == len(steps) - 1,
     }
     if step[0] in paper.places:
-        kind = KINDS[paper.design.protocol]
+        shown = sheet_of(
+            [paper.places[position] for position in step],
+            design=paper.design,
+            picture_url=lambda place: quiz_picture_url(study, paper.attempt, place),
+            answers=paper.attempt.answers,
+        )[0]
         context |= {
-            "kind": kind,
-            "step": sheet_of(
-                [paper.places[position] for position in step],
-                design=paper.design,
-                picture_url=lambda place: quiz_picture_url(study, paper.attempt, place),
-                answers=paper.attempt.answers,
-            )[0],
+            "kind": KINDS[paper.design.protocol].of(paper.design),
+            "step": shown,
+            "has_pictures": shows_pictures(paper.design, [shown]),
         }
     return context
 

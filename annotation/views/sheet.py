@@ -19,7 +19,7 @@ from annotation.services.leases import lease_of
 from annotation.services.revisions import changeable_until, current_answers
 from annotation.wording import worded
 from annotation.words import spell_left
-from annotation.worksheet import Step, sheet_of
+from annotation.worksheet import Step, sheet_of, shows_pictures
 from judgments.design import StudyDesign
 from judgments.draws import content_key
 from judgments.kinds import KINDS
@@ -29,16 +29,17 @@ from judgments.services.studies import design_of
 
 def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
     """What every page of work has, a preview too."""
-    kind = KINDS[design.protocol]
+    kind = KINDS[design.protocol].of(design)
     return {
         "design": design,
         "kind": kind,
         "single": bool(kind.choices) and not kind.grouped,
         "steps": steps,
+        "has_pictures": shows_pictures(design, steps),
         "missing_steps": [step for step in steps if step.missing],
         "now": next((step.number for step in steps if not step.answered), len(steps)),
         "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
-        "words": script_words(grouped=kind.grouped),
+        "words": script_words(pictures=kind.grouped and design.about_pictures),
     }
 
 

@@ -28,7 +28,7 @@ from annotation.errors import (
 from annotation.forms import ReportForm
 from annotation.frames import frame_of
 from annotation.models import Assignment, CrowdSession, Judgment, Participation
-from annotation.presentation import places_of
+from annotation.presentation import Place, places_of
 from annotation.services.admission import has_done_all
 from annotation.services.arrivals import end_session
 from annotation.services.claims import claim_assignment, return_assignment
@@ -225,9 +225,16 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
         "assignment": assignment,
         "position": position,
         "form": form,
-        "has_picture": "image" in kind_of(assignment.study).shown(place.unit, side=None, picture_url=""),
+        "has_picture": _has_picture(assignment.study, place),
     }
     return render(request, "annotation/report.html", context, status=400 if form.is_bound else 200)
+
+
+def _has_picture(study: Study, place: Place) -> bool:
+    """Whether a picture is shown there, or should be."""
+    item = place.unit.item
+    there = design_of(study).about_pictures or bool(item.picture or item.url)
+    return there and "image" in kind_of(study).shown(place.unit, side=None, picture_url="")
 
 
 @never_cache

@@ -33,6 +33,7 @@ from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.roles import Right
+from judgments.services.studies import design_of, kind_of
 
 if TYPE_CHECKING:
     from evaluation.metrics.explanation import Explanation
@@ -165,6 +166,7 @@ def show_one(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     context |= {
         "closer": closer,
         "picture": picture_address(closer.item),
+        "source": design_of(study).source,
         "captions": [
             (number, caption, closer.consensus is not None and closer.consensus.value == number)
             for number, caption in enumerate(closer.captions, start=1)
@@ -183,7 +185,7 @@ def show_one(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 
 
 def _vote_rows(study: Study, closer: Closer) -> list[dict[str, Any]]:
-    labels = {choice.value: choice.words for choice in KINDS[study.protocol].choices}
+    labels = {choice.value: choice.words for choice in kind_of(study).choices}
     two_sided = KINDS[study.protocol].two_sided
 
     def word(value: float | None) -> str:

@@ -20,9 +20,9 @@ from evaluation.models import Consensus
 from judgments.admin.base import BoundedPaginator, signed_in
 from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.errors import NotThere, WrongState
-from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.roles import Right
+from judgments.services.studies import kind_of
 
 ON_A_PAGE = 50
 CLOSE = 0.34  # a margin of 2 to 1 and less
@@ -146,7 +146,7 @@ def _label(one: Adjudication) -> str:
     """The decision in the unit's order: what value 1 means is what stands first in the unit."""
     if one.value is None:
         return "–"
-    kind = KINDS[one.study.protocol]
+    kind = kind_of(one.study)
     if kind.two_sided:
         return f"{one.value} ({'first' if one.value == 1 else 'second'})"
     labels = {choice.value: choice.label for choice in kind.choices}

@@ -22,9 +22,9 @@ from judgments.admin.base import signed_in
 from judgments.design import StudyDesign
 from judgments.errors import DesignError, WrongState
 from judgments.jobs import enqueue
-from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.roles import Right, rights_of
+from judgments.services.studies import kind_of
 
 Context = dict[str, Any]
 UNDER_WAY = [Job.State.QUEUED, Job.State.RUNNING]
@@ -246,7 +246,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "opts": Study._meta,
         "title": study.name,
         "study": study,
-        "kind": KINDS[study.protocol],
+        "kind": kind_of(study),
         "study_groups": tab_groups(study, rights, active),
         "next_step": next_step,
         "other_steps": others,

@@ -189,10 +189,18 @@ class DesignForm(forms.Form):
     def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """The base with the form's answers laid over it; what is left empty falls back to the default."""
         values = deepcopy(self.base)
+        built_in = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
             for key in section.entries:
                 if html_name(key) in cleaned:  # what its field refused keeps the value it had
                     _put(values, key, cleaned[html_name(key)])
+        # the built-in question goes with what is judged
+        if (
+            built_in
+            and values.get("question") == built_in.question
+            and values["judged"] != self.base["judged"]
+        ):
+            del values["question"]
         return values
 
 

@@ -38,6 +38,12 @@ CHOICES = {
         ("code", "Anyone with the link and the code below"),
         ("invited", "Invited people, each with a code of their own"),
     ],
+    "judged": [
+        ("caption", "Captions of images"),
+        ("summary", "Summaries"),
+        ("translation", "Translations"),
+        ("text", "Other texts"),
+    ],
     "crowd.backend": [(name, crowd.label) for name, crowd in CROWDS.items()],
     "crowd.question": [("external", "This site's page in a frame"), ("html", "A page of its own over there")],
     "panel.preset": [(name, one.title) for name, one in PANEL_PRESETS.items()],
@@ -71,7 +77,7 @@ SEVERAL = {"controls.kinds"}
 LONG_TEXTS = {"instructions": 7, "consent": 7, "template.html": 16}
 ROWS = {"examples": 8, "quiz.questions": 8, "controls.known": 8, "rules": 6}  # tables, typed as TOML
 PAIRS = {"sampling.listed": 6}  # an image and a caption with a tab between them, one pair a line
-LINES = {"workers.countries": 2, "sampling.only": 2, "keywords.titles": 6}  # one a line
+LINES = {"labels": 4, "workers.countries": 2, "sampling.only": 2, "keywords.titles": 6}  # one a line
 
 
 OUTCOME_WORDS = {
@@ -104,8 +110,10 @@ def sections_for(kind: Kind) -> list[Section]:
                 "slug": Entry("Short name", "In the study's link; left empty, it is made from the name."),
                 "dataset": Entry("Dataset"),
                 "seed": Entry("Seed", "The same dataset, design and seed give the same HITs."),
+                "judged": Entry("What is judged", "The words of the workers' page go by it."),
             },
         ),
+        *([] if kind.no_source else [_source()]),
         _sampling(kind),
         *([_filter()] if kind.judges_one_caption else []),
         Section(
@@ -184,18 +192,38 @@ def sections_for(kind: Kind) -> list[Section]:
             "What workers read. Instructions and consent may use Markdown.",
             {
                 "question": Entry("Question", "Stands above the answers."),
+                **_labels(kind),
                 "instructions": Entry("Instructions", "Shown before and during the work."),
                 "consent": Entry("Consent", "Where there is one, a worker must agree before joining."),
                 "examples": Entry(
                     "Worked examples",
                     "As [[examples]] tables: image (or scene, in words), shown (texts), answer, why.",
                 ),
-                "language": Entry("Language of the captions", "As en, de, ar; empty: not said."),
+                "language": Entry("Language of what is judged", "As en, de, ar; empty: not said."),
                 "contact": Entry("Contact", "Whom workers can ask: a name and an address."),
             },
         ),
         *_crowds(),
     ]
+
+
+def _source() -> Section:
+    return Section(
+        "Source text",
+        "The text of an item, shown beside what is judged: the document of a summary, the original of a translation.",
+        {
+            "source.show": Entry("Show it", "Every item that is shown must have a text then."),
+            "source.language": Entry("Its language", "As en, de, ar; empty: not said."),
+            "source.label": Entry("Heading above it", "Empty: “Source text”, in the worker's language."),
+        },
+    )
+
+
+def _labels(kind: Kind) -> dict[str, Entry]:
+    if not kind.labelled:
+        return {}
+    places = ", ".join(map(str, kind.labelled))
+    return {"labels": Entry("Words of the answers", f"One a line, for {places}. Empty: built-in ones.")}
 
 
 def _sampling(kind: Kind) -> Section:

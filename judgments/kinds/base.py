@@ -17,6 +17,7 @@ import numpy as np
 from django.utils.translation import gettext
 
 from evaluation.statistics.stopping import OPEN
+from judgments.kinds.wordings import Wording, worded
 from judgments.material import Batch, Group, Image, Material
 
 if TYPE_CHECKING:
@@ -141,13 +142,17 @@ class Kind(ABC):
         tie_rule: what becomes of a unit whose judgments are tied, in a word.
         instead_of_evaluate: what to do instead, in one sentence, where metrics of captions cannot be held against the
             answers; "" where they can.
+        wordings: the words of its page for each value of the design's ``judged``; {} where they fit every text.
+        wording: those that it uses.
+        labelled: answers that ``labels`` of the study file name, in their order; () where it names none.
+        no_source: why the page shows no source text beside what is judged; "" where it can.
     """
 
     name: ClassVar[str]
-    title: ClassVar[str]
+    title: str
     values: ClassVar[tuple[int, ...]] = ()
     level: ClassVar[str]
-    choices: ClassVar[tuple[Choice, ...]] = ()
+    choices: tuple[Choice, ...] = ()
     two_sided: ClassVar[bool] = False
     grouped: ClassVar[bool] = False
     shows_picture: ClassVar[bool] = True
@@ -157,7 +162,7 @@ class Kind(ABC):
     template: ClassVar[str]
     self_contained: ClassVar[bool] = True
     asks: ClassVar[Mapping[str, Entry]] = {}
-    keys: ClassVar[tuple[tuple[tuple[Any, ...], Any], ...]] = ()
+    keys: tuple[tuple[tuple[Any, ...], Any], ...] = ()
     letters: ClassVar[tuple[str, ...]] = ()
     script: ClassVar[str] = ""
     settles: ClassVar[bool] = False
@@ -174,6 +179,10 @@ class Kind(ABC):
     aggregation: ClassVar[str]
     tie_rule: ClassVar[str] = "no-ties"
     instead_of_evaluate: ClassVar[str] = ""
+    wordings: ClassVar[Mapping[str, Wording]] = {}
+    wording: Wording | None = None
+    labelled: ClassVar[tuple[int, ...]] = ()
+    no_source: ClassVar[str] = ""
 
     @property
     def is_open(self) -> bool:
@@ -181,8 +190,13 @@ class Kind(ABC):
         return not self.values
 
     def of(self, design: StudyDesign) -> Kind:
-        """The kind as a study asks it: knowing what of the design its answers depend on. Most kinds need nothing."""
-        return self.with_setting(self.setting(design))
+        """The kind as a study asks it: knowing what of the design its answers and its words depend on."""
+        return worded(self.with_setting(self.setting(design)), design.judged, design.labels)
+
+    def question_for(self, values: Mapping[str, Any]) -> Any:
+        """The question of a design that states none: its preset's, or the built-in one for what it judges."""
+        question, wording = values.get("question", ""), self.wordings.get(str(values.get("judged")))
+        return wording.question if wording and question == self.defaults.get("question") else question
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """``defaults``, given what the study file and its preset say."""

@@ -21,6 +21,7 @@ from judgments.errors import DesignError
 from judgments.kinds.base import CaptionScore, Consensus, Entry, Figures, Judged, OpenKind
 from judgments.kinds.best_worst_figures import counted, figures_of, read_answers
 from judgments.kinds.hits import hits_of
+from judgments.kinds.wordings import BEST_WORST_WORDS, CAPTION
 from judgments.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
 from judgments.tuples import balanced_lists
 
@@ -40,6 +41,8 @@ class BestWorst(OpenKind):
 
     name = "best-worst"
     title = "Best-worst: which caption is the best, which the worst?"
+    wordings = BEST_WORST_WORDS
+    wording = BEST_WORST_WORDS[CAPTION]
     level = "ordinal"
     aggregation = "most-often"
     tie_rule = "no-winner"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
@@ -12,6 +12,7 @@ from judgments.draws import rng_for
 from judgments.kinds.base import Choice, Consensus
 from judgments.kinds.hits import hits_of
 from judgments.kinds.image_caption import ImageCaptionKind
+from judgments.kinds.wordings import CAPTION, GRADED_WORDS, Wording
 from judgments.material import Batch, Group, Material
 
 if TYPE_CHECKING:
@@ -22,11 +23,14 @@ class Graded(ImageCaptionKind):
     """One grade per image-caption pair; the consensus is the mean."""
 
     name = "graded"
+    wordings: ClassVar[Mapping[str, Wording]] = GRADED_WORDS
+    wording: Wording | None = GRADED_WORDS[CAPTION]
     title = "Graded: how well does the caption describe the image?"
     values: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
     level = "interval"
     aggregation = "mean"
-    choices: ClassVar[tuple[Choice, ...]] = (
+    labelled: ClassVar[tuple[int, ...]] = (4, 3, 2, 1)
+    choices: tuple[Choice, ...] = (
         Choice(4, "Describes the image without any errors", "4"),
         Choice(3, "Describes the image with minor errors", "3"),
         Choice(2, "Is somewhat related to the image", "2"),

@@ -51,6 +51,7 @@ class Keywords(OpenKind):
 
     name = "keywords"
     title = "Keywords: which words of the text describe the picture?"
+    no_source = "keywords shows the text of each item already"
     level = "nominal"
     aggregation = "counts"
     has_figures = True

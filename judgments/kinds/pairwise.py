@@ -9,6 +9,7 @@ from django.utils.translation import gettext
 from judgments.draws import content_key
 from judgments.kinds.base import Choice
 from judgments.kinds.pairs import PairKind
+from judgments.kinds.wordings import CAPTION, PAIRWISE_WORDS
 from judgments.material import Pair, Text, UnitSpec
 
 
@@ -17,6 +18,8 @@ class Pairwise(PairKind):
 
     name = "pairwise"
     title = "Pairwise: which description is better?"
+    wordings = PAIRWISE_WORDS
+    wording = PAIRWISE_WORDS[CAPTION]
     choices = (Choice(1, "Description B", "1"), Choice(2, "Description C", "2"))
     defaults = {"question": "Which is the better description?", "seconds_per_unit": 8.0}
     template = "annotation/kinds/pairwise.html"

@@ -24,6 +24,7 @@ from judgments.draws import rng_for, shuffled
 from judgments.kinds.base import Choice, Consensus
 from judgments.kinds.hits import hits_of
 from judgments.kinds.image_caption import ImageCaptionKind, chunked
+from judgments.kinds.wordings import CAPTION, RELEVANCE_WORDS
 from judgments.material import Batch, Group, Image, Material, Text, UnitSpec
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ class Relevance(ImageCaptionKind):
 
     name = "relevance"
     title = "Relevance: which captions describe the image?"
+    wordings = RELEVANCE_WORDS
+    wording = RELEVANCE_WORDS[CAPTION]
     values = (0, 1)
     level = "nominal"
     aggregation = "two-thirds"

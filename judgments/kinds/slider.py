@@ -13,10 +13,20 @@ from django.utils.translation import gettext_lazy as _
 from evaluation.statistics.aggregation import mean_grade, standardised_mean
 from judgments.kinds.base import Consensus, Figures, Judged
 from judgments.kinds.graded import Graded
+from judgments.kinds.wordings import CAPTION, LABELS, POLES, QUESTIONS, Wording
 
 SAME = 15  # points within which a caption that is shown again is answered the same
 NEAR = 10  # points within which a rehearsal's answer is right
 SPREAD = 12.0  # points by which a rehearsal's truths of equally good captions differ
+SLIDER_WORDS = {
+    judged: Wording(
+        f"Slider: from 0 to 100, {question[0].lower()}{question[1:]}",
+        question,
+        poles=POLES[judged],
+        label=LABELS[judged],
+    )
+    for judged, question in QUESTIONS.items()
+}
 
 
 class Slider(Graded):
@@ -24,8 +34,11 @@ class Slider(Graded):
 
     name = "slider"
     title = "Slider: from 0 to 100, how well does the caption describe the image?"
+    wordings = SLIDER_WORDS
+    wording = SLIDER_WORDS[CAPTION]
     values = tuple(range(101))
     choices = ()
+    labelled = (0, 100)
     good, bad = "70-100", "0-30"
     people_cuts = tuple(float(cut) for cut in range(90, 0, -10))
     guessed_right = 31 / 101

@@ -61,6 +61,7 @@ class HITTemplate(OpenKind):
 
     name = "template"
     title = "HIT template: a page of your own, with ${field} for the cells of a row"
+    no_source = "a HIT template shows what its own fields say"
     level = "nominal"
     aggregation = "majority-of-answers"
     tie_rule = "no-answer"

@@ -173,6 +173,11 @@ class Unit(models.Model):
     def __str__(self) -> str:
         return self.key
 
+    @property
+    def source_text(self) -> str:
+        """The text of its item, which a study may show beside what is judged."""
+        return self.item.text
+
 
 class HIT(models.Model):
     """The page of work that one worker accepts at a time (*human intelligence task*)."""

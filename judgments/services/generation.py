@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -15,7 +15,7 @@ from judgments.control_pool import ControlPool, pool_of
 from judgments.design import StudyDesign
 from judgments.errors import DesignError, WrongState
 from judgments.kinds import KINDS
-from judgments.material import Batch, Image, Material, Pair, Text, UnitSpec
+from judgments.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
 from judgments.models import (
     Caption,
     Dataset,
@@ -162,6 +162,7 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
     aside = set_aside(design, material)
     batch = KINDS[design.protocol].of(design).batch(design, aside.rest)
     quiz = quiz_groups(design, aside)
+    _check_sources(design, material, batch, quiz)
     if not quiz:
         return batch
     items = sum(len(group.units) for group in quiz)
@@ -178,6 +179,21 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
                 "have.",
                 field="examples",
             )
+
+
+def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: Sequence[Group]) -> None:
+    """Where the study shows source texts, every item that a worker may see has one."""
+    if not design.source.show:
+        return
+    shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
+    lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
+    if lacking:
+        others = f" (nor have {len(lacking) - 1:,} others)" if len(lacking) > 1 else ""
+        raise DesignError(
+            f"source.show is true, but item {lacking[0]!r} of dataset {material.name!r} has no text{others}; "
+            "expected a source text in the column text of each item that is shown.",
+            field="source.show",
+        )
 
 
 def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:

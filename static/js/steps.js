@@ -4,6 +4,8 @@
 const PRESENT = 30000;  // milliseconds after which a person who touches nothing counts as away
 const BY_ITSELF = "quorum:go-on";
 const KEYS = "quorum:keys";
+// a text that scrolls takes these keys before a kind does
+const SCROLLING = new Set(["ArrowUp", "ArrowDown", "ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End", " "]);
 const WRITING = "textarea, select, [contenteditable], input:is([type=text], [type=search], [type=number])";
 
 let page = null;     // the page of work in the document
@@ -250,6 +252,7 @@ function open(form) {
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (SCROLLING.has(key) && event.target.closest("[data-scroll]")) return;
     if (key.length === 1 && document.querySelector("[data-keys-on]")?.checked === false) return;
     const asked = new CustomEvent("quorum:key", { cancelable: true, detail: { key: event.key, code: event.code, shift: event.shiftKey, repeat: event.repeat } });
     if (!steps[here].dispatchEvent(asked)) { event.preventDefault(); return; }

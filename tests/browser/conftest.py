@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from judgments.models import Caption, Item, Output, System
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.scenes import make_scenes
+from tests.annotation.sourcing import ARABIC, make_texts
 from tests.templating import make_template_study
 
 dataset = make_dataset(images=12)
@@ -54,6 +55,14 @@ for number in range(3):
         Output.objects.create(system=system, item=item, caption=caption)
 for protocol, slug in (("best-worst", "best-worst"), ("slider", "tellers-slider")):
     make_study(tellers, protocol, slug=slug, judgments_per_unit=100, controls={"per_hit": 1})
+make_study(
+    make_texts(), "slider", slug="summaries", judged="summary", source={"show": True, "language": "en"},
+    judgments_per_unit=100,
+)
+make_study(
+    make_texts("segments", text=ARABIC, pictures=True), "graded", slug="segments", judged="translation",
+    source={"show": True, "language": "ar"}, judgments_per_unit=100,
+)
 """
 
 PEOPLE = count(1)
