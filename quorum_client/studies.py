@@ -13,7 +13,6 @@ import pandas as pd
 
 from quorum_client.calls import Calls, Problem
 
-
 ACCEPTED = 202  # not ready yet: ask again
 
 

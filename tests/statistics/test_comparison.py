@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
+from scipy import stats
 
 from evaluation.comparison import compare_sources
 from evaluation.errors import EvaluationError
@@ -74,39 +75,34 @@ def test_a_two_by_two_table_gives_the_figures_that_are_worked_out_by_hand(tmp_pa
     ] * 3
 
 
-def test_figures_equal_those_of_scikit_learn_and_scipy(tmp_path: Path) -> None:
-    metrics = pytest.importorskip("sklearn.metrics")
-    stats = pytest.importorskip("scipy.stats")
+@pytest.mark.parametrize(
+    "case", [one for one in golden("agreement.json")["cohen"] if set(one["first"]) == {1, 2}]
+)
+def test_kappa_of_two_consensuses_is_scikit_learns(case: Any, tmp_path: Path) -> None:
+    first = {f"u{place}": [value] for place, value in enumerate(case["first"])}
+    second = {f"u{place}": [value] for place, value in enumerate(case["second"])}
+    found = compared(tmp_path, rows_of(first, "pairwise"), rows_of(second, "pairwise"))
+    assert found["consensus"]["kappa"]["value"] == pytest.approx(case["plain"])
+    assert found["consensus"]["n"] == len(first)
+
+
+def test_correlations_of_a_crowds_shares_with_experts_means_are_scipys(tmp_path: Path) -> None:
     draw = random.Random(5)
     crowd = {f"u{place}": [draw.randint(0, 1) for _ in range(3)] for place in range(60)}
     experts = {
         unit: [min(4, max(1, 1 + sum(votes) + draw.randint(-1, 1))) for _ in range(3)]
         for unit, votes in crowd.items()
     }
-    found = compared(
-        tmp_path,
-        rows_of(crowd, "relevance"),
-        rows_of(experts, "graded"),
-        first_at_least=0.6,
-        second_at_least=2.5,
-    )
+    found = compared(tmp_path, rows_of(crowd, "relevance"), rows_of(experts, "graded"))
     shares = [sum(votes) / 3 for votes in crowd.values()]
     means = [sum(grades) / 3 for grades in experts.values()]
-    mine, theirs = [one >= 0.6 for one in shares], [one >= 2.5 for one in means]
-    (cell,) = found["thresholds"]["cells"]
-    assert cell["kappa"]["value"] == pytest.approx(metrics.cohen_kappa_score(mine, theirs))
-    assert cell["precision"]["value"] == pytest.approx(metrics.precision_score(theirs, mine))
-    assert cell["recall"]["value"] == pytest.approx(metrics.recall_score(theirs, mine))
-    assert cell["f1"]["value"] == pytest.approx(metrics.f1_score(theirs, mine))
-    assert found["correlation"]["pearson"]["value"] == pytest.approx(stats.pearsonr(shares, means).statistic)
-    assert found["correlation"]["spearman"]["value"] == pytest.approx(
-        stats.spearmanr(shares, means).statistic
-    )
-    assert found["correlation"]["kendall-tau-b"]["value"] == pytest.approx(
-        stats.kendalltau(shares, means).statistic
-    )
-    assert found["consensus"]["kappa"] is None
-    assert found["pooled_alpha"]["value"] is None
+    expected = {
+        "pearson": stats.pearsonr(shares, means).statistic,
+        "spearman": stats.spearmanr(shares, means).statistic,
+        "kendall-tau-b": stats.kendalltau(shares, means).statistic,
+    }
+    assert {name: one["value"] for name, one in found["correlation"].items()} == pytest.approx(expected)
+    assert (found["consensus"]["kappa"], found["pooled_alpha"]["value"]) == (None, None)
 
 
 def test_alpha_within_a_source_is_krippendorffs_own_example(tmp_path: Path) -> None:
