@@ -45,6 +45,7 @@ def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [
         {**one, "label": COEFFICIENT_NAMES[one["statistic"]].format(weights=one["weights"])}
         for one in agreement.get("coefficients", {}).values()
+        if one["n"]
     ]
 
 
@@ -53,6 +54,11 @@ def model_sentence(model: Mapping[str, Any]) -> str:
     if not model or model["reason"]:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]
+    if not differ and not ties:
+        return (
+            f"No: on all {model['compared']:,} judged units, a model that weighs workers by their accuracy comes to "
+            "the same answer."
+        )
     said = (
         f"On {differ:,} of {model['compared']:,} judged units a model that weighs workers by their accuracy comes to "
         "another answer than the consensus"

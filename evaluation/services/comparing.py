@@ -19,7 +19,6 @@ from judgments.errors import NotThere
 from judgments.kinds import KINDS
 from judgments.models import Caption, Study, Unit
 from judgments.remembered import (
-    MANY_ROWS,
     BeingCounted,
     Figures,
     add_figures_by_prefix,
@@ -29,6 +28,7 @@ from judgments.remembered import (
 from judgments.services.studies import design_of, kind_of
 
 PREFIX = "comparison"
+MANY_UNITS = 3_000  # of a slider, the slowest, about a second
 
 
 def source_of_study(study: Study) -> Source:
@@ -186,7 +186,7 @@ def _rows_behind(found: dict[str, Any]) -> int:
 
 def _is_large(study: Study) -> bool:
     """Whether comparing it is nothing for a page to wait for."""
-    if study.units.order_by()[:MANY_ROWS].count() >= MANY_ROWS:
+    if study.units.order_by()[:MANY_UNITS].count() >= MANY_UNITS:
         return True
     return bool(Study.objects.filter(much_work(study), pk=study.pk).exists())
 

@@ -175,7 +175,7 @@ def test_the_call_gives_what_the_page_shows(designer: Client, crowd: Study, expe
 def test_a_large_study_is_counted_by_a_job_while_the_page_says_so(
     designer: Client, crowd: Study, experts: Study
 ) -> None:
-    with patch.object(comparing, "MANY_ROWS", 3):
+    with patch.object(comparing, "MANY_UNITS", 3):
         asked = designer.get(call_address(crowd), {"with": "experts"})
         assert (asked.status_code, asked["Retry-After"]) == (202, "5")
         assert "Being counted" in words(designer.get(address(crowd), {"with": "experts"}))
