@@ -16,8 +16,10 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.models import Analysis
 from evaluation.services import aggregate_study, comparing, export_judgments
 from evaluation.services.comparing import compare_studies
+from evaluation.services.verification import verify_study
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
 from judgments.services.roles import give_role
@@ -220,6 +222,17 @@ def test_agreement_of_a_study_has_the_other_coefficients_beside_alpha(designer: 
     shown = words(designer.get(reverse("admin:judgments_study_results", args=[crowd.pk])))
     assert "Fleiss’ kappa" in shown
     assert "Gwet’s AC1" in shown
+
+
+def test_results_that_were_stored_before_there_were_coefficients_still_hold(crowd: Study) -> None:
+    aggregate_study(study=crowd)
+    stored = Analysis.objects.get(study=crowd)
+    del stored.result["agreement"]["coefficients"]
+    stored.save()
+    assert verify_study(study=crowd).count == 0
+    stored.result["agreement"]["alpha"]["value"] += 0.1
+    stored.save()
+    assert verify_study(study=crowd).count == 1
 
 
 def test_the_model_of_workers_stands_beside_the_consensus_and_never_replaces_it(

@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def write(path: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
-def rows_of(values: dict[str, Sequence[Any]], protocol: str | None = None, **more: Any) -> list[Row]:
+def rows_of(values: Mapping[str, Sequence[Any]], protocol: str | None = None, **more: Any) -> list[Row]:
     """One row a judgment: unit -> the answers of w1, w2, ..."""
     return [
         {"unit": unit, "worker": f"w{place}", "value": value, "protocol": protocol} | more
