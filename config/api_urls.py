@@ -9,7 +9,7 @@ from annotation.api import deciding, desk, money, paying, quality, quiz, running
 from annotation.api import resources as annotation
 from config.api import nothing_here
 from config.api_schema import DocsView, SchemaView
-from evaluation.api import board, challenges, closer, known, planning, releases, steps
+from evaluation.api import board, challenges, closer, comparing, known, planning, releases, steps
 from evaluation.api import resources as evaluation
 from judgments.api import designs, material, presets
 from judgments.api import resources as judgments
@@ -94,6 +94,7 @@ urlpatterns = [
     path("studies/<str:slug>/aggregate/", steps.AggregateView.as_view(), name="aggregate"),
     path("studies/<str:slug>/evaluate/", steps.EvaluateView.as_view(), name="evaluate"),
     path("studies/<str:slug>/agreement/", steps.AgreementView.as_view(), name="agreement"),
+    path("studies/<str:slug>/comparison/", comparing.ComparisonView.as_view(), name="comparison"),
     path("studies/<str:slug>/evaluation/", steps.EvaluationView.as_view(), name="evaluation"),
     path("studies/<str:slug>/rules/<str:rule>/", quality.RuleView.as_view(), name="rule"),
     path("studies/<str:slug>/replay/", quality.ReplayView.as_view(), name="replay"),

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from annotation.quality import ControlRecord
+from evaluation.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.provenance import plain
 from evaluation.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
 from evaluation.statistics.aggregation import pair_winners
@@ -144,7 +145,8 @@ def measure_agreement(
 ) -> dict[str, Any]:
     """Krippendorff's alpha of the used judgments, with bootstrap intervals over units.
 
-    Keys: ``alpha`` at the kind's level; ``ordinal`` where the level is interval; ``by_kind`` where units have
+    Keys: ``alpha`` at the kind's level; ``ordinal`` where the level is interval; ``coefficients`` (percent agreement,
+    Fleiss, Gwet) on scales of few values; ``by_kind`` where units have
     pair kinds; ``one_against_rest``: how often one judge says what the majority of the unit's others says;
     ``per_worker``: whether figures of single workers can be given; ``full_depth``: where the study stopped early, what
     the figures are of. Open answers (``judged``) are compared part by part, as their kind codes them.
@@ -167,6 +169,10 @@ def measure_agreement(
     agreement: dict[str, Any] = {"alpha": alpha(kind.level)}
     if kind.level == "interval":
         agreement["ordinal"] = alpha("ordinal")
+    if len(kind.values) <= MOST_VALUES:
+        agreement["coefficients"] = agreement_coefficients(
+            *columns, kind.level, categories=kind.values, resamples=RESAMPLES, seed=seed
+        )
     kinds = _kinds_of(columns[0], units)
     names = [str(name) for name in np.unique(kinds) if name]
     if names:

@@ -1,7 +1,8 @@
 """Judgments files -> columns for the agreement figures. Pure: no database, no Django.
 
 JSON lines or CSV with `unit`, `worker` and `value` (docs/exports.md); every other column may be
-absent. Rows with `used` false or `control` true do not count, and neither do rows without a value.
+absent. Rows with `used` false or `control` true do not count, and neither do rows without a value. `read_source` takes
+released formats too, and what units show, so that two sources can be matched by it.
 """
 
 from __future__ import annotations
@@ -9,23 +10,25 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.sources import DEFAULT_LEVEL, Captions, Content, Source
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
 from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import Columns, Fields, shown
 from judgments.importers.formulas import unguard_formula
 from judgments.importers.notes import ImportNotes
 from judgments.importers.tables import read_csv, read_json_lines
 from judgments.importers.textio import read_lines
-from judgments.kinds import KINDS
+from judgments.kinds import KINDS, Kind
 
-# The level at which values are compared when neither the caller nor the protocol names one.
-DEFAULT_LEVEL = "nominal"
+# What a source of judgments can be read from, besides a judgments file that says itself which of the two it is.
+SOURCE_FORMATS = (*TABLE_FORMATS, *JUDGMENT_FORMATS)
 
 # A progress display hears of the file once in this many rows.
 _STEP = 1000
@@ -36,7 +39,8 @@ class JudgmentTable:
     """The judgments that count, one a row of N, and what was left out.
 
     units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) numbers (float64), or
-    objects where a text is among them. protocol: the one that the rows name, or None.
+    objects where a text is among them. protocol: the one that the rows name, or None. contents: of each unit, where
+    they were asked for.
     """
 
     units: NDArray[np.int64]
@@ -48,6 +52,7 @@ class JudgmentTable:
     unused: int
     controls: int
     unanswered: int
+    contents: list[Content] = field(default_factory=list)
 
     @property
     def level(self) -> str:
@@ -71,12 +76,14 @@ def read_judgment_table(
     path: Path,
     *,
     numeric: bool = False,
+    contents: bool = False,
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> JudgmentTable:
     """Read a judgments file, one line at a time; UTF-8, or what a byte order mark or `encoding` says.
 
-    `numeric` refuses values that are no numbers. `progress` is told the line it has come to. Raises ImportProblem
+    `numeric` refuses values that are no numbers. `contents` reads what units show. `progress` is told the
+    line it has come to. Raises ImportProblem
     (file, line, column, found, expected), also where a worker judged a unit twice or where the rows
     name two protocols, whose values cannot be compared.
     """
@@ -87,6 +94,7 @@ def read_judgment_table(
     protocol: str | None = None
     textual = False
     unused = controls = unanswered = rows = 0
+    shows: list[Content] = []
     for fields in _records(path, encoding):
         rows += 1
         if progress is not None and rows % _STEP == 0:
@@ -107,6 +115,8 @@ def read_judgment_table(
             raise fields.problem("protocol", shown(named), f"{protocol!r} as before, one protocol a file")
         protocol = protocol or named
         textual = textual or isinstance(value, str)
+        if contents and unit not in unit_index:
+            shows.append(_content(fields))
         units.append(unit_index.setdefault(unit, len(unit_index)))
         workers.append(worker_index.setdefault(worker, len(worker_index)))
         lines.append(fields.line or 0)
@@ -123,9 +133,106 @@ def read_judgment_table(
         unused=unused,
         controls=controls,
         unanswered=unanswered,
+        contents=shows,
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
     return table
+
+
+def read_source(
+    path: Path,
+    *,
+    format: str | None = None,
+    protocol: str | None = None,
+    encoding: str | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Source:
+    """Read judgments to compare with others: a judgments file, or what one of SOURCE_FORMATS names.
+
+    `protocol` stands in for a judgments file that names none, and chooses among those of a released set. Raises
+    ImportProblem.
+    """
+    if format is None or format in TABLE_FORMATS:
+        return _source_of_table(path, protocol, encoding, progress)
+    source = open_judgments(format, path, protocol=protocol, encoding=encoding)
+    units, raters, values = array("q"), array("q"), array("d")
+    unit_index: dict[str, int] = {}
+    rater_index: dict[str, int] = {}
+    contents: list[Content] = []
+    for number, row in enumerate(source.judgments(), 1):
+        if progress is not None and number % _STEP == 0:
+            progress(number)
+        if row.value is None or row.control or not row.used:
+            continue
+        if row.unit not in unit_index:
+            ids = (row.reference, row.first, row.second)
+            contents.append(
+                Content(row.image, ids, _stripped(row.reference_text, row.first_text, row.second_text))
+            )
+        units.append(unit_index.setdefault(row.unit, len(unit_index)))
+        raters.append(rater_index.setdefault(row.worker, len(rater_index)))
+        values.append(row.value)
+    return Source(
+        name=format,
+        kind=KINDS.get(source.protocol or ""),
+        units=list(unit_index),
+        contents=contents,
+        unit=np.array(units, dtype=np.int64),
+        rater=np.array(raters, dtype=np.int64),
+        value=np.array(values, dtype=np.float64),
+    )
+
+
+def _source_of_table(
+    path: Path, protocol: str | None, encoding: str | None, progress: Callable[[int], None] | None
+) -> Source:
+    table = read_judgment_table(
+        path, numeric=protocol is not None, contents=True, encoding=encoding, progress=progress
+    )
+    if protocol is not None and table.protocol not in (None, protocol):
+        raise ImportProblem(path, None, "protocol", shown(table.protocol), f"{protocol!r}, as was asked for")
+    kind = KINDS.get(protocol or table.protocol or "")
+    if kind is not None and not kind.is_open:
+        _check_values(path, table, kind)
+    left_out = {
+        "not used": table.unused,
+        "control items": table.controls,
+        "without a value": table.unanswered,
+    }
+    return Source(
+        name=path.name,
+        kind=kind,
+        units=table.unit_names,
+        contents=table.contents,
+        unit=table.units,
+        rater=table.workers,
+        value=table.values,
+        left_out={why: count for why, count in left_out.items() if count},
+    )
+
+
+def _check_values(path: Path, table: JudgmentTable, kind: Kind) -> None:
+    known = {float(value) for value in kind.values}
+    wrong = [value for value in dict.fromkeys(table.values.tolist()) if value not in known]
+    if wrong:
+        expected = f"answers of {kind.name}: {min(kind.values)} to {max(kind.values)}"
+        raise ImportProblem(path, None, "value", shown(wrong[0]), expected)
+
+
+def _content(fields: Fields) -> Content:
+    names = ("reference", "first", "second")
+    ids = [fields.optional_name(name) for name in names]
+    texts = [fields.optional_text(f"{name}_text") for name in names]
+    if fields.textual:
+        ids = [one and unguard_formula(one) for one in ids]
+        texts = [one and unguard_formula(one) for one in texts]
+    return Content(fields.optional_name("image"), (ids[0], ids[1], ids[2]), _stripped(*texts))
+
+
+def _stripped(*texts: str | None) -> Captions:
+    """Blanks at the edges of a text do not make it another one."""
+    reference, first, second = (None if text is None else text.strip() for text in texts)
+    return reference, first, second
 
 
 def _records(path: Path, encoding: str | None) -> Iterator[Fields]:

@@ -87,12 +87,25 @@ class Shown(Generic[T]):
 
 
 _KNOWN: dict[str, Figures[Any]] = {}
+_BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
 
 
 def add_figures(figures: Figures[T]) -> Figures[T]:
     """Let the job know them by their name."""
     _KNOWN[figures.name] = figures
     return figures
+
+
+def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
+    """Let the job know figures named ``<prefix>:<more>``, such as those of a study beside another one."""
+    _BY_PREFIX[prefix] = figures_named
+
+
+def _named(name: str) -> Figures[Any] | None:
+    prefix, colon, _ = name.partition(":")
+    if colon and prefix in _BY_PREFIX:
+        return _BY_PREFIX[prefix](name)
+    return _KNOWN.get(name)
 
 
 class BeingCounted(Exception):
@@ -179,9 +192,9 @@ def count_again(study: Study, names: Iterable[str]) -> list[KeptFigures]:
     """Rows of the figures of these names, not stored yet (``store_figures``)."""
     rows = []
     for name in names:
-        if name not in _KNOWN:
+        figures = _named(name)
+        if figures is None:
             continue
-        figures = _KNOWN[name]
         # what happens while it is counted makes it old
         version, made_at, began = _version(study, figures), timezone.now(), time.monotonic()
         found = figures.compute(study)

@@ -13,6 +13,8 @@ import pandas as pd
 
 from quorum_client.calls import Calls, Problem
 
+ACCEPTED = 202  # not ready yet: ask again
+
 
 class JobFailed(Exception):
     """Long work that ended without doing what was asked; ``str()`` says why."""
@@ -150,6 +152,24 @@ class StudyHandle:
             body["tokenizer"] = tokenizer
         self._do("evaluate", body)
         return self._computed("evaluation", "evaluate")
+
+    def compare(self, other: str, *, missing: str = "leave-out", seconds: float = 600.0) -> dict[str, Any]:
+        """How far this study and another one of its dataset agree, the other being the standard.
+
+        Args:
+            missing: what becomes of units that only the other has: "leave-out", or "no", a no of this study.
+            seconds: to wait for a large study's figures.
+        """
+        until = time.monotonic() + seconds
+        while True:
+            asked = {"with": other, "missing": missing}
+            response = self.quorum.ask("GET", f"studies/{self.slug}/comparison/", params=asked)
+            if response.status_code != ACCEPTED:
+                found: dict[str, Any] = response.json()
+                return found
+            if time.monotonic() >= until:
+                raise Problem(0, f"The comparison with {other!r} was not counted within {seconds:g} seconds.")
+            self.quorum.sleep(float(response.headers.get("Retry-After", 5)))
 
     def board(self) -> dict[str, Any]:
         """Where the study stands: counters of now, and ``snapshot`` with the figures as last made, or None."""

@@ -37,6 +37,7 @@ QUERIES: dict[str, int] = {
     "/admin/judgments/study/STUDY/board/": 11,
     "/admin/judgments/study/STUDY/change/": 4,
     "/admin/judgments/study/STUDY/closer/": 5,
+    "/admin/judgments/study/STUDY/compare/": 5,
     "/admin/judgments/study/STUDY/controls/": 8,
     "/admin/judgments/study/STUDY/crowd/": 15,
     "/admin/judgments/study/STUDY/disputes/": 11,
@@ -119,6 +120,7 @@ QUERIES: dict[str, int] = {
 }
 # what may fetch more rows by one query than a page has, and why
 MORE_ROWS: dict[str, int] = {
+    "/admin/judgments/study/STUDY/compare/": 200,  # studies that the field offers
     "/admin/judgments/study/STUDY/crowd/": 200,  # the latest calls: those that are alike stand in one line
     "/admin/judgments/study/STUDY/reuse/": 200,  # studies and presets that a field offers
     "/admin/judgments/study/STUDY/review/": 200,  # the newest exclusions, all on one page

@@ -16,6 +16,7 @@ CAPTIONS_AT_AN_END = 5
 VALUES_SHOWN = 6
 TEXTS_SHOWN = 3
 PIECES_SHOWN = 10
+MODEL_ROWS_SHOWN = 8
 KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
@@ -29,6 +30,57 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
     if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
         notes.append("nearly always left" if left >= ONE_SIDE else "nearly always right")
     return "; ".join(notes)
+
+
+COEFFICIENT_NAMES = {
+    "percent-agreement": "Percent agreement, no chance taken off",
+    "fleiss-kappa": "Fleiss’ kappa, each disagreement alike",
+    "gwet-ac1": "Gwet’s AC1",
+    "gwet-ac2": "Gwet’s AC2, {weights} weights",
+}
+
+
+def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The coefficients beside alpha, with their names."""
+    return [
+        {**one, "label": COEFFICIENT_NAMES[one["statistic"]].format(weights=one["weights"])}
+        for one in agreement.get("coefficients", {}).values()
+        if one["n"]
+    ]
+
+
+def model_sentence(model: Mapping[str, Any]) -> str:
+    """On how many units Dawid and Skene's model comes to another answer than the consensus."""
+    if not model or model["reason"]:
+        return ""
+    differ, ties = model["differ"], model["breaks_ties"]
+    if not differ and not ties:
+        return (
+            f"No: on all {model['compared']:,} judged units, a model that weighs workers by their accuracy comes to "
+            "the same answer."
+        )
+    said = (
+        f"On {differ:,} of {model['compared']:,} judged units a model that weighs workers by their accuracy comes to "
+        "another answer than the consensus"
+    )
+    if ties:
+        said += f", and it decides {ties:,} that are tied"
+    return f"{said}." if model["converged"] else f"{said}. The model did not converge: take this with care."
+
+
+def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The units on which they differ most surely, with answers in words."""
+    words = {1: "first", 2: "second"} if kind.two_sided else {0: "no", 1: "yes"}
+    return [
+        {
+            "unit": row["unit"],
+            "consensus": words[int(row["consensus"])],
+            "votes": ", ".join(f"{words[int(value)]} {n}" for value, n in row["votes"].items() if n),
+            "value": words[int(row["value"])],
+            "probability": row["probability"],
+        }
+        for row in model.get("differing", [])[:MODEL_ROWS_SHOWN]
+    ]
 
 
 def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:

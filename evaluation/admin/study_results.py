@@ -25,7 +25,10 @@ from evaluation.admin.results_tables import (
     accuracy_table,
     answer_rows,
     caption_table,
+    coefficient_rows,
     correlation_table,
+    model_rows,
+    model_sentence,
     question_rows,
     worker_note,
 )
@@ -189,13 +192,24 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
     result, threshold = aggregation.result, aggregation.settings.get("controls")
     workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
     seen, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
+    model = result.get("dawid_skene", {})
+    accuracy = {row["worker"]: row["accuracy"] for row in model.get("workers", ())}
+    shown = model_rows(KINDS[aggregation.settings["protocol"]], model)
     return {
+        "coefficient_rows": coefficient_rows(result["agreement"]),
+        "model": model,
+        "model_sentence": model_sentence(model),
+        "model_rows": shown,
+        "model_left": max(0, model.get("differ", 0) - len(shown)),
         "agreement": result["agreement"],
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": result.get("figures", {}).get("leave_one_out"),
         "systems": result.get("systems", []),
-        "workers": [row | {"note": worker_note(row, threshold)} for row in workers[:WORKERS_SHOWN]],
+        "workers": [
+            row | {"note": worker_note(row, threshold), "accuracy": accuracy.get(row["worker"])}
+            for row in workers[:WORKERS_SHOWN]
+        ],
         "workers_left": max(0, len(workers) - WORKERS_SHOWN),
         "controls": {"seen": seen, "right": right, "share": right / seen if seen else None},
     }

@@ -23,6 +23,7 @@ from evaluation.aggregation import (
     with_decisions,
     worker_table,
 )
+from evaluation.answer_model import kept_of, model_answers
 from evaluation.filter_audit import audit_filter
 from evaluation.judgment_signature import signature_of_study
 from evaluation.models import Analysis, Consensus
@@ -51,6 +52,7 @@ class Aggregation:
     Attributes:
         contents: unit row id -> what an open kind shows of it.
         figures: what the kind says beyond consensus and agreement.
+        model: what Dawid and Skene's model says beside the consensus; empty where answers are no categories.
         audit: what the filter misses; empty without an audit.
         audited: the units that were judged for it.
     """
@@ -60,6 +62,7 @@ class Aggregation:
     contents: Mapping[int, Mapping[str, Any]]
     figures: Figures
     agreement: dict[str, Any]
+    model: dict[str, Any]
     workers: list[dict[str, Any]]
     counts: dict[str, int]
     systems: list[dict[str, Any]]
@@ -85,6 +88,7 @@ class Aggregation:
             **({"figures": dict(self.figures.study)} if self.figures.study else {}),
             **({"filter_audit": self.audit} if self.audit else {}),
             "signature": self.judgments,
+            **({"dawid_skene": self.model} if self.model else {}),
         }
 
     def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
@@ -186,6 +190,15 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
     )
+    model = model_answers(
+        kind,
+        table,
+        consensus.units,
+        workers,
+        consensus.of_unit,
+        consensus.decisions,
+        reason=agreement["per_worker"]["reason"],
+    )
     audit, audited = _audit_of(study, consensus)
     settings = {
         "protocol": study.protocol,
@@ -202,6 +215,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         contents={one.unit.pk: one.unit.content for one in judged},
         figures=kind.figures(judged, seed=design.seed) if judged else Figures(),
         agreement=agreement,
+        model=model,
         workers=worker_table(
             table,
             workers,
@@ -242,6 +256,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
             "result": {
                 "agreement": aggregation.agreement,
                 "workers": aggregation.workers,
+                **({"dawid_skene": kept_of(aggregation.model)} if aggregation.model else {}),
                 "counts": aggregation.counts,
                 "systems": aggregation.systems,
                 "figures": dict(aggregation.figures.study),

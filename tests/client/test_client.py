@@ -146,6 +146,13 @@ def test_a_server_that_stays_away_is_an_error_after_five_tries() -> None:
     assert (problem.value.status, waited) == (0, [0.5, 1.0, 2.0, 4.0])
 
 
+def test_figures_that_are_still_being_counted_are_asked_for_until_they_are_there() -> None:
+    counting = httpx.Response(202, headers={"Retry-After": "5"}, json={"state": "being counted"})
+    quorum, waited = client([counting, counting, httpx.Response(200, json={"units": {"shared": 3}})])
+    assert quorum.study("crowd").compare("experts") == {"units": {"shared": 3}}
+    assert waited == [5.0, 5.0]
+
+
 def test_what_changes_something_is_never_sent_twice() -> None:
     quorum, waited = client([httpx.ReadTimeout("no answer")])
     with pytest.raises(Problem):

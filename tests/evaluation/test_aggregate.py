@@ -46,7 +46,7 @@ def test_a_triplet_goes_to_the_majority_and_the_pair_to_most_triplets() -> None:
     study.answer(hit, "bela", [1, 2, 1, 1])
     study.answer(hit, "clara", [2, 2, 1, 1])
     result = aggregate_study(study=study.study)
-    assert list(result) == ["units", "pairs", "agreement", "workers", "signature"]
+    assert list(result) == ["units", "pairs", "agreement", "workers", "signature", "dawid_skene"]
     assert result["units"] == [
         {"unit": "u0", "protocol": "triplet", "kind": "HI", "pair": "p1", "n": 3, "value": 1,
          "share": pytest.approx(2 / 3), "margin": pytest.approx(1 / 3), "tie": False},

@@ -15,6 +15,8 @@ from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
 from judgments.services.studies import find_study
 
+NAMES = {"percent": "percent agreement", "fleiss": "Fleiss' kappa", "gwet": "Gwet's AC"}
+
 
 class Command(QuorumCommand):
     """Thin: parses, calls ``aggregate_study``, shows and writes what comes back."""
@@ -60,13 +62,23 @@ class Command(QuorumCommand):
         if "ordinal" in agreement:
             figures.append(("alpha (ordinal)", agreement["ordinal"]))
         figures += [(f"alpha, {kind}", figure) for kind, figure in agreement.get("by_kind", {}).items()]
-        self._table(
-            "Agreement",
-            ["figure", "value [95 % interval]", "units", "judgments"],
-            [[name, with_interval(one), f"{one['n']:,}", f"{one['judgments']:,}"] for name, one in figures],
-        )
+        rows = [[name, with_interval(one), f"{one['n']:,}", f"{one['judgments']:,}"] for name, one in figures]
+        rows += [
+            [NAMES[name], with_interval(one), f"{one['n']:,}", "–"]
+            for name, one in agreement.get("coefficients", {}).items()
+        ]
+        self._table("Agreement", ["figure", "value [95 % interval]", "units", "judgments"], rows)
+        for name, one in agreement.get("coefficients", {}).items():
+            if one["reason"]:
+                self.say(f"{NAMES[name]} is undefined: {one['reason']}.")
         if agreement["alpha"]["reason"]:
             self.say(f"Alpha is undefined: {agreement['alpha']['reason']}.")
+        model = result.get("dawid_skene", {})
+        if model and not model["reason"]:
+            self.say(
+                f"Dawid-Skene differs from the consensus on {model['differ']:,} of {model['compared']:,} units and "
+                f"decides {model['breaks_ties']:,} ties; the consensus stays as it is."
+            )
         self._upper_bounds(result.get("figures", {}).get("leave_one_out", {}))
         if result["workers"]:
             self._table(

@@ -1,4 +1,4 @@
-"""manage.py agreement PATH: Krippendorff's alpha of a judgments file."""
+"""manage.py agreement: Krippendorff's alpha of a judgments file, or how far two sources of judgments agree."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.judgment_files import JudgmentTable, read_judgment_table
+from evaluation.coefficients import COEFFICIENTS, agreement_coefficients
+from evaluation.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.errors import EvaluationError
+from evaluation.judgment_files import SOURCE_FORMATS, JudgmentTable, read_judgment_table, read_source
+from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.provenance import plain
+from evaluation.services.comparing import source_of_study
+from evaluation.sources import Source
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
@@ -18,8 +24,15 @@ from judgments.errors import QuorumError
 from judgments.files import check_place, write_json
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
+from judgments.services.studies import find_study
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.level}" for protocol, kind in KINDS.items())
+STUDY = "study:"
+# What is said of a comparison alone; each is refused without --with.
+OF_TWO = (
+    "first_at_least", "second_at_least", "missing", "first_format", "second_format", "first_protocol",
+    "second_protocol",
+)  # fmt: skip
 
 HELP = f"""\
 Krippendorff's alpha of a judgments file, with a 95 % bootstrap interval over units. No database is
@@ -31,60 +44,109 @@ of alpha; "units", "workers" and "judgments" count them all the same.
 
 Without --level, values are compared at the level of the file's protocol, else nominally:
 {_PROTOCOLS}.
+
+With --with, two sources of judgments on the same units are compared: kappa, precision, recall and F1 at
+thresholds, alpha within each and of both together, correlations of the units' scores. Each source is a
+judgments file, a released file or folder (--first-format, --second-format), or study:SLUG, which alone
+needs the database. The second source is the standard. Thresholds that are not given are all those that
+the source's protocol is reported at. docs/statistics.md has the rules.
 """
 
 
 class Command(QuorumCommand):
-    """Reads the file, prints or writes the JSON, and says on the side what it left out."""
+    """Reads one source or two, prints or writes the JSON, and says on the side what it left out."""
 
     help = HELP
-    example = "manage.py agreement judgments.jsonl --level ordinal --output agreement.json"
+    example = (
+        "manage.py agreement judgments.jsonl --level ordinal --output agreement.json\n"
+        "  manage.py agreement crowd.jsonl --with study:experts --first-at-least 0.66 --second-at-least 3.33"
+    )
     named_errors = (QuorumError, StatisticsError)
-    # Figures of a file: neither a database nor the rest of the site needs to be in order.
+    # Figures of files: neither a database nor the rest of the site needs to be in order.
     requires_system_checks = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, metavar="PATH", help="judgments: JSON lines or CSV")
         parser.add_argument("--level", choices=LEVELS, help="how values are compared")
+        parser.add_argument(
+            "--coefficient",
+            metavar="LIST",
+            help=f"besides alpha: of {', '.join(COEFFICIENTS)}, with commas between",
+        )
         parser.add_argument("--output", type=Path, metavar="PATH", help="write the JSON here")
         parser.add_argument(
             "--resamples", type=int, default=RESAMPLES, help="of the bootstrap (default %(default)s)"
         )
         parser.add_argument("--seed", type=int, default=0, help="of the bootstrap (default %(default)s)")
         parser.add_argument("--encoding", help="of a file that is neither UTF-8 nor has a byte order mark")
+        parser.add_argument(
+            "--with",
+            dest="second",
+            type=Path,
+            metavar="SECOND",
+            help="compare PATH with this source, the standard",
+        )
+        for place in ("first", "second"):
+            parser.add_argument(
+                f"--{place}-format",
+                choices=SOURCE_FORMATS,
+                help=f"what the {place} source is (default: a judgments file)",
+            )
+            parser.add_argument(
+                f"--{place}-protocol",
+                choices=list(KINDS),
+                help="of a source that names none, or one of several it holds",
+            )
+            parser.add_argument(
+                f"--{place}-at-least",
+                type=float,
+                metavar="X",
+                help=f"the {place} source says yes from this score on",
+            )
+        parser.add_argument(
+            "--missing", choices=MISSING,
+            help=f"units that only the second source has: left out, or a no of the first (default {MISSING[0]})",
+        )  # fmt: skip
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["output"] is not None:
+            check_place(options["output"])
+        if options["second"] is not None:
+            self._compare(options)
+            return
+        for name in OF_TWO:
+            if options[name] is not None:
+                raise EvaluationError(
+                    f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
+                )
+        self._measure(options)
+
+    def _measure(self, options: dict[str, Any]) -> None:
+        """One judgments file."""
         chosen: str | None = options["level"]
-        output: Path | None = options["output"]
-        if output is not None:
-            check_place(output)
+        names = _coefficients(options["coefficient"])
         table = self._read(options["path"], chosen, options["encoding"])
         level = chosen or table.level
         if level != "nominal" and table.values.dtype == object:
             # The protocol asked for numbers and a text was found: reading again names its line.
             table = self._read(options["path"], level, options["encoding"])
-        result = alpha_of_judgments(
-            table.units,
-            table.workers,
-            table.values,
-            level,
-            resamples=options["resamples"],
-            seed=options["seed"],
-        )
-        figures = {
+        drawn = {"resamples": options["resamples"], "seed": options["seed"]}
+        result = alpha_of_judgments(table.units, table.workers, table.values, level, **drawn)
+        figures: dict[str, Any] = {
             "alpha": {name: plain(getattr(result, name)) for name in ("value", "low", "high")},
             "level": level,
             "units": result.units,
             "workers": result.raters,
             "judgments": result.judgments,
         }
-        if output is not None:
-            write_json(output, figures)
+        if names:
+            kind = KINDS.get(table.protocol or "")
+            figures["coefficients"] = agreement_coefficients(
+                table.units, table.workers, table.values, level,
+                names=names, categories=kind.values if kind is not None else (), **drawn,
+            )  # fmt: skip
         self._say_aside(table, result.reason, result.note)
-        if output is None:
-            self.stdout.write(json.dumps(figures, indent=1))
-        else:
-            self.stdout.write(f"Written to {output}.")
+        self._tell(figures, options["output"])
 
     def _read(self, path: Path, level: str | None, encoding: str | None) -> JudgmentTable:
         numeric = level not in (None, "nominal")
@@ -110,9 +172,108 @@ class Command(QuorumCommand):
         if note:
             self.stderr.write(f"Note: {note}.")
 
+    def _tell(self, figures: dict[str, Any], output: Path | None) -> None:
+        if output is None:
+            self.stdout.write(json.dumps(figures, indent=1))
+        else:
+            write_json(output, figures)
+            self.stdout.write(f"Written to {output}.")
+
+    def _compare(self, options: dict[str, Any]) -> None:
+        """Two sources; the second is the standard."""
+        for name in ("level", "coefficient"):
+            if options[name] is not None:
+                raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
+        first = self._source(options["path"], "first", options)
+        second = self._source(options["second"], "second", options)
+        result = compare_sources(
+            first,
+            second,
+            first_at_least=options["first_at_least"],
+            second_at_least=options["second_at_least"],
+            missing=options["missing"] or MISSING[0],
+            resamples=options["resamples"],
+            seed=options["seed"],
+        ).as_json()
+        if options["output"] is not None:
+            for line in _report(result):
+                self.stderr.write(line)
+        self._tell(result, options["output"])
+
+    def _source(self, path: Path, place: str, options: dict[str, Any]) -> Source:
+        format, protocol = options[f"{place}_format"], options[f"{place}_protocol"]
+        slug = str(path)
+        if slug.startswith(STUDY):
+            if format or protocol:
+                raise EvaluationError(
+                    f"{slug} has a protocol of its own, expected no --{place}-format or --{place}-protocol."
+                )
+            return source_of_study(find_study(slug.removeprefix(STUDY)))
+        with progress_bar() as progress:
+            return read_source(
+                path,
+                format=format,
+                protocol=protocol,
+                encoding=options["encoding"],
+                progress=lambda line: progress(min(1.0, line / _line_count(path)), f"Reading {path.name}"),
+            )
+
+
+def _coefficients(chosen: str | None) -> list[str]:
+    names = [name.strip() for name in (chosen or "").split(",") if name.strip()]
+    for name in names:
+        if name not in ("alpha", *COEFFICIENTS):
+            raise EvaluationError(
+                f"There is no coefficient {name!r}, expected some of alpha, {', '.join(COEFFICIENTS)}."
+            )
+    return [name for name in names if name in COEFFICIENTS]
+
+
+def _report(result: dict[str, Any]) -> list[str]:
+    """The figures for a reader of the terminal."""
+    first, second, units = result["first"], result["second"], result["units"]
+    lines = [f"First: {first['name']} ({first['score']}). Second: {second['name']} ({second['score']})."]
+    lines.append(
+        f"Units: {units['shared']:,} shared, {units['first_only']:,} of the first alone, "
+        f"{units['second_only']:,} of the second alone."
+    )
+    missing = result["missing"]
+    if missing["taken_as_no"]:
+        lines.append(f"Taken as no: {missing['taken_as_no']:,} units that only the second has.")
+    if missing["left_out"]:
+        lines.append(f"Left out of the figures at thresholds: {missing['left_out']:,} units.")
+    rows = [
+        ["alpha, first", with_interval(first["alpha"]), f"{first['alpha']['n']:,}"],
+        ["alpha, second", with_interval(second["alpha"]), f"{second['alpha']['n']:,}"],
+    ]
+    grid, consensus = result["thresholds"], result["consensus"]
+    if len(grid["cells"]) == 1:
+        cell = grid["cells"][0]
+        names = ("kappa", "precision", "recall", "f1")
+        rows += [[name, with_interval(cell[name]), f"{cell['n']:,}"] for name in names]
+    if consensus["kappa"]:
+        rows.append(["kappa of consensus", with_interval(consensus["kappa"]), f"{consensus['n']:,}"])
+    rows += [[name, with_interval(one), f"{one['n']:,}"] for name, one in result["correlation"].items()]
+    lines += table_lines(["figure", "value [95 % interval]", "units"], rows)
+    if len(grid["cells"]) > 1:
+        wide = len(grid["second"])
+        kappas = [coefficient(one["kappa"]["value"]) for one in grid["cells"]]
+        lines.append("Kappa where the first (rows) and the second (columns) reach their thresholds:")
+        lines += table_lines(
+            ["", *(f"{cut:g}" for cut in grid["second"])],
+            [[f"{cut:g}", *kappas[row * wide : (row + 1) * wide]] for row, cut in enumerate(grid["first"])],
+        )
+    return [*lines, compared_in_words(result)]
+
 
 @cache
 def _line_count(path: Path) -> int:
-    """The file's lines, roughly: enough to say how far a reader has come."""
+    """The lines of a file, roughly: enough to say how far a reader has come; those of a folder's largest file."""
+    if path.is_dir():
+        path = max(
+            (one for one in path.iterdir() if one.is_file()), key=lambda one: one.stat().st_size, default=path
+        )
+    if not path.is_file():
+        return 1
     with path.open("rb") as stream:
         return max(1, sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b"")))

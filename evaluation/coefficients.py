@@ -1,0 +1,82 @@
+"""Coefficients of agreement beside alpha, as JSON: percent agreement, Fleiss' kappa, Gwet's AC. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from evaluation.provenance import plain
+from evaluation.statistics.agreement import (
+    AgreementResult,
+    Ratings,
+    fleiss_interval,
+    gwet_interval,
+    percent_interval,
+    ratings_of_judgments,
+)
+
+COEFFICIENTS = ("percent", "fleiss", "gwet")
+# Of a scale of more values nobody expects that two people give the same one: alpha alone says something.
+MOST_VALUES = 10
+# Gwet's weights that match a level of alpha; identity makes it AC1.
+WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
+UNEQUAL = "units have different numbers of judgments, expected equally many (alpha takes any)"
+
+
+def agreement_coefficients(
+    units: Iterable[Any],
+    raters: Iterable[Any],
+    values: Iterable[Any],
+    level: str,
+    *,
+    names: Collection[str] = COEFFICIENTS,
+    categories: Sequence[Any] = (),
+    resamples: int,
+    seed: int,
+) -> dict[str, dict[str, Any]]:
+    """Name -> figure of some COEFFICIENTS, with bootstrap intervals over units. Three (N,) columns as for alpha.
+
+    `categories` is the whole scale; without it, the values that occur.
+    """
+    ratings = ratings_of_judgments(units, raters, values)
+    scale = list(categories) or None
+    found: dict[str, dict[str, Any]] = {}
+    for name in COEFFICIENTS:
+        if name not in names:
+            continue
+        if name == "fleiss":
+            found[name] = _fleiss(ratings, resamples, seed)
+        elif name == "gwet":
+            result = gwet_interval(ratings, WEIGHTS[level], categories=scale, resamples=resamples, seed=seed)
+            found[name] = _told(result)
+        else:
+            found[name] = _told(percent_interval(ratings, categories=scale, resamples=resamples, seed=seed))
+    return found
+
+
+def _fleiss(ratings: Ratings, resamples: int, seed: int) -> dict[str, Any]:
+    """Of the units with two judgments or more, which it wants equally many of."""
+    sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
+    several = sizes >= 2
+    if len(np.unique(sizes[several])) > 1:
+        return {
+            "statistic": "fleiss-kappa", "value": None, "low": None, "high": None, "n": int(several.sum()),
+            "weights": "nominal", "reason": UNEQUAL,
+        }  # fmt: skip
+    counts = np.zeros((len(ratings.units), len(ratings.labels)), dtype=np.int64)
+    np.add.at(counts, (ratings.unit, ratings.code), 1)
+    return _told(fleiss_interval(counts[several], resamples=resamples, seed=seed))
+
+
+def _told(result: AgreementResult) -> dict[str, Any]:
+    return {
+        "statistic": result.statistic,
+        "value": plain(result.value),
+        "low": plain(result.low),
+        "high": plain(result.high),
+        "n": result.pairable,
+        "weights": result.level,
+        "reason": result.reason,
+    }

@@ -1,0 +1,266 @@
+"""Two sources of judgments on the same units, and which unit of one is which of the other. Pure: no database.
+
+Units match by their id, else by what they show: the image and the ids of the captions, or their texts. The order of two
+candidates does not matter: where the sources have them in opposite orders, the second source's answers are exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.errors import EvaluationError
+from evaluation.records import Flags, Floats, Ints
+from evaluation.statistics.aggregation import majority_vote, mean_grade
+from judgments.kinds import Kind
+
+DEFAULT_LEVEL = "nominal"
+Values = NDArray[np.float64] | NDArray[np.object_]
+Captions = tuple[str | None, str | None, str | None]
+NONE: Captions = (None, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a unit shows, as far as its source says: the image, and ids and texts of reference, first and second."""
+
+    image: str | None = None
+    ids: Captions = NONE
+    texts: Captions = NONE
+
+    def keys(self, *, reference: bool, two_sided: bool) -> Iterator[tuple[Hashable, bool]]:
+        """(key, whether the two candidates changed places in it): by ids and by texts, as far as they are known."""
+        for name, captions in (("ids", self.ids), ("texts", self.texts)):
+            shown, first, second = captions
+            if self.image is None or first is None or (two_sided and second is None):
+                continue
+            # The other ids may be known although this one is not.
+            if reference and shown is None and any(one is not None for one in (self.ids[0], self.texts[0])):
+                continue
+            turned = two_sided and second is not None and first > second
+            pair = (second, first) if turned else (first, second)
+            yield (name, self.image, shown if reference else None, *pair), turned
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Judgments of some people, one a row of N.
+
+    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects where a text is among
+    them. contents: one a unit. kind: of the protocol; None where the source names none. left_out: why -> rows.
+    full_depth: (U,) units that got all their judgments where others stopped early; None where none did.
+    """
+
+    name: str
+    kind: Kind | None
+    units: Sequence[str]
+    contents: Sequence[Content]
+    unit: Ints
+    rater: Ints
+    value: Values
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    full_depth: Flags | None = None
+
+    @property
+    def level(self) -> str:
+        return DEFAULT_LEVEL if self.kind is None else self.kind.level
+
+    @property
+    def two_sided(self) -> bool:
+        return self.kind is not None and self.kind.two_sided
+
+    @property
+    def is_numeric(self) -> bool:
+        return self.value.dtype != object
+
+    @property
+    def score(self) -> str:
+        """What the score of a unit is, in words."""
+        if self.two_sided:
+            return "share for the first"
+        return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
+
+    def over(self, groups: Ints, turned: Flags, count: int) -> Source:
+        """The same judgments on `count` groups of units instead of units; answers on turned units are exchanged."""
+        value = self.value
+        if self.kind is not None and turned.any():
+            value = value.copy()
+            rows = np.flatnonzero(turned[self.unit])
+            value[rows] = [self.kind.canonical(int(one), side=True) for one in value[rows].tolist()]
+        names = [str(one) for one in range(count)]
+        return Source(self.name, self.kind, names, (), groups[self.unit], self.rater, value, self.left_out)
+
+    def among(self, kept: Flags) -> Source:
+        """The judgments on the units that are kept."""
+        rows = kept[self.unit]
+        return Source(
+            self.name, self.kind, self.units, self.contents,
+            self.unit[rows], self.rater[rows], self.value[rows], self.left_out,
+        )  # fmt: skip
+
+    def scores(self) -> Floats:
+        """(U,) score of each unit; nan where there is no judgment. Values are numbers."""
+        found = np.full(len(self.units), np.nan)
+        if len(self.unit):
+            value = (self.value == 1).astype(np.float64) if self.two_sided else self.value
+            means = mean_grade(self.unit, value)
+            found[means.units] = means.mean
+        return found
+
+    def consensus(self) -> dict[int, Any]:
+        """Unit -> the answer of its judgments together; units that are tied are missing."""
+        if not len(self.unit):
+            return {}
+        if self.kind is None:
+            votes = majority_vote(self.unit, self.value.tolist())
+            winners = zip(votes.units.tolist(), votes.winner.tolist(), strict=True)
+            labels = votes.labels.tolist()
+            return {unit: labels[place] for unit, place in winners if place >= 0}
+        found = self.kind.consensus(self.unit.tolist(), [int(one) for one in self.value.tolist()])
+        return {unit: float(one.value) for unit, one in found.items() if one.value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """Both sources over the same groups of units, and how these were found.
+
+    shared: (G,) bool, groups of units that both sources have. by_id: how many of them share an id. turned: units of the
+    second source whose candidates stand the other way round. joined: of each source, units that show what another one
+    of it shows, and count with it. without_reference: one source shows references and the other none, so that the
+    reference was ignored.
+    """
+
+    first: Source
+    second: Source
+    shared: Flags
+    by_id: int
+    turned: int
+    joined: tuple[int, int]
+    without_reference: bool
+    stopped_early: bool
+
+    @property
+    def same_scale(self) -> bool:
+        """Whether an answer means the same in both sources."""
+        kinds = self.first.kind, self.second.kind
+        if kinds[0] is None or kinds[1] is None:
+            return kinds[0] is kinds[1]
+        return (kinds[0].level, kinds[0].values) == (kinds[1].level, kinds[1].values)
+
+
+def match_sources(first: Source, second: Source) -> Matched:
+    """Find out which units of two sources are the same.
+
+    Raises:
+        EvaluationError: a protocol whose answers are no numbers, or two that are about different things.
+    """
+    for one in (first, second):
+        if one.kind is not None and one.kind.is_open:
+            raise EvaluationError(
+                f"{one.name} is of protocol {one.kind.name}, whose answers are no numbers; expected grades, "
+                "yes or no, or choices between two captions."
+            )
+        if not len(one.unit):
+            raise EvaluationError(f"{one.name} holds no judgment that counts, expected one or more.")
+    references = [_has_references(one) for one in (first, second)]
+    split = len(first.units)
+    groups = _Groups(split + len(second.units))
+    two_sided = first.two_sided and second.two_sided
+    known: dict[Hashable, tuple[int, bool]] = {}
+    for place, content in enumerate(chain(_contents(first), _contents(second))):
+        for key, turned in content.keys(reference=all(references), two_sided=two_sided):
+            there, other = known.setdefault(key, (place, turned))
+            groups.join(there, place, odd=turned != other)
+    # After the contents, which tell the sides as well.
+    ids = _same_ids(first, second)
+    for own, other_own in ids:
+        groups.join(own, split + other_own, odd=False)
+    group, odd, count = groups.numbered()
+    mine, theirs = group[:split], group[split:]
+    shared = _held(mine[first.unit], count) & _held(theirs[second.unit], count)
+    by_id = _held(mine[np.array([one for one, _ in ids], dtype=np.int64)], count)
+    return Matched(
+        first=first.over(mine, odd[:split], count),
+        second=second.over(theirs, odd[split:], count),
+        shared=shared,
+        by_id=int((shared & by_id).sum()),
+        turned=int((odd[split:] & shared[theirs]).sum()),
+        joined=(split - len(np.unique(mine)), len(second.units) - len(np.unique(theirs))),
+        without_reference=references[0] != references[1],
+        stopped_early=first.full_depth is not None or second.full_depth is not None,
+    )
+
+
+def _held(groups: Ints, count: int) -> Flags:
+    """(count,) which groups occur."""
+    found = np.zeros(count, dtype=bool)
+    found[groups] = True
+    return found
+
+
+def _contents(source: Source) -> Sequence[Content]:
+    return source.contents or [Content()] * len(source.units)
+
+
+def _has_references(source: Source) -> bool:
+    return any(one.ids[0] is not None or one.texts[0] is not None for one in source.contents)
+
+
+def _same_ids(first: Source, second: Source) -> list[tuple[int, int]]:
+    """Positions of the units with one id in both sources, unless what they show says that they are two."""
+    theirs = {name: place for place, name in enumerate(second.units)}
+    pairs = ((mine, theirs[name]) for mine, name in enumerate(first.units) if name in theirs)
+    if not first.contents or not second.contents:
+        return list(pairs)
+    return [
+        (mine, other) for mine, other in pairs if not _differ(first.contents[mine], second.contents[other])
+    ]
+
+
+def _differ(one: Content, other: Content) -> bool:
+    """Whether what is known of two contents cannot be of one unit; ids weigh more than texts."""
+    if one.image is not None and other.image is not None and one.image != other.image:
+        return True
+    for mine, theirs in ((one.ids, other.ids), (one.texts, other.texts)):
+        if mine[1] is not None and theirs[1] is not None:
+            return {mine[1], mine[2]} != {theirs[1], theirs[2]}
+    return False
+
+
+class _Groups:
+    """Units that are the same, directly or through others, and whether their candidates stand the other way round."""
+
+    def __init__(self, size: int) -> None:
+        self._parent = list(range(size))
+        self._odd = [False] * size
+
+    def _root(self, place: int) -> tuple[int, bool]:
+        """The first unit of the group, and whether `place` is turned against it."""
+        odd, path = False, []
+        while self._parent[place] != place:
+            path.append(place)
+            place = self._parent[place]
+        for step in reversed(path):  # from the root outwards, so that each step knows the one before
+            odd ^= self._odd[step]
+            self._parent[step], self._odd[step] = place, odd
+        return place, odd
+
+    def join(self, one: int, other: int, *, odd: bool) -> None:
+        """Make them one group; nothing changes where they are one already."""
+        (root, turned), (second, again) = self._root(one), self._root(other)
+        low, high = min(root, second), max(root, second)
+        if low != high:
+            self._parent[high], self._odd[high] = low, odd ^ turned ^ again
+
+    def numbered(self) -> tuple[Ints, Flags, int]:
+        """(N,) groups numbered from 0 in the order of their first units, (N,) which units are turned, and how many
+        groups there are."""
+        found = [self._root(place) for place in range(len(self._parent))]
+        roots = np.array([root for root, _ in found], dtype=np.int64)
+        known, number = np.unique(roots, return_inverse=True)
+        return number.astype(np.int64), np.array([odd for _, odd in found], dtype=bool), len(known)

@@ -1,0 +1,274 @@
+"""Two studies beside each other: the page, the call, the command, and who may see them."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from io import StringIO
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from evaluation.models import Analysis
+from evaluation.services import aggregate_study, comparing, export_judgments
+from evaluation.services.comparing import compare_studies
+from evaluation.services.verification import verify_study
+from judgments.jobs import run_job
+from judgments.models import Dataset, Job, Study
+from judgments.services.roles import give_role
+from tests.evaluation.studies import StudyOf, make_dataset
+from tests.fetching import questions
+
+pytestmark = pytest.mark.django_db
+
+IMAGES = {"a.jpg": ["A dog runs ."], "b.jpg": ["A cat sleeps ."]}
+TEXTS = ("a dog", "a cat", "a house", "a tree")
+
+
+def address(study: Study) -> str:
+    return reverse("admin:judgments_study_compare", args=[study.pk])
+
+
+def call_address(study: Study) -> str:
+    return f"/api/studies/{study.slug}/comparison/"
+
+
+def words(response: Any) -> str:
+    text = re.sub(r"<(script|style|svg).*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
+    return re.sub(r"\s+", " ", html.unescape(text))
+
+
+def captions(dataset: Dataset, slug: str, protocol: str, answers: dict[str, list[int]], **more: Any) -> Study:
+    """A caption of a.jpg a unit; one worker for each place in the answers."""
+    made = StudyOf(dataset, protocol, name=slug.title(), slug=slug, controls={"per_hit": 0}, **more)
+    units = [made.unit(f"{slug}-{text}", "a.jpg", first=text) for text in answers]
+    people = len(next(iter(answers.values())))
+    hit = made.hit("h1", units, required=people)
+    for place in range(people):
+        made.answer(hit, f"{slug}-{place}", [given[place] for given in answers.values()])
+    return made.study
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    return make_dataset("pets", IMAGES)
+
+
+@pytest.fixture
+def crowd(dataset: Dataset) -> Study:
+    """Relevance of four captions: yes, yes, no, no."""
+    votes = dict(zip(TEXTS, ([1, 1, 1], [1, 1, 0], [0, 0, 1], [0, 0, 0]), strict=True))
+    return captions(dataset, "crowd", "relevance", votes)
+
+
+@pytest.fixture
+def experts(dataset: Dataset) -> Study:
+    """Grades of three of them, and of one that the crowd never saw."""
+    grades = dict(zip((*TEXTS[:3], "a boat"), ([4, 4], [1, 2], [1, 1], [4, 3]), strict=True))
+    return captions(dataset, "experts", "graded", grades)
+
+
+def test_units_of_two_studies_meet_by_their_captions(crowd: Study, experts: Study) -> None:
+    found = compare_studies(first=crowd, second=experts)
+    assert found["units"]["shared"] == 3
+    assert (found["units"]["by_id"], found["units"]["by_content"]) == (0, 3)
+    assert (found["units"]["first_only"], found["units"]["second_only"]) == (1, 1)
+    cells = {
+        (round(cell["first_at_least"], 2), round(cell["second_at_least"], 2)): cell
+        for cell in found["thresholds"]["cells"]
+    }
+    # shares 1, .67, .33 and means 4, 1.5, 1: both say yes to the dog, the crowd alone to the cat
+    cell = cells[0.66, 3.33]
+    assert (cell["both"], cell["first_only"], cell["second_only"], cell["neither"]) == (1, 1, 0, 1)
+    assert (cell["precision"]["value"], cell["recall"]["value"]) == (0.5, 1.0)
+    assert cell["kappa"]["value"] == pytest.approx((2 / 3 - 4 / 9) / (5 / 9))
+    never_seen = compare_studies(first=crowd, second=experts, missing="no")["missing"]
+    assert never_seen == {"policy": "no", "taken_as_no": 1, "left_out": 1}
+
+
+def test_the_page_shows_the_figures_the_counts_and_what_was_left_out(
+    designer: Client, crowd: Study, experts: Study
+) -> None:
+    shown = words(designer.get(address(crowd), {"with": "experts", "cell": "11"}))
+    assert "Shared units 3 0 by id, 3 by content" in shown
+    assert "Only in this study 1 left out" in shown
+    # cell 11 is .66 (the second of three) and 3.33 (the fifth of seven)
+    assert "At 0.66 and 3.33" in shown
+    assert "both yes 1, only this study 1, only the other 0, neither 1" in shown
+    taken = words(designer.get(address(crowd), {"with": "experts", "missing": "no"}))
+    assert "counted as a no of this study" in taken
+
+
+def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dataset: Dataset) -> None:
+    made = []
+    for slug, turned in (("one", False), ("two", True)):
+        study = StudyOf(dataset, "pairwise", name=slug, slug=slug, controls={"per_hit": 0})
+        texts = ("a dog", "a cat") if not turned else ("a cat", "a dog")
+        pair = study.pair("p1", "a.jpg", *texts)
+        hit = study.hit("h1", [study.unit(f"{slug}-u", pair=pair)])
+        study.answer(hit, f"{slug}-w", [2 if turned else 1])
+        made.append(study.study)
+    shown = words(designer.get(address(made[0]), {"with": "two"}))
+    assert "1 with sides exchanged" in shown
+    assert "On 1 of the 1 shared units that both decide" in shown
+
+
+def test_without_another_study_the_page_says_what_to_do(designer: Client, crowd: Study) -> None:
+    shown = words(designer.get(address(crowd)))
+    assert "No study to compare with" in shown
+    assert "manage.py import_judgments" in shown
+
+
+@pytest.mark.parametrize(
+    "sent", [{"with": "nobody"}, {"with": "experts", "missing": "x", "cell": "999999999"}]
+)
+def test_what_is_no_choice_is_no_crash(
+    designer: Client, crowd: Study, experts: Study, sent: dict[str, str]
+) -> None:
+    assert designer.get(address(crowd), sent).status_code == 200
+
+
+def test_open_answers_are_not_compared(designer: Client, dataset: Dataset, crowd: Study) -> None:
+    written = StudyOf(dataset, "caption", slug="written", controls={"per_hit": 0}).study
+    assert "cannot be compared" in words(designer.get(address(written)))
+    assert "written" not in designer.get(address(crowd)).content.decode()
+
+
+def viewer_of(study: Study) -> Client:
+    """Somebody with a role in one study alone."""
+    person = User.objects.create_user("viewer", is_staff=True)
+    give_role(study=study, user=person, role="viewer")
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def test_a_study_that_a_person_may_not_see_is_neither_offered_nor_compared(
+    crowd: Study, experts: Study
+) -> None:
+    client = viewer_of(crowd)
+    assert "Experts" not in words(client.get(address(crowd)))
+    shown = client.get(address(crowd), {"with": "experts"})
+    assert "Shared units" not in words(shown)
+    answer = client.get(call_address(crowd), {"with": "experts"})
+    unknown = client.get(call_address(crowd), {"with": "nowhere"})
+    assert (answer.status_code, unknown.status_code) == (404, 404)
+    assert answer.json()["title"] == unknown.json()["title"]
+    assert client.get(address(experts), {"with": "crowd"}).status_code == 404
+    assert client.get(call_address(experts), {"with": "crowd"}).status_code == 404
+
+
+def test_the_call_gives_what_the_page_shows(designer: Client, crowd: Study, experts: Study) -> None:
+    answer = designer.get(call_address(crowd), {"with": "experts"})
+    assert answer.status_code == 200
+    expected = compare_studies(first=crowd, second=experts)
+    assert {name: answer.json()[name] for name in expected} == expected
+    assert designer.get(call_address(crowd)).status_code == 400
+    assert designer.get(call_address(crowd), {"with": "experts", "missing": "maybe"}).status_code == 400
+
+
+def test_a_large_study_is_counted_by_a_job_while_the_page_says_so(
+    designer: Client, crowd: Study, experts: Study
+) -> None:
+    with patch.object(comparing, "MANY_UNITS", 3):
+        asked = designer.get(call_address(crowd), {"with": "experts"})
+        assert (asked.status_code, asked["Retry-After"]) == (202, "5")
+        assert "Being counted" in words(designer.get(address(crowd), {"with": "experts"}))
+        (job,) = Job.objects.filter(kind="figures")
+        assert run_job(job.pk)
+        assert "Shared units 3" in words(designer.get(address(crowd), {"with": "experts"}))
+        assert designer.get(call_address(crowd), {"with": "experts"}).json()["units"]["shared"] == 3
+
+
+def test_the_page_asks_as_often_for_many_units_as_for_few(
+    designer: Client, dataset: Dataset, crowd: Study, experts: Study
+) -> None:
+    many = {f"thing {number}": [1, 2] for number in range(60)}
+    captions(dataset, "many", "graded", many)
+    counted = []
+    for slug in ("experts", "many"):
+        designer.get(address(crowd), {"with": slug})
+        with questions() as asked:
+            designer.get(address(crowd), {"with": slug})
+        counted.append(len(asked))
+    assert counted[0] == counted[1]
+
+
+def test_a_study_is_compared_with_its_own_export_unit_by_unit(crowd: Study, tmp_path: Path) -> None:
+    file = tmp_path / "crowd.jsonl"
+    export_judgments(study=crowd, format="jsonl", output=file)
+    printed = StringIO()
+    call_command("agreement", "study:crowd", second=file, resamples=20, stdout=printed, stderr=StringIO())
+    found = json.loads(printed.getvalue())
+    assert found["units"]["by_id"] == 4
+    assert found["consensus"]["same"] == 4
+    assert found["correlation"]["pearson"]["value"] == pytest.approx(1.0)
+    assert found["first"]["alpha"] == found["second"]["alpha"]
+
+
+def test_agreement_of_a_study_has_the_other_coefficients_beside_alpha(designer: Client, crowd: Study) -> None:
+    found = aggregate_study(study=crowd)["agreement"]["coefficients"]
+    # six of twelve votes are yes; units agree fully, 1/3, 1/3, fully
+    assert found["percent"]["value"] == pytest.approx(2 / 3)
+    assert found["fleiss"]["value"] == pytest.approx(1 / 3)
+    assert found["gwet"]["value"] == pytest.approx(1 / 3)
+    shown = words(designer.get(reverse("admin:judgments_study_results", args=[crowd.pk])))
+    assert "Fleiss’ kappa" in shown
+    assert "Gwet’s AC1" in shown
+
+
+def test_results_that_were_stored_before_there_were_coefficients_still_hold(crowd: Study) -> None:
+    aggregate_study(study=crowd)
+    stored = Analysis.objects.get(study=crowd)
+    del stored.result["agreement"]["coefficients"]
+    stored.save()
+    assert verify_study(study=crowd).count == 0
+    stored.result["agreement"]["alpha"]["value"] += 0.1
+    stored.save()
+    assert verify_study(study=crowd).count == 1
+
+
+def test_the_model_of_workers_stands_beside_the_consensus_and_never_replaces_it(
+    designer: Client, dataset: Dataset
+) -> None:
+    # Two workers agree on everything; three answer by no rule and outvote them on the last caption.
+    good = [1, 0] * 20
+    careless = [[1, 1, 0, 0] * 10, [0, 1, 1, 0] * 10, [1, 1, 1, 0, 0, 0, 1, 0] * 5]
+    answers = {
+        f"caption {place:02}": [good[place], good[place], *(one[place] for one in careless)]
+        for place in range(40)
+    }
+    answers["outvoted"] = [0, 0, 1, 1, 1]
+    answers["outvoted more"] = [1, 1, 0, 0, 0]
+    study = captions(dataset, "mixed", "relevance", answers)
+    result = aggregate_study(study=study)
+    model = result["dawid_skene"]
+    consensus = {row["unit"]: row["value"] for row in result["units"]}
+    said = {row["unit"]: row for row in model["units"]}
+    assert (consensus["mixed-outvoted more"], said["mixed-outvoted more"]["value"]) == (0, 1)
+    assert said["mixed-outvoted more"]["probability"] > 0.9
+    differing = [unit for unit, value in consensus.items() if value != said[unit]["value"]]
+    assert model["differ"] == len(differing)
+    accuracy = {row["worker"]: row["accuracy"] for row in model["workers"]}
+    assert min(accuracy["mixed-0"], accuracy["mixed-1"]) > 0.9 > 0.75 > accuracy["mixed-2"]
+    assert model["converged"]
+    shown = words(designer.get(reverse("admin:judgments_study_results", args=[study.pk])))
+    assert "Does the consensus depend on the rule?" in shown
+    assert "mixed-outvoted more" in shown
+
+
+def test_nothing_is_modelled_of_raters_who_are_places_in_totals(dataset: Dataset) -> None:
+    made = StudyOf(dataset, "relevance", slug="totals", imported=True)
+    hit = made.hit("h1", [made.unit("u1", "a.jpg", first="a dog")])
+    for place in (1, 2):
+        made.answer(hit, f"anon-{place}", [1], anonymous=True)
+    model = aggregate_study(study=made.study)["dawid_skene"]
+    assert set(model) == {"reason"}
+    assert model["reason"]
