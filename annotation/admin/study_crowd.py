@@ -21,8 +21,7 @@ from annotation.services.costs import (
     Pay,
     Wages,
     forecast_of,
-    overclaims_of,
-    pay_of_sessions,
+    pay_and_claims,
     spending_of,
     wages_of,
 )
@@ -106,7 +105,7 @@ class CrowdFigures:
 
 def crowd_figures(study: Study) -> CrowdFigures:
     """As of now."""
-    pays, overclaims = pay_of_sessions(study), overclaims_of(study)
+    pays, overclaims = pay_and_claims(study)
     return CrowdFigures(
         forecast=forecast_of(study),
         wages=wages_of(study, pays),

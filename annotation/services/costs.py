@@ -220,45 +220,46 @@ class _Time:
 
 def pay_of_sessions(study: Study) -> list[Pay]:
     """Submitted and approved work with a known time, the lowest wage first; four queries."""
-    floor = design_of(study).crowd.floor_cents_per_hour
-    rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
-    if not rows:  # nobody was paid: a database may go through every judgment to say so
-        return []
-    times = _times(study)
-    bonuses = _bonuses(study)
-    found = []
-    for pk, worker, reward, status in rows:
-        seconds = times[pk].paid if pk in times else 0.0
-        if not seconds:
-            continue
-        bonus = bonuses.get(pk, 0)
-        found.append(
-            Pay(
-                session=pk,
-                worker=worker,
-                seconds=seconds,
-                reward_cents=reward,
-                bonus_cents=bonus,
-                wage_cents=round((reward + bonus) * SECONDS_AN_HOUR / seconds),
-                top_up_cents=top_up(reward + bonus, seconds, floor),
-                approved=status == CrowdSession.Status.APPROVED,
-            )
-        )
-    return sorted(found, key=lambda pay: (pay.wage_cents, pay.session))
+    return pay_and_claims(study)[0]
 
 
 def overclaims_of(study: Study) -> list[Overclaim]:
     """Submitted and approved work for which more time was sent than the server saw, the largest difference first."""
-    rows = list(_counted(study).values_list("pk", "worker__name"))
-    if not rows:  # as above
-        return []
-    times = _times(study)
-    found = [
-        Overclaim(session=pk, worker=worker, claimed=times[pk].claimed, seen=times[pk].paid)
-        for pk, worker in rows
-        if pk in times and times[pk].differs
-    ]
-    return sorted(found, key=lambda one: (one.seen - one.claimed, one.session))
+    return pay_and_claims(study)[1]
+
+
+def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
+    """Both, by the same four queries."""
+    floor = design_of(study).crowd.floor_cents_per_hour
+    rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
+    if not rows:  # nobody was paid: a database may go through every judgment to say so
+        return [], []
+    times, bonuses = _times(study), _bonuses(study)
+    pays, claims = [], []
+    for pk, worker, reward, status in rows:
+        time = times.get(pk)
+        if time is None:
+            continue
+        if time.differs:
+            claims.append(Overclaim(session=pk, worker=worker, claimed=time.claimed, seen=time.paid))
+        if not time.paid:
+            continue
+        cents = reward + bonuses.get(pk, 0)
+        pays.append(
+            Pay(
+                session=pk,
+                worker=worker,
+                seconds=time.paid,
+                reward_cents=reward,
+                bonus_cents=bonuses.get(pk, 0),
+                wage_cents=round(cents * SECONDS_AN_HOUR / time.paid),
+                top_up_cents=top_up(cents, time.paid, floor),
+                approved=status == CrowdSession.Status.APPROVED,
+            )
+        )
+    pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
+    claims.sort(key=lambda one: (one.seen - one.claimed, one.session))
+    return pays, claims
 
 
 def _counted(study: Study) -> QuerySet[CrowdSession]:
