@@ -17,6 +17,13 @@ def spell_duration(seconds: float) -> str:
     return _("about %(time)s") % {"time": _hours_and_minutes(minutes)}
 
 
+def spell_seconds(seconds: float) -> str:
+    """A span for a researcher, in the unit that fits it: '35 s', '12 min', '24 h'."""
+    if seconds >= 2 * 3600:
+        return f"{seconds / 3600:,.1f} h".replace(".0 h", " h")
+    return f"{seconds / 60:.0f} min" if seconds >= 2 * 60 else f"{seconds:.0f} s"
+
+
 def spell_left(seconds: float) -> str:
     """What is left of a lease: '52 min left', '3 h 10 min left', '6 days left'. Rounded down."""
     minutes = int(seconds // 60)

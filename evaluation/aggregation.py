@@ -60,9 +60,8 @@ class StudyConsensus:
     decisions: Mapping[int, Decision]
     data_hash: str
 
-    @property
     def adjudicated_pairs(self) -> set[int]:
-        """Pairs with a unit that an adjudicator decided."""
+        """Return the pairs with a unit that an adjudicator decided; walks all units, so ask once."""
         return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
 
 

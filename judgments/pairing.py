@@ -4,13 +4,14 @@ HC pairs two people's captions of one image, HI a caption of the image and one o
 and a machine's, MM two machines'. Human candidates come from the references and are held out of that pair's
 references, together with any reference of the same text; equal texts are never paired; two texts are compared for an
 image once in a study, in whatever order and under whatever kind; each machine takes part in about equally many pairs.
+A pair with fewer references than asked for is passed over while others serve.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 
 import numpy as np
@@ -21,6 +22,7 @@ from judgments.material import Image, Material, Pair, Text
 
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 DEFAULT_PER_KIND = 100
+HELD_BACK = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}  # references that are candidates themselves, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,14 @@ class _Option:
     second_system: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnPairs:
+    """The candidate pairs of a study; ``passed_over`` counts those with too few references that came up before them."""
+
+    pairs: list[Pair]
+    passed_over: int = 0
+
+
 def draw_pairs(
     material: Material,
     images: Sequence[Image],
@@ -42,20 +52,22 @@ def draw_pairs(
     source: str,
     seed: int,
     only: Sequence[str] = (),
-) -> list[Pair]:
-    """The candidate pairs of a study, ``wanted`` of each kind.
+) -> DrawnPairs:
+    """Draw the candidate pairs of a study, ``wanted`` of each kind.
 
     Args:
         wanted: kind -> number; empty means ``DEFAULT_PER_KIND`` of each, or as many as there are.
-        references: how many of a pair's references are used, drawn with the seed, or ``"all"``.
+        references: how many of a pair's references are used, drawn with the seed, or ``"all"``. Pairs with fewer are
+            passed over.
         source: ``published`` takes the pairs that come with the dataset, ``references`` draws new ones, ``auto``
             takes published ones where there are any.
         only: ids of pairs; of those that are drawn (of all that are published, where these are taken) only these are
             left. Empty: all.
 
     Raises:
-        DesignError: the dataset has fewer pairs of a kind than asked for; published pairs that nobody can judge
-            (equal texts) or that say an earlier one again count here, though they are left out.
+        DesignError: the dataset has fewer pairs of a kind than asked for, or fewer with so many references; published
+            pairs that nobody can judge (equal texts) or that say an earlier one again count here, though they are left
+            out.
     """
     use_published = source == "published" or (source == "auto" and bool(material.published))
     if use_published and not material.published:
@@ -63,31 +75,17 @@ def draw_pairs(
             f"sampling.source is 'published', but dataset {material.name!r} comes with no candidate pairs.",
             field="sampling.source",
         )
-    pairs: list[Pair] = []
-    seen: Compared = set()
     if only and use_published:
         material = replace(
             material, published=tuple(pair for pair in material.published if pair.key in set(only))
         )
         wanted = dict(Counter(pair.kind for pair in material.published))
-    for kind in PAIR_KINDS:
-        count = wanted.get(kind, 0) if wanted else DEFAULT_PER_KIND
-        if not count:
-            continue
-        rng = rng_for(seed, f"pairs {kind}")
-        drawn = (
-            _draw_published(material, images, kind, count, seen, rng)
-            if use_published
-            else _draw_new(images, kind, count, seen, rng)
-        )
-        unusable = len(_unusable(material, images, kind)) if use_published else 0
-        if len(drawn) + unusable < count and wanted:
-            raise DesignError(
-                f"sampling.pairs asks for {count} {kind} pairs, but dataset {material.name!r} gives {len(drawn)} "
-                f"(from {len(images)} images).",
-                field="sampling.pairs",
-            )
-        pairs.extend(drawn)
+    draw = _Draw(material, images, wanted, use_published, seed)
+    least = 0 if references == "all" else int(references)
+    drawn = draw.of_each_kind(least)
+    if not (only and use_published):  # of those, what is lacking is named below
+        draw.refuse_too_few(drawn, least)
+    pairs = [pair for of_kind in drawn.of_kind.values() for pair in of_kind]
     if only:
         lacking = set(only) - {pair.key for pair in pairs}
         if lacking:
@@ -98,7 +96,10 @@ def draw_pairs(
             f"dataset {material.name!r} gives no candidate pairs for this design ({len(images)} images are judged).",
             field="sampling.pairs",
         )
-    return [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs]
+    return DrawnPairs(
+        [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs],
+        drawn.passed_over,
+    )
 
 
 def not_drawn(lacking: Collection[str], what: str) -> DesignError:
@@ -114,19 +115,129 @@ def not_drawn(lacking: Collection[str], what: str) -> DesignError:
 def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:
     if wanted == "all":
         return pair
-    count = int(wanted)
-    if count > len(pair.references):
-        raise DesignError(
-            f"sampling.references is {count}, but the pair {pair.first.text[:40]!r} and {pair.second.text[:40]!r} of "
-            f"image {pair.image!r} has {len(pair.references)} references.",
-            field="sampling.references",
-        )
-    chosen = sorted(rng.permutation(len(pair.references))[:count].tolist())
+    chosen = sorted(rng.permutation(len(pair.references))[: int(wanted)].tolist())
     return replace(pair, references=tuple(pair.references[index] for index in chosen))
 
 
 Machines = tuple[str, ...]
-Compared = set[tuple[str, frozenset[str]]]  # the image and the two texts of each pair that was drawn
+Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
+
+
+@dataclass
+class _Drawn:
+    """What a draw took and looked at.
+
+    Attributes:
+        least: references that a pair needs.
+        compared: of the pairs that were drawn.
+        passed_over: pairs with fewer references than that.
+    """
+
+    least: int
+    of_kind: dict[str, list[Pair]] = field(default_factory=dict)
+    compared: set[Comparison] = field(default_factory=set)
+    passed_over: int = 0
+
+    def takes(self, pair: Pair) -> bool:
+        """Whether the pair has references enough and compares what none before it does; then it counts as drawn."""
+        if _compared(pair) in self.compared:
+            return False
+        if len(pair.references) < self.least:
+            self.passed_over += 1
+            return False
+        self.compared.add(_compared(pair))
+        return True
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """All that a draw depends on but the number of references."""
+
+    material: Material
+    images: Sequence[Image]
+    wanted: dict[str, int]
+    published: bool
+    seed: int
+
+    def of_each_kind(self, least: int) -> _Drawn:
+        """Draw pairs with ``least`` references or more: as many as are wanted, or as there are."""
+        drawn = _Drawn(least)
+        for kind in PAIR_KINDS:
+            count = self.wanted.get(kind, 0) if self.wanted else DEFAULT_PER_KIND
+            if not count:
+                continue
+            rng = rng_for(self.seed, f"pairs {kind}")
+            drawn.of_kind[kind] = (
+                _draw_published(self.material, self.images, kind, count, drawn, rng)
+                if self.published
+                else _draw_new(self.images, kind, count, drawn, rng)
+            )
+        return drawn
+
+    def most(self, drawn: _Drawn, kind: str) -> int:
+        """How many pairs of the kind could be asked for, those included that are published and nobody can judge."""
+        unusable = len(_unusable(self.material, self.images, kind)) if self.published else 0
+        return len(drawn.of_kind[kind]) + unusable
+
+    def too_few(self, drawn: _Drawn) -> dict[str, int]:
+        """Kind -> how many could be asked for, of the kinds of which there are fewer than wanted."""
+        if not self.wanted:
+            return {}
+        most = {kind: self.most(drawn, kind) for kind in drawn.of_kind}
+        return {kind: count for kind, count in most.items() if count < self.wanted[kind]}
+
+    def is_enough(self, drawn: _Drawn) -> bool:
+        """Whether there are pairs, and all that are wanted."""
+        return any(drawn.of_kind.values()) and not self.too_few(drawn)
+
+    def refuse_too_few(self, drawn: _Drawn, least: int) -> None:
+        """Say what would work instead.
+
+        Raises:
+            DesignError: there are fewer pairs than wanted, or none with so many references.
+        """
+        if self.is_enough(drawn) or not (drawn.passed_over or self.too_few(drawn)):
+            return
+        fitting = self._most_references(least) if drawn.passed_over else 0
+        if fitting:
+            raise self._short_of_references(drawn, least, fitting)
+        short = self.too_few(drawn)
+        if not short:
+            return
+        kind = min(short, key=PAIR_KINDS.index)
+        so_many = f" with {least} references" if drawn.passed_over else ""
+        raise DesignError(
+            f"sampling.pairs asks for {self.wanted[kind]} {kind} pairs{so_many}, but dataset {self.material.name!r} "
+            f"gives {len(drawn.of_kind[kind])} (from {len(self.images)} images).",
+            field="sampling.pairs",
+        )
+
+    def _short_of_references(self, drawn: _Drawn, least: int, fitting: int) -> DesignError:
+        short = self.too_few(drawn)
+        if not short:
+            return DesignError(
+                f"sampling.references is {least}, but no candidate pair of dataset {self.material.name!r} has so many; "
+                f"expected at most {fitting}.",
+                field="sampling.references",
+            )
+        listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
+        return DesignError(
+            f"sampling.references is {least}, and dataset {self.material.name!r} has fewer pairs with so many "
+            f"references than sampling.pairs asks for; expected at most {listed}, or at most {fitting} references, "
+            "with which all pairs asked for can be drawn.",
+            field="sampling.references",
+        )
+
+    def _most_references(self, least: int) -> int:
+        """The largest number of references below ``least`` with which there are pairs enough; 0 where there is none."""
+        low, high = 0, least - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.is_enough(self.of_each_kind(middle)):
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
 
 def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
@@ -142,7 +253,7 @@ def _draw_published(
     images: Sequence[Image],
     kind: str,
     count: int,
-    seen: Compared,
+    looked: _Drawn,
     rng: np.random.Generator,
 ) -> list[Pair]:
     """Published pairs in random order, those of rarely used machines first."""
@@ -158,8 +269,7 @@ def _draw_published(
         pair = pool[machines].pop()
         if not pool[machines]:
             del pool[machines]
-        if _compared(pair) not in seen:
-            seen.add(_compared(pair))
+        if looked.takes(pair):
             drawn.append(pair)
             used.update(machines)
     return drawn
@@ -174,7 +284,7 @@ def _equal(pair: Pair) -> bool:
     return pair.first.text.strip() == pair.second.text.strip()
 
 
-def _compared(pair: Pair) -> tuple[str, frozenset[str]]:
+def _compared(pair: Pair) -> Comparison:
     return pair.image, frozenset((pair.first.text.strip(), pair.second.text.strip()))
 
 
@@ -182,7 +292,7 @@ def _unusable(material: Material, images: Sequence[Image], kind: str) -> list[Pa
     """Published pairs of two equal texts, which nobody can judge (PASCAL-50S has one), and those that compare the
     texts of another one again, mirrored or not (it has three). A design that asks for all 1,000 pairs of a kind gets
     those that are left."""
-    seen: Compared = set()
+    seen: set[Comparison] = set()
     found = []
     for pair in _published(material, images, kind):
         if _equal(pair) or _compared(pair) in seen:
@@ -205,7 +315,7 @@ def pairs_left_out(
 
 
 def _draw_new(
-    images: Sequence[Image], kind: str, count: int, seen: Compared, rng: np.random.Generator
+    images: Sequence[Image], kind: str, count: int, looked: _Drawn, rng: np.random.Generator
 ) -> list[Pair]:
     """Draw pairs image by image, in rounds over all images in random order, until there are enough."""
     used: Counter[str] = Counter()
@@ -216,7 +326,7 @@ def _draw_new(
         for image, options in waiting:
             if len(drawn) == count:
                 break
-            pair = _next_pair(image, kind, options, used, seen, rng)
+            pair = _next_pair(image, kind, options, used, looked, rng)
             if pair is not None:
                 drawn.append(pair)
                 left.append((image, options))
@@ -229,10 +339,10 @@ def _next_pair(
     kind: str,
     options: dict[Machines, Iterator[_Option]],
     used: Counter[str],
-    seen: Compared,
+    looked: _Drawn,
     rng: np.random.Generator,
 ) -> Pair | None:
-    """The image's next pair that was not drawn yet and leaves a reference; None when it has no more."""
+    """The image's next pair that was not drawn yet and leaves references enough; None when it has no more."""
     while options:
         machines = _least_used(options, used)
         option = next(options[machines], None)
@@ -240,11 +350,14 @@ def _next_pair(
             del options[machines]
             continue
         texts = frozenset((option.first.text.strip(), option.second.text.strip()))
-        if len(texts) < 2 or (image.name, texts) in seen:
+        if len(texts) < 2 or (image.name, texts) in looked.compared:
+            continue
+        left = len(image.references) - HELD_BACK[kind]
+        if 0 < left < looked.least:
+            looked.passed_over += 1
             continue
         pair = _as_pair(image, kind, option, rng)
-        if pair.references:
-            seen.add((image.name, texts))
+        if pair.references and looked.takes(pair):
             used.update(machines)
             return pair
     return None

@@ -12,6 +12,7 @@ from typing import Any
 from judgments import worked
 
 OUR_COMMON = ("seconds_per_unit", "crowd.lease_minutes")
+OUR_QUIZ = ("quiz.ask", "quiz.pass_mark", "quiz.attempts", "quiz.explain")
 # What the papers ask of the writers of captions, in our words.
 H13_CAPTIONS = """\
 Write **one sentence** about each picture: who or what is there, what they are doing, and where.
@@ -94,6 +95,7 @@ PRESETS: dict[str, Preset] = {
             "question": "Which of the two sentences, B or C, is more similar to A?",
             "sampling": {"pairs": {"HC": 1000, "HI": 1000, "HM": 1000, "MM": 1000}, "references": 48},
             "controls": {"per_hit": 0},
+            "workers": {"requirements": "vedantam-2015"},
         },
         ours=("units_per_hit", "controls.per_hit", *OUR_COMMON),
     ),
@@ -109,6 +111,7 @@ PRESETS: dict[str, Preset] = {
             "examples": worked.PAIRWISE,
             "sampling": {"pairs": {"HC": 1000, "HI": 1000, "HM": 1000, "MM": 1000}},
             "controls": {"per_hit": 0},
+            "workers": {"requirements": "vedantam-2015"},
         },
         ours=("units_per_hit", "controls.per_hit", "examples", *OUR_COMMON),
     ),
@@ -163,8 +166,10 @@ PRESETS: dict[str, Preset] = {
             "question": "What is going on in this picture?",
             "instructions": H13_CAPTIONS,
             "sampling": {"images": "all"},
+            "workers": {"requirements": "hodosh-2013"},
+            "quiz": {"preset": "hodosh-2013-english"},
         },
-        ours=("units_per_hit", "question", "instructions", *OUR_COMMON),
+        ours=("units_per_hit", "question", "instructions", *OUR_QUIZ, *OUR_COMMON),
     ),
     "vedantam-2015-captions": Preset(
         title="Caption writing: fifty sentences an image",
@@ -178,6 +183,7 @@ PRESETS: dict[str, Preset] = {
             "question": "Describe what is going on in the image.",
             "instructions": V15_CAPTIONS,
             "sampling": {"images": "all"},
+            "workers": {"requirements": "vedantam-2015"},
         },
         ours=("units_per_hit", "instructions", *OUR_COMMON),
     ),

@@ -53,6 +53,24 @@ def requirements_of(workers: Workers) -> dict[str, str]:
     return asked
 
 
+def own_record_needed(workers: Workers, backend: str) -> str:
+    """A sentence where the approved pages that are asked for are counted on this site alone; '' elsewhere.
+
+    A new installation has approved nobody's work, so the study would let nobody in.
+    """
+    if backend != "local" or not workers.approved_at_least:
+        return ""
+    off = (
+        'requirements = "" under [workers], or None on the design form, takes that off.'
+        if workers.requirements
+        else "approved_at_least = 0 under [workers] takes that off."
+    )
+    return (
+        f"Only workers with {workers.approved_at_least} pages of work approved on this site can join, which may be "
+        f"nobody: {off}"
+    )
+
+
 def not_stated(workers: Workers, backend: str) -> list[str]:
     """The words of the requirements that the crowd can neither state nor check."""
     can = CROWDS[backend].requirements if backend in CROWDS else frozenset()

@@ -17,10 +17,11 @@ from annotation.backends import Ability, backend_of
 from annotation.models import CrowdCall, CrowdSession, Publication, Worker
 from annotation.services.costs import (
     Forecast,
+    Overclaim,
     Pay,
     Wages,
     forecast_of,
-    pay_of_sessions,
+    pay_and_claims,
     spending_of,
     wages_of,
 )
@@ -86,12 +87,15 @@ class CrowdFigures:
     Attributes:
         pays: the lowest of those below the floor.
         unopposed: pages of work that nothing speaks against.
+        overclaims: the largest of them; ``overclaimed`` is how many there are.
     """
 
     forecast: Forecast
     wages: Wages
     pays: list[Pay]
     unopposed: int
+    overclaims: list[Overclaim]
+    overclaimed: int
 
     @property
     def rows(self) -> int:
@@ -101,12 +105,14 @@ class CrowdFigures:
 
 def crowd_figures(study: Study) -> CrowdFigures:
     """As of now."""
-    pays = pay_of_sessions(study)
+    pays, overclaims = pay_and_claims(study)
     return CrowdFigures(
         forecast=forecast_of(study),
         wages=wages_of(study, pays),
         pays=[pay for pay in pays if pay.top_up_cents][:SHOWN],
         unopposed=len(unopposed(study)) if study.opened_at else 0,
+        overclaims=overclaims[:SHOWN],
+        overclaimed=len(overclaims),
     )
 
 
@@ -116,6 +122,8 @@ def _from_json(value: dict[str, Any]) -> CrowdFigures:
         wages=Wages(**value["wages"]),
         pays=[Pay(**pay) for pay in value["pays"]],
         unopposed=value["unopposed"],
+        overclaims=[Overclaim(**one) for one in value.get("overclaims", [])],
+        overclaimed=value.get("overclaimed", 0),  # figures that an older version kept have none
     )
 
 
@@ -160,6 +168,8 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
         "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
         "unopposed": figures.unopposed,
+        "overclaims": figures.overclaims,
+        "overclaimed": figures.overclaimed,
         "parked": _parked(calls) if states.get("parked") else [],
         "parked_count": states.get("parked", 0),
         "waiting": states.get("waiting", 0) + states.get("started", 0),

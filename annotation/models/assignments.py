@@ -70,6 +70,9 @@ class Assignment(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
     extended = models.PositiveSmallIntegerField(default=0, help_text="How often its lease was extended.")
+    minutes_added = models.PositiveIntegerField(
+        default=0, help_text="Of its lease, by the study's researcher or as it was taken up again."
+    )
     order = models.JSONField(
         default=list,
         help_text="Per position, which of the HIT's units is shown there, from 0; empty: all in the HIT's order.",

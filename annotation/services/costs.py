@@ -1,27 +1,32 @@
 """What a study costs and what its workers earn: before, now, and at the end. Reads; in whole cents.
 
 Wages are taken from active time, the page visible and the person present, as the judgments hold it; a crowd's own clock
-runs through every pause and would make them look lower.
+runs through every pause and would make them look lower. Active time comes from the worker's browser, which can send
+anything: no more of it is paid than the server saw pass while the work was held.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
+from itertools import pairwise
 from statistics import median
 
-from django.db.models import Count, F, FloatField, Q, Sum
+from django.db.models import Count, F, FloatField, Q, QuerySet, Sum
 from django.db.models.functions import Cast
 
 from annotation.backends import CrowdBackend, backend_for, backend_of
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, Publication
+from annotation.words import spell_seconds
 from judgments.design import StudyDesign
 from judgments.models import HIT, HITUnit, Study
 from judgments.services.studies import design_of
 
 SECONDS_AN_HOUR = 3600
+CLOCKS_DIFFER = 5.0  # seconds by which a browser's clock and ours may differ on one page of work
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +161,7 @@ class Pay:
 
     Attributes:
         session: row id.
-        seconds: active time on it.
+        seconds: active time on it, at most what the server saw.
         reward_cents, bonus_cents: pay without fees; bonuses that are on their way are among them.
         wage_cents: an hour's pay at that pace.
         top_up_cents: what lifts it to the study's floor, rounded up; 0 where it lies at or above it.
@@ -183,41 +188,138 @@ class Pay:
         return self.reward_cents + self.bonus_cents
 
 
+@dataclass(frozen=True, slots=True)
+class Overclaim:
+    """Paid work whose worker's browser sent more active time than the server saw. The rest of it is not paid.
+
+    Attributes:
+        session: row id.
+        claimed: seconds that were sent; they stay in the judgments.
+        seen: seconds between taking and handing in, within the lease.
+    """
+
+    session: int
+    worker: str
+    claimed: float
+    seen: float
+
+    @property
+    def words(self) -> str:
+        """Both, side by side."""
+        return f"claimed {spell_seconds(self.claimed)}, server saw {spell_seconds(self.seen)}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """Seconds of active time of a session: as sent, and as paid; ``differs`` beyond what clocks do."""
+
+    claimed: float
+    paid: float
+    differs: bool
+
+
 def pay_of_sessions(study: Study) -> list[Pay]:
-    """Submitted and approved work with a known time, the lowest wage first; three queries."""
+    """Submitted and approved work with a known time, the lowest wage first; four queries."""
+    return pay_and_claims(study)[0]
+
+
+def overclaims_of(study: Study) -> list[Overclaim]:
+    """Submitted and approved work for which more time was sent than the server saw, the largest difference first."""
+    return pay_and_claims(study)[1]
+
+
+def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
+    """Both, by the same four queries."""
     floor = design_of(study).crowd.floor_cents_per_hour
-    own = CrowdSession.objects.filter(study=study, place=study.place)
-    counted = own.filter(status__in=[CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED])
-    rows = list(counted.values_list("pk", "worker__name", "publication__reward_cents", "status"))
+    rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # nobody was paid: a database may go through every judgment to say so
-        return []
-    times = dict(
-        Judgment.objects.filter(assignment__session__in=counted, replaces__isnull=True)
-        .values("assignment__session")
-        .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
-        .order_by()
-        .values_list("assignment__session", "seconds")
-    )
-    bonuses = _bonuses(study)
-    found = []
+        return [], []
+    times, bonuses = _times(study), _bonuses(study)
+    pays, claims = [], []
     for pk, worker, reward, status in rows:
-        seconds = times.get(pk) or 0.0
-        if not seconds:
+        time = times.get(pk)
+        if time is None:
             continue
-        bonus = bonuses.get(pk, 0)
-        found.append(
+        if time.differs:
+            claims.append(Overclaim(session=pk, worker=worker, claimed=time.claimed, seen=time.paid))
+        if not time.paid:
+            continue
+        cents = reward + bonuses.get(pk, 0)
+        pays.append(
             Pay(
                 session=pk,
                 worker=worker,
-                seconds=seconds,
+                seconds=time.paid,
                 reward_cents=reward,
-                bonus_cents=bonus,
-                wage_cents=round((reward + bonus) * SECONDS_AN_HOUR / seconds),
-                top_up_cents=top_up(reward + bonus, seconds, floor),
+                bonus_cents=bonuses.get(pk, 0),
+                wage_cents=round(cents * SECONDS_AN_HOUR / time.paid),
+                top_up_cents=top_up(cents, time.paid, floor),
                 approved=status == CrowdSession.Status.APPROVED,
             )
         )
-    return sorted(found, key=lambda pay: (pay.wage_cents, pay.session))
+    pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
+    claims.sort(key=lambda one: (one.seen - one.claimed, one.session))
+    return pays, claims
+
+
+def _counted(study: Study) -> QuerySet[CrowdSession]:
+    own = CrowdSession.objects.filter(study=study, place=study.place)
+    return own.filter(status__in=[CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED])
+
+
+def _times(study: Study) -> dict[int, _Time]:
+    """Session -> active time; sessions for which none was sent are missing. Two queries.
+
+    Answers that were revised keep the time of the first submission.
+    """
+    counted = _counted(study)
+    claims = dict(
+        Judgment.objects.filter(assignment__session__in=counted, replaces__isnull=True)
+        .values("assignment")
+        .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
+        .order_by()
+        .values_list("assignment", "seconds")
+    )
+    pages = Assignment.objects.filter(session__in=counted).order_by("session", "hit", "accepted_at", "pk")
+    lease = timedelta(minutes=design_of(study).crowd.lease_minutes)
+    claimed: defaultdict[int, float] = defaultdict(float)
+    paid: defaultdict[int, float] = defaultdict(float)
+    differs: set[int] = set()
+    lapsed: list[Assignment] = []
+    for page in pages.only(
+        "session", "hit", "state", "accepted_at", "expires_at", "submitted_at", "extended", "minutes_added"
+    ).iterator():
+        assert page.session_id is not None  # sought by it
+        lapsed = [one for one in lapsed if (one.session_id, one.hit_id) == (page.session_id, page.hit_id)]
+        seconds = claims.get(page.pk) or 0.0
+        if seconds:
+            seen = _seconds_seen([*lapsed, page], lease)
+            claimed[page.session_id] += seconds
+            paid[page.session_id] += min(seconds, seen)
+            if seconds > seen + CLOCKS_DIFFER:
+                differs.add(page.session_id)
+        elif page.state == Assignment.State.EXPIRED:
+            lapsed.append(page)  # its answers, with their times, went on to the row that took its place
+    return {pk: _Time(claimed[pk], paid[pk], pk in differs) for pk in claimed}
+
+
+def _seconds_seen(pages: Sequence[Assignment], lease: timedelta) -> float:
+    """How long a worker held a HIT by the server's clock: rows in which the lease ended, then the one handed in.
+
+    Each counts from taking to handing in, or to its end, and no longer than its lease with all that was added.
+    """
+    total = timedelta()
+    ends: list[datetime | None] = [
+        min(filter(None, (page.expires_at, later.accepted_at))) for page, later in pairwise(pages)
+    ]
+    for page, end in zip(pages, [*ends, pages[-1].submitted_at], strict=True):
+        if end is None:
+            continue
+        held = max(end - page.accepted_at, timedelta())
+        if page.expires_at is not None:  # else no lease of ours bound it
+            held = min(held, lease * (1 + page.extended) + timedelta(minutes=page.minutes_added))
+        total += held
+    return total.total_seconds()
 
 
 def _bonuses(study: Study) -> dict[int, int]:

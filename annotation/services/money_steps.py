@@ -18,7 +18,7 @@ from django.db import IntegrityError, transaction
 from annotation.backends import Ability, backend_of
 from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest, Worker
 from annotation.services.calls import retry_call
-from annotation.services.costs import pay_of_sessions
+from annotation.services.costs import overclaims_of, pay_of_sessions
 from annotation.services.money import budget_of, set_budget, spell_cents
 from annotation.services.payments import hold_for_bonus, pay_bonus
 from annotation.services.sync_rounds import ask_to_sync
@@ -141,6 +141,7 @@ def preview_top_ups(*, study: Study) -> Preview:
         "payments": len(wanting),
         "bonus_cents": cents,
         "fee_cents": fees,
+        "claims_not_paid": len(overclaims_of(study)),
         "of": content_key("top-ups", wanting),
     }
     return Preview(study, "top-up", cents + fees, _left(study), facts)

@@ -76,11 +76,12 @@ class Aggregation:
         """What `aggregate --output` writes: units, pairs, agreement, workers (docs/evaluation.md)."""
         found = self.consensus
         keys = {pair.pk: pair.key for pair in found.pairs}
+        adjudicated = found.adjudicated_pairs()
         return {
             "units": [self._unit_dict(unit, keys) for unit in found.units],
             "pairs": [
                 _pair_dict(pair, found.of_pair[pair.pk])
-                | ({"source": ADJUDICATED} if pair.pk in found.adjudicated_pairs else {})
+                | ({"source": ADJUDICATED} if pair.pk in adjudicated else {})
                 for pair in found.pairs
             ],
             "agreement": self.agreement,
@@ -289,7 +290,7 @@ def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> It
                 one.tie,
                 dict(one.votes),
             )
-    adjudicated = found.adjudicated_pairs
+    adjudicated = found.adjudicated_pairs()
     for pair in found.pairs:
         two = found.of_pair[pair.pk]
         source = ADJUDICATED if pair.pk in adjudicated else Consensus.Source.JUDGMENTS.value

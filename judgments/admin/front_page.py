@@ -19,12 +19,14 @@ def front_page(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:
     user = request.user
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)
+        newest = studies.select_related("dataset").annotate(warned=Count("alarms"))
         by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
         context |= {
             "states": [(label, by_state.get(value, 0)) for value, label in Study.State.choices],
             "studies": [
                 {"study": study, "link": first_page(study)}
-                for study in studies.select_related("dataset").annotate(warned=Count("alarms"))[:NEWEST]
+                # said again: a query that groups drops the model's own order
+                for study in newest.order_by("-created_at", "slug")[:NEWEST]
             ],
             "may_add_study": user.has_perm("judgments.add_study"),
         }

@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from django import forms
+from django.core.exceptions import ValidationError
 from django.forms import BoundField
 from pydantic import BaseModel
 from unfold.widgets import (
@@ -30,6 +31,7 @@ from judgments.design import (
     problems_in,
     toml_values,
 )
+from judgments.design_tables import Workers
 from judgments.errors import DesignError
 from judgments.forms.fields import AllOrNumberField, LinesField, PairsField, RowsField, SeveralField
 from judgments.forms.sections import (
@@ -46,6 +48,10 @@ from judgments.forms.sections import (
 )
 from judgments.kinds import KINDS
 from judgments.presets import PRESETS, Preset
+from judgments.quizzes import QUIZ_PRESETS
+from judgments.requirements import REQUIREMENT_PRESETS
+
+REQUIREMENTS = "workers.requirements"
 
 
 def starting_values(
@@ -120,13 +126,18 @@ class DesignForm(forms.Form):
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind)
         ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
+        asked = asked_by_paper(base)
         for section in self.sections:
             for key, entry in section.entries.items():
                 field = _field_for(key, entry, datasets)
                 if key in ours:
                     field.help_text = f"{field.help_text} The value is ours; the paper gives none.".strip()
+                if key in asked:
+                    field.help_text = f"{field.help_text} From the paper: {asked[key]}.".strip()
                 field.initial = field.prepare_value(value_at(base, key))
                 self.fields[html_name(key)] = field
+        if self.is_bound:
+            self._take_requirements_off()
 
     def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
         """Each section with its fields, for the page."""
@@ -180,6 +191,30 @@ class DesignForm(forms.Form):
         ]
         return found
 
+    def _take_requirements_off(self) -> None:
+        """Clear what a ready set of requirements filled in, where another one or none is chosen now.
+
+        Fields that were typed in beside it say that somebody chooses one by one: then all stay as they are.
+        """
+        named = value_at(self.base, REQUIREMENTS)
+        chosen = self.data.get(html_name(REQUIREMENTS))
+        if named not in REQUIREMENT_PRESETS or chosen in (None, named):
+            return
+        filled = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[named].values}
+        if all(self._is_as_before(name, f"workers.{key}") for name, key in filled.items()):
+            nothing = Workers().model_dump(mode="json")
+            data: Any = self.data
+            data = data.copy()  # what came with a request cannot be changed
+            for name, key in filled.items():
+                data[name] = self.fields[name].prepare_value(nothing[key])
+            self.data = data
+
+    def _is_as_before(self, name: str, key: str) -> bool:
+        try:
+            return bool(self.fields[name].clean(self.data.get(name)) == value_at(self.base, key))
+        except ValidationError:
+            return False
+
     def _field_of(self, key: str) -> str | None:
         """The field that a dotted key is typed in: of a key within tables, the field of the tables."""
         while key and html_name(key) not in self.fields:
@@ -202,6 +237,25 @@ class DesignForm(forms.Form):
         ):
             del values["question"]
         return values
+
+
+def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
+    """Dotted key -> the source of what the design's preset asks of workers because its paper does; none where the
+    design was changed there."""
+    preset = PRESETS.get(base.get("preset", ""))
+    if preset is None:
+        return {}
+    asked: dict[str, str] = {}
+    named = value_at(preset.values, REQUIREMENTS)
+    if named and named == value_at(dict(base), REQUIREMENTS):
+        source = REQUIREMENT_PRESETS[named].source
+        asked |= dict.fromkeys(
+            (REQUIREMENTS, *(f"workers.{key}" for key in REQUIREMENT_PRESETS[named].values)), source
+        )
+    quiz = value_at(preset.values, "quiz.preset")
+    if quiz and quiz == value_at(dict(base), "quiz.preset"):
+        asked["quiz.preset"] = QUIZ_PRESETS[quiz].source
+    return asked
 
 
 def _put(values: dict[str, Any], key: str, answer: Any) -> None:

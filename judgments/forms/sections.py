@@ -177,7 +177,10 @@ def sections_for(kind: Kind) -> list[Section]:
             "Workers and behaviour",
             "Whom the study asks for, and which rules watch over it.",
             {
-                "workers.requirements": Entry("Ready set of requirements", "Fills what is left empty below."),
+                "workers.requirements": Entry(
+                    "Ready set of requirements",
+                    "Fills what is left empty below. None takes off what it filled.",
+                ),
                 "workers.countries": Entry("Countries", "ISO codes, one a line. Empty: any."),
                 "workers.approval_above": Entry("Approval rate above", "Between 0 and 1. 0: not asked."),
                 "workers.approved_at_least": Entry("Approved HITs at least", "0: not asked."),

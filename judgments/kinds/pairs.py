@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 NOTES = {
     "pairs_of_equal_texts_left_out": "Published pairs of two equal texts, left out: {}.",
     "repeated_pairs_left_out": "Published pairs that compare the texts of another one again, left out: {}.",
+    "pairs_short_of_references": "Pairs passed over, as they have fewer references than asked for: {}.",
     "hits_with_an_image_twice": "HITs that ask about an image more than once, as too few other images are left: {}.",
 }
 
@@ -94,7 +95,7 @@ class PairKind(ChoiceKind):
             control_needed=needs_split(design.controls),
         )
         wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
-        pairs = draw_pairs(
+        drawn = draw_pairs(
             material,
             division.judged,
             wanted=wanted,
@@ -103,6 +104,7 @@ class PairKind(ChoiceKind):
             seed=design.seed,
             only=design.sampling.only,
         )
+        pairs = drawn.pairs
         texts = {text.key: text for image in division.judged for text in image.references}
         groups = [
             Group(pair.image, (unit,)) for pair in pairs for unit in self.units_of(pair, design.seed, texts)
@@ -124,6 +126,8 @@ class PairKind(ChoiceKind):
         notes: dict[str, Any] = {}
         if not design.sampling.only:
             notes |= pairs_left_out(material, division.judged, wanted=wanted, drawn=pairs)
+        if drawn.passed_over:
+            notes["pairs_short_of_references"] = drawn.passed_over
         repeating = hits_with_an_image_twice(hits)
         if repeating:
             notes["hits_with_an_image_twice"] = repeating

@@ -28,7 +28,7 @@ from judgments.models import (
     Unit,
 )
 from judgments.quiz_items import quiz_groups, set_aside
-from judgments.requirements import not_stated, requirements_of
+from judgments.requirements import not_stated, own_record_needed, requirements_of
 from judgments.services.batch_rows import store_batch
 from judgments.services.events import note_event
 from judgments.services.studies import design_of
@@ -161,12 +161,14 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
     _check_examples(design, material)
     aside = set_aside(design, material)
     batch = KINDS[design.protocol].of(design).batch(design, aside.rest)
+    notes = dict(batch.notes)
+    if needed := own_record_needed(design.workers, design.crowd.backend):
+        notes["sentences"] = [*notes.get("sentences", []), needed]
     quiz = quiz_groups(design, aside)
     _check_sources(design, material, batch, quiz)
-    if not quiz:
-        return batch
-    items = sum(len(group.units) for group in quiz)
-    return replace(batch, quiz=quiz, notes={**batch.notes, "quiz_items": items})
+    if quiz:
+        notes["quiz_items"] = sum(len(group.units) for group in quiz)
+    return replace(batch, quiz=quiz, notes=notes)
 
 
 def _check_examples(design: StudyDesign, material: Material) -> None:

@@ -19,6 +19,7 @@ from tests.annotation.casting import make_study
 make_study(
     Dataset.objects.get(name="shapes"), "caption", slug="writing", name="Captions of shapes", judgments_per_unit=100,
     units_per_hit=3, sampling={"images": 9}, controls={"per_hit": 0}, preset="hodosh-2013-captions",
+    workers={"requirements": ""}, quiz={"preset": ""},
 )
 """
 # whatever may part two readers of regular expressions: other scripts, marks, case, white space, signs outside of

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Assignment, Invitation
+from judgments.admin.front_page import NEWEST
 from judgments.design import make_design, read_toml
 from judgments.forms.design import DesignForm, starting_values
 from judgments.jobs import run_job
@@ -20,6 +22,30 @@ from tests.judgments.desk import ADD, STUDY_PAGES, as_posted, do, new_design, pa
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
+
+
+class TestTheFirstPage:
+    def test_it_lists_the_newest_studies_first(self, designer: Client) -> None:
+        make_dataset()
+        for slug, day in (("middle", 2), ("newest", 3), ("oldest", 1)):
+            made = make_study(slug=slug)
+            Study.objects.filter(pk=made.pk).update(created_at=datetime(2026, 1, day, tzinfo=UTC))
+
+        listed = designer.get(reverse("admin:index")).context["studies"]
+
+        assert [entry["study"].slug for entry in listed] == ["newest", "middle", "oldest"]
+
+    def test_it_lists_the_newest_of_more_than_it_shows(self, designer: Client) -> None:
+        make_dataset()
+        for day in range(1, NEWEST + 3):
+            made = make_study(slug=f"of-day-{day}")
+            Study.objects.filter(pk=made.pk).update(created_at=datetime(2026, 1, day, tzinfo=UTC))
+
+        listed = designer.get(reverse("admin:index")).context["studies"]
+
+        assert [entry["study"].slug for entry in listed] == [
+            f"of-day-{day}" for day in range(NEWEST + 2, 2, -1)
+        ]
 
 
 class TestDesigning:

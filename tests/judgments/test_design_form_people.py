@@ -22,9 +22,9 @@ answer = 1
 """
 
 
-def filled(**typed: str) -> DesignForm:
+def filled(preset: str = "hodosh-2013-graded", **typed: str) -> DesignForm:
     """The form as a browser would send it back, with ``typed`` in place of some fields."""
-    base = starting_values(preset="hodosh-2013-graded")
+    base = starting_values(preset=preset)
     empty = DesignForm(base=base, datasets=["d"])
     data: dict[str, Any] = {name: empty[name].value() for name in empty.fields}
     data = {name: value for name, value in data.items() if value is not None and value is not False}
@@ -43,6 +43,47 @@ def test_a_ready_test_and_ready_requirements_are_chosen_from_lists() -> None:
     assert form.is_valid(), form.errors
     assert form.design.quiz.preset == "hodosh-2013-english"
     assert (form.design.workers.countries, form.design.workers.approved_at_least) == (("US",), 500)
+
+
+TRIPLETS, WRITING = "vedantam-2015-triplet", "hodosh-2013-captions"
+
+
+def asked_by(form: DesignForm) -> tuple[tuple[str, ...], float, int]:
+    assert form.is_valid(), form.errors
+    workers = form.design.workers
+    return workers.countries, workers.approval_above, workers.approved_at_least
+
+
+def test_what_a_paper_asks_of_workers_is_in_the_form_and_marked() -> None:
+    form = filled(TRIPLETS)
+    assert asked_by(form) == (("US",), 0.95, 500)
+    marked = {name for name, field in form.fields.items() if "From the paper" in str(field.help_text)}
+    people = {"workers-countries", "workers-approval_above", "workers-approved_at_least"}
+    assert marked == people | {"workers-requirements"}
+    assert "footnote 3" in str(form.fields["workers-requirements"].help_text)
+    writing = filled(WRITING)
+    marked = {name for name, field in writing.fields.items() if "From the paper" in str(field.help_text)}
+    assert marked == {"workers-requirements", "workers-countries", "quiz-preset"}
+
+
+def test_choosing_none_takes_off_all_that_the_paper_asked() -> None:
+    form = filled(TRIPLETS, **{"workers-requirements": ""})
+    assert asked_by(form) == ((), 0.0, 0)
+    assert form.design.workers.requirements == ""
+    assert {form["workers-countries"].value(), form["workers-approved_at_least"].value()} == {"", 0}
+    writing = filled(WRITING, **{"workers-requirements": "", "quiz-preset": ""})
+    assert asked_by(writing) == ((), 0.0, 0)
+    assert writing.design.quiz.preset == ""
+
+
+def test_choosing_another_set_takes_off_what_the_first_one_asked() -> None:
+    form = filled(TRIPLETS, **{"workers-requirements": "hodosh-2013"})
+    assert asked_by(form) == (("US",), 0.0, 0)
+
+
+def test_who_changes_a_single_requirement_keeps_the_others() -> None:
+    form = filled(TRIPLETS, **{"workers-requirements": "", "workers-approved_at_least": "0"})
+    assert asked_by(form) == (("US",), 0.95, 0)
 
 
 def test_examples_and_questions_are_typed_as_tables() -> None:

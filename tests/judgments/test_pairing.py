@@ -6,16 +6,24 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from django.core.management import call_command
 
+from judgments.design import make_design
 from judgments.errors import DesignError
+from judgments.kinds import KINDS
 from judgments.material import Image, Material, Pair, Text
-from judgments.pairing import draw_pairs, pairs_left_out
+from judgments.models import Dataset
+from judgments.pairing import PAIR_KINDS, DrawnPairs, draw_pairs, pairs_left_out
+from judgments.presets import PRESETS
+from judgments.services.generation import load_material
 from tests.judgments.material import made_up
 
 
 def pairs_of(material: Material, wanted: dict[str, int], *, seed: int = 5, **options: object) -> list[Pair]:
     given: dict = {"references": "all", "source": "auto", "seed": seed} | options
-    return draw_pairs(material, [i for i in material.images if i.split != "dev"], wanted=wanted, **given)
+    return draw_pairs(
+        material, [i for i in material.images if i.split != "dev"], wanted=wanted, **given
+    ).pairs
 
 
 def test_each_kind_pairs_what_its_name_says() -> None:
@@ -217,3 +225,133 @@ def test_the_published_pairs_of_the_real_data_hold_no_two_alike(name: str, left:
     # one pair of PASCAL-50S has two equal texts, and three compare what another one compares
     wanted_notes = {"pairs_of_equal_texts_left_out": 1, "repeated_pairs_left_out": 3}
     assert notes == (wanted_notes if name == "pascal-50s" else {})
+
+
+# --- pairs with fewer references than asked for ---------------------------------------------------------
+
+
+def with_references(counts: list[int], kind: str = "MM") -> Material:
+    """A published pair for each count, which has so many references."""
+    pairs = tuple(
+        replace(
+            published_pair(number, f"one {number}", f"two {number}", kind),
+            references=tuple(f"image-0#{place}" for place in range(count)),
+        )
+        for number, count in enumerate(counts)
+    )
+    return replace(made_up(), published=pairs)
+
+
+def test_a_published_pair_that_falls_short_is_passed_over_while_others_serve() -> None:
+    material = with_references([3, 2, 3, 1, 3])
+    for seed in range(20):
+        drawn = pairs_of(material, {"MM": 3}, references=3, seed=seed)
+        assert sorted(pair.key for pair in drawn) == ["0", "2", "4"]
+        assert {len(pair.references) for pair in drawn} == {3}
+
+
+def test_how_many_were_passed_over_is_known() -> None:
+    material = with_references([2] * 7 + [3])
+    images = [image for image in material.images if image.split == "test"]
+    every = draw_pairs(material, images, wanted={"MM": 1}, references=3, source="auto", seed=5)
+    none = draw_pairs(material, images, wanted={"MM": 8}, references=2, source="auto", seed=5)
+
+    assert [pair.key for pair in every.pairs] == ["7"]
+    assert 0 <= every.passed_over <= 7
+    assert none.passed_over == 0
+    # one after the other in the order of the seed: those before the pair that serves
+    order = [pair.key for pair in pairs_of(material, {"MM": 8}, references=2)]
+    assert every.passed_over == order.index("7")
+
+
+def test_too_few_pairs_with_references_enough_are_refused_with_what_would_work() -> None:
+    material = with_references([3, 2, 3, 1, 3])
+    with pytest.raises(DesignError) as refused:
+        pairs_of(material, {"MM": 4}, references=3)
+    assert refused.value.field == "sampling.references"
+    assert "MM = 3" in str(refused.value)
+    assert "at most 2 references" in str(refused.value)
+    assert len(pairs_of(material, {"MM": 3}, references=3)) == 3
+    assert len(pairs_of(material, {"MM": 4}, references=2)) == 4
+
+
+def test_more_pairs_than_there_are_at_all_are_refused_as_such() -> None:
+    with pytest.raises(DesignError, match="asks for 6 MM pairs") as refused:
+        pairs_of(with_references([3, 2, 3, 1, 3]), {"MM": 6}, references=3)
+    assert refused.value.field == "sampling.pairs"
+
+
+def test_without_numbers_pairs_that_fall_short_are_left_out() -> None:
+    assert len(pairs_of(with_references([3, 2, 3, 1, 3]), {}, references=3)) == 3
+    with pytest.raises(DesignError, match="at most 3"):
+        pairs_of(with_references([3, 2, 3, 1, 3]), {}, references=4)
+
+
+def test_new_pairs_are_drawn_from_images_with_references_enough() -> None:
+    """HC holds two of an image's references back: of five, three are left; of three, one."""
+    few = [
+        replace(image, references=image.references[:3]) if number % 2 else image
+        for number, image in enumerate(made_up().images)
+    ]
+    material = Material("few", tuple(few))
+    drawn = pairs_of(material, {"HC": 70}, references=3)  # ten of each of the seven images with five
+    assert len(drawn) == 70
+    assert {int(pair.image.split("-")[1]) % 2 for pair in drawn} == {0}
+    with pytest.raises(DesignError, match=r"HC = 70, or at most 1 reference"):
+        pairs_of(material, {"HC": 71}, references=3)
+
+
+@pytest.mark.parametrize("wanted", [{"HC": 20}, {"HI": 20, "HM": 10}, {"MM": 25}])
+def test_where_no_pair_falls_short_the_number_of_references_moves_no_draw(wanted: dict[str, int]) -> None:
+    known = [replace(pair, references=()) for pair in pairs_of(made_up(), wanted)]
+    few = [replace(pair, references=()) for pair in pairs_of(made_up(), wanted, references=2)]
+    assert few == known
+
+
+def test_the_study_says_how_many_were_passed_over() -> None:
+    values = {
+        "name": "short", "dataset": "made-up", "protocol": "triplet", "units_per_hit": 4,
+        "sampling": {"pairs": {"MM": 1}, "references": 3}, "controls": {"per_hit": 0},
+    }  # fmt: skip
+    material = with_references([2] * 7 + [3])
+    images = [image for image in material.images if image.split == "test"]
+    counts = {
+        seed: draw_pairs(
+            material, images, wanted={"MM": 1}, references=3, source="auto", seed=seed
+        ).passed_over
+        for seed in range(4)
+    }
+    assert any(counts.values())
+    for seed, passed_over in counts.items():
+        notes = KINDS["triplet"].batch(make_design(values | {"seed": seed}), material).notes
+        assert notes.get("pairs_short_of_references", 0) == passed_over
+        assert sum(f": {passed_over}." in sentence for sentence in notes.get("sentences", [])) == bool(
+            passed_over
+        )
+
+
+@pytest.mark.django_db
+def test_the_preset_of_its_paper_on_the_paper_s_own_data(shared: Path) -> None:
+    """48 references and a thousand pairs of each kind. Of an image's fifty, an HC pair holds two back, and more where
+    others say the same: it is left 47."""
+    call_command("import_dataset", "pascal-50s", str(shared / "data" / "pascal-50s"), "--name", "pascal-50s")
+    material = load_material(Dataset.objects.get(name="pascal-50s"))
+    sampling = PRESETS["vedantam-2015-triplet"].values["sampling"]
+
+    def draw(source: str, pairs: dict[str, int], references: int) -> DrawnPairs:
+        return draw_pairs(
+            material, material.images, wanted=pairs, references=references, source=source, seed=7
+        )
+
+    published = draw("auto", sampling["pairs"], sampling["references"])
+    assert Counter(len(pair.references) for pair in published.pairs) == {48: 3_996}
+    assert published.passed_over == 0
+
+    new = draw("references", sampling["pairs"], sampling["references"])
+    assert Counter(pair.kind for pair in new.pairs) == dict.fromkeys(PAIR_KINDS, 1_000)
+    assert {len(pair.references) for pair in new.pairs} == {48}
+    assert new.passed_over > 0
+
+    with pytest.raises(DesignError, match="HC = 0, or at most 48 references") as refused:
+        draw("references", {"HC": 10, "MM": 10}, 49)
+    assert refused.value.field == "sampling.references"

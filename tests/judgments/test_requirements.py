@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
 import pytest
+from django.core.management import call_command
+from django.test import Client
 
+from annotation.models import Judgment
 from judgments.countries import COUNTRIES
 from judgments.design import StudyDesign, make_design
 from judgments.errors import DesignError
 from judgments.presets import PRESETS
-from judgments.requirements import approval_is_enough, not_stated, requirements_of
+from judgments.requirements import approval_is_enough, not_stated, own_record_needed, requirements_of
+from judgments.services.generation import generate_hits
+from judgments.services.studies import create_study, design_of
+from tests.judgments.desk import page
+from tests.studies import make_dataset, make_study
 
 
 def design(**workers: Any) -> StudyDesign:
@@ -30,10 +38,55 @@ def test_a_named_set_fills_only_what_the_file_leaves_empty() -> None:
     assert (asked.countries, asked.approved_at_least) == (("CA",), 500)
 
 
-def test_no_preset_of_a_paper_switches_requirements_on_by_itself() -> None:
-    for name, preset in PRESETS.items():
-        made = make_design({"name": "n", "dataset": "d", "preset": name})
-        assert requirements_of(made.workers) == {}, preset.title
+V15 = (("US",), 0.95, 500)
+ASKED = {  # V15, footnote 3, of all its studies; H13 section 2.3.2 of who wrote captions; the others say nothing
+    "vedantam-2015-triplet": V15,
+    "vedantam-2015-pairwise": V15,
+    "vedantam-2015-captions": V15,
+    "hodosh-2013-captions": (("US",), 0.0, 0),
+}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_preset_asks_of_workers_what_its_paper_asked(name: str) -> None:
+    made = make_design({"name": "n", "dataset": "d", "preset": name})
+    asked = (made.workers.countries, made.workers.approval_above, made.workers.approved_at_least)
+    assert asked == ASKED.get(name, ((), 0.0, 0))
+    assert made.quiz.preset == ("hodosh-2013-english" if name == "hodosh-2013-captions" else "")
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_study_file_takes_them_off(name: str) -> None:
+    off = {"workers": {"requirements": ""}, "quiz": {"preset": ""}}
+    made = make_design({"name": "n", "dataset": "d", "preset": name} | off)
+    assert requirements_of(made.workers) == {}
+    assert made.quiz.preset == ""
+
+
+def test_a_stored_design_stays_as_it_is() -> None:
+    """It was made before presets asked anything, and holds every key."""
+    stored = make_design(
+        {"name": "n", "dataset": "d", "preset": "vedantam-2015-triplet", "workers": {"requirements": ""}}
+    ).model_dump(mode="json")
+    assert requirements_of(make_design(stored).workers) == {}
+
+
+@pytest.mark.parametrize(
+    ("workers", "backend", "off"),
+    [
+        ({"requirements": "vedantam-2015"}, "local", 'requirements = ""'),
+        ({"approved_at_least": 3}, "local", "approved_at_least = 0"),
+        ({"requirements": "vedantam-2015"}, "mturk", None),
+        ({"requirements": "hodosh-2013"}, "local", None),
+        ({}, "local", None),
+    ],
+)
+def test_what_only_this_site_s_record_can_meet_is_said(
+    workers: dict[str, object], backend: str, off: str | None
+) -> None:
+    said = own_record_needed(design(**workers).workers, backend)
+    assert bool(said) == (off is not None)
+    assert (off or "") in said
 
 
 @pytest.mark.parametrize(
@@ -76,3 +129,30 @@ def test_the_table_of_countries_is_the_whole_one() -> None:
         "Germany",
     )
     assert all(re.fullmatch("[A-Z]{2}", code) for code in COUNTRIES)
+
+
+@pytest.mark.django_db
+def test_a_study_of_v15_here_says_who_can_join_and_is_rehearsed(designer: Client) -> None:
+    make_dataset()
+    small = {"pairs": {"HC": 2, "HI": 2, "HM": 0, "MM": 2}, "references": 2}
+    values = {"name": "V15", "dataset": "animals", "preset": "vedantam-2015-triplet", "sampling": small}
+    study = create_study(design=make_design(values))
+    said = own_record_needed(design_of(study).workers, "local")
+
+    plan = designer.get(page(study, "plan")).content.decode()
+    assert said in html.unescape(plan)
+    generate_hits(study=study)
+    study.refresh_from_db()
+    assert said in study.notes["sentences"]
+    assert said in html.unescape(designer.get(page(study, "hits")).content.decode())
+
+    call_command("rehearse", study.slug, "--workers", "6")
+    assert Judgment.objects.of_study(study).count() == 6 * 2 * 3
+
+
+@pytest.mark.django_db
+def test_a_study_without_requirements_says_nothing_of_them(designer: Client) -> None:
+    make_dataset()
+    study = make_study(opened=False)
+    assert own_record_needed(design_of(study).workers, "local") == ""
+    assert "sentences" not in study.notes

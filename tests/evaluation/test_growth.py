@@ -1,0 +1,82 @@
+"""Services that walk a study's rows do twice the work for twice the judgments, not four times."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from benchmarks.filling import fill_study
+from evaluation.reports.building import build_report
+from evaluation.services import aggregate_study, evaluate_study, export_judgments
+from evaluation.services.board import compute_board
+from evaluation.services.releases import Terms, release_study
+from judgments.models import Study
+from tests.growth import check_linear, growth, work_of
+
+
+class Service(Protocol):
+    """One call for a study; files go into the folder."""
+
+    def __call__(self, study: Study, folder: Path) -> Any: ...
+
+
+def aggregate(study: Study, folder: Path) -> None:
+    aggregate_study(study=study)
+
+
+def evaluate(study: Study, folder: Path) -> None:
+    evaluate_study(study=study, metrics=["bleu-1", "rouge-l"])
+
+
+def export(study: Study, folder: Path) -> None:
+    for name in ("jsonl", "parquet", "reliability"):
+        export_judgments(study=study, format=name, output=folder / f"{study.slug}.{name}")
+
+
+def report(study: Study, folder: Path) -> None:
+    build_report(study, metrics=["bleu-1"])
+
+
+def release(study: Study, folder: Path) -> None:
+    terms = Terms(version="1.0", licence="CC-BY-4.0")
+    release_study(study=study, terms=terms, output=folder / f"{study.slug}.zip", salt=b"a salt")
+
+
+def board(study: Study, folder: Path) -> None:
+    compute_board(study=study)
+
+
+def study_of(judgments: int) -> Study:
+    """A study whose workers all count, so that twice the judgments are twice the counted ones."""
+    study = fill_study(judgments=judgments, slug=f"of-{judgments}")
+    study.design["controls"]["threshold"] = 0.0
+    study.state = Study.State.CLOSED
+    study.save(update_fields=["design", "state"])
+    return study
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(
+    ("service", "smallest"),
+    [(aggregate, 1_200), (evaluate, 1_200), (board, 1_200), (export, 300), (report, 300), (release, 300)],
+)
+def test_a_service_does_twice_the_work_for_twice_the_judgments(
+    service: Service, smallest: int, tmp_path: Path
+) -> None:
+    service(study_of(120), tmp_path)  # fills caches that all sizes share
+
+    studies = [study_of(smallest * times) for times in (1, 2, 4)]
+    works = [work_of(partial(service, study, tmp_path)) for study in studies]
+
+    check_linear(works)
+
+
+def test_growth_tells_lines_from_curves() -> None:
+    sizes = (10, 20, 40)
+
+    assert growth([1_000 + 3 * n for n in sizes]) == 2
+    assert growth([1_000 + n * n for n in sizes]) == 4
+    assert growth([7, 7, 7]) == 0
