@@ -224,7 +224,8 @@ def _unsaid(design: StudyDesign) -> list[DesignError]:
     refused = not_stated(design.workers, design.crowd.backend)
     return [
         DesignError(
-            f"The crowd {design.crowd.backend!r} cannot state or check “{words}”: the study cannot be opened with it.",
+            f"The crowd {design.crowd.backend!r} cannot state or check “{words}”: the study cannot be opened with it. "
+            "Take that off here, or choose another crowd.",
             field=ASKED_AS[name],
         )
         for name, words in requirements_of(design.workers).items()
