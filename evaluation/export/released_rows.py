@@ -46,6 +46,7 @@ def _judgment(
     if not texts:
         row |= dict.fromkeys(TEXTS)
     row.pop("content", None)  # it stands with the unit
+    row.pop("systems", None)  # pairs and proposals say them
     return row
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from annotation.moments import Moment
 from annotation.services.imported_rows import IMPORTED_REVISION
+from evaluation.export.credits import credits_of
 from evaluation.judgment_tally import JudgmentTally
 from evaluation.loaders import in_order
 from judgments.importers.records import JUDGMENT_COLUMNS
@@ -80,7 +81,8 @@ class JudgmentRows:
     Answers that an exclusion invalidated are among them, marked and unused; those that a revision replaced only
     with ``revisions``, and then before it. ``counts`` and ``tally`` are complete when the rows have run out; the tally
     is over the current judgments, as ``votes_of`` has it. With ``only``, row ids of units in their order, the rows of
-    these alone; it may then be iterated again with the next ones. All as it stood at ``moment``.
+    these alone, which then say which systems gave their captions; it may be iterated again with the next ones. All as
+    it stood at ``moment``.
     """
 
     study: Study
@@ -99,6 +101,7 @@ class JudgmentRows:
         moment = self.moment
         imported = study.source == Study.Source.IMPORTED
         columns = columns_of(study)
+        credits = {} if units is None else credits_of(study, units, moment)
         replaces = self._replaced(units)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)
@@ -156,6 +159,7 @@ class JudgmentRows:
                 "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
                 "invalidated": moment.gone.get(assignment),
                 "content": held or None,
+                "systems": credits.get(unit_id),
             }
             yield {name: cells[name] for name in columns}
 

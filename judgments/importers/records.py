@@ -62,6 +62,7 @@ JUDGMENT_COLUMNS = (
     "revision",
     "invalidated",
     "content",
+    "systems",
 )
 
 
