@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ from judgments.importers.records import (
 )
 from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.services.generation import Progress, no_progress
+from judgments.services.lists import known_lists, rank_by_place
 from judgments.services.pictures import PictureCopy, checked_pictures, is_address, picture_address
 from judgments.services.studies import find_dataset
 from judgments.streams import Fingerprint, batched, fingerprint_of
@@ -281,13 +283,16 @@ def import_candidates(
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
+    if there is not None and not there.fingerprint:
+        sentences, stream = rows()
+        return _complete(there, stream, items, sentences)
     if there is not None:
         _, stream = rows()
         if fingerprint_of(stream) != there.fingerprint:
             raise DataConflict(
                 f"Dataset {dataset!r} has a system {system!r} with other captions; choose another name."
             )
-        return ImportSummary(system, False, {"captions": there.outputs.count()})
+        return ImportSummary(system, False, {"captions": there.outputs.annotations().count()})
     sentences, stream = rows()
     fingerprint = Fingerprint()
     stored = 0
@@ -317,3 +322,65 @@ def import_candidates(
             f"System {system!r} was not imported: another import stored it at the same time; look at what is there."
         ) from error
     return ImportSummary(system, True, {"captions": stored}, sentences())
+
+
+@transaction.atomic
+def _complete(
+    system: System, stream: Iterator[CandidateRow], items: dict[str, int], sentences: Callable[[], list[str]]
+) -> ImportSummary:
+    """The captions of a system of which only what was judged is known, from a judgments file.
+
+    Raises:
+        DataConflict: the file says otherwise of a caption that is known, or lacks it.
+    """
+    dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
+    task = Output.Task.ANNOTATION
+    in_part = dataset.known_in_part
+    if system.name not in in_part.get(task, ()):
+        rank_by_place(system, task)
+    fingerprint = Fingerprint()
+    lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
+    for row in fingerprint.over(stream):
+        lists[items[row.image]].append(row)
+    if not lists:
+        raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
+    for item, own in lists.items():
+        best: dict[str, CandidateRow] = {}
+        for row in sorted(own, key=_rank):
+            best.setdefault(row.text, row)
+        lists[item] = list(best.values())
+    known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
+    for (_, item), places in known.items():
+        told = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
+        if any(told.get(place) != text for place, text in places.items()):
+            raise DataConflict(
+                f"Dataset {dataset.name!r} has a system {system.name!r} with other captions; choose another name."
+            )
+    fresh = [
+        (item, place, row)
+        for item, own in lists.items()
+        for place, row in enumerate(own, start=1)
+        if place not in known[system.pk, item]
+    ]
+    scored = list(system.outputs.annotations())
+    for output in scored:
+        own = lists[output.item_id]
+        output.score = own[output.rank - 1].score if output.rank <= len(own) else output.score
+    Output.objects.bulk_update(scored, ["score"], batch_size=500)
+    for batch in batched(fresh, ROWS_AT_ONCE):
+        captions = store_candidates(dataset, {row.text for _, _, row in batch})
+        Output.objects.bulk_create(
+            Output(system=system, item_id=item, caption_id=captions[row.text], rank=place, score=row.score)
+            for item, place, row in batch
+        )
+    system.fingerprint = fingerprint.hexdigest()
+    system.save(update_fields=["fingerprint"])
+    left = {name: [one for one in own if (name, one) != (task, system.name)] for name, own in in_part.items()}
+    dataset.notes = {**dataset.notes, "known_in_part": {name: own for name, own in left.items() if own}}
+    dataset.save(update_fields=["notes"])
+    captions_there = system.outputs.annotations().count()
+    return ImportSummary(system.name, True, {"captions": captions_there}, sentences())
+
+
+def _rank(row: CandidateRow) -> int:
+    return row.rank
