@@ -15,6 +15,7 @@ from annotation.services.rehearsal import rehearse
 from annotation.services.rehearsed_people import Crowd
 from evaluation.services import export_judgments
 from evaluation.services.aggregation import compute_aggregation
+from judgments.draws import candidate_key
 from judgments.errors import DataConflict
 from judgments.importers import ImportProblem
 from judgments.kinds import KINDS
@@ -22,7 +23,9 @@ from judgments.models import CandidatePair, Caption, Dataset, Item, Output, Stud
 from judgments.services.importing import import_candidates
 from judgments.services.studies import mark_closed
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
-from tests.evaluation.test_releases_of_each_kind import drafted
+from tests.evaluation.test_releases_of_each_kind import drafted, ranking
+from tests.evaluation.test_scales import better_and_worse
+from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db
 IMAGES = {"a.jpg": ["a dog", "the dog"], "b.jpg": ["a cat"], "c.jpg": ["a red car"]}
@@ -156,12 +159,30 @@ def test_credits_cost_no_more_queries_for_more_units(
         compute_aggregation(study=relevance.study)
 
 
+def whole(protocol: str, folder: Path) -> Study:
+    """A study that judges everything that systems gave for the images of its split: nothing else goes into a file."""
+    controls = {"per_hit": 1, "threshold": 0.0}
+    if protocol in ("relevance", "graded"):
+        ranking("ranker")
+        study = make_study(protocol, controls=controls)
+    elif protocol == "slider":
+        better_and_worse(systems=4)
+        study = make_study(protocol, controls=controls)
+    else:
+        study = drafted(protocol, folder)
+    if protocol != "best-worst":  # whose units hold the ids of their captions
+        for caption in Caption.objects.filter(dataset=study.dataset, role="candidate"):
+            caption.key = candidate_key(caption.text)
+            caption.save()
+    return study
+
+
 @pytest.mark.parametrize("form", ["jsonl", "csv"])
 @pytest.mark.parametrize("protocol", [kind for kind in KINDS if kind != "template"])
 def test_the_tables_of_systems_come_back_into_an_empty_dataset(
     protocol: str, form: str, tmp_path: Path
 ) -> None:
-    study = drafted(protocol, tmp_path)
+    study = whole(protocol, tmp_path)
     rehearse(study=study, crowd=Crowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))
     study.refresh_from_db()
     mark_closed(study=study)
@@ -190,11 +211,10 @@ def imported(rows: list[dict[str, Any]], dataset: str, folder: Path, slug: str =
 
 
 def test_what_the_dataset_knows_already_is_added_by_no_import(relevance: StudyOf, tmp_path: Path) -> None:
-    before = list(Output.objects.values_list("pk", "rank"))
+    before = set(Output.objects.values_list("pk", flat=True))
     counts = imported(lines(relevance.study, tmp_path), "toy", tmp_path)
     assert "systems added" not in counts
-    assert list(Output.objects.values_list("pk", "rank")) != []
-    assert {pk for pk, _ in before} == set(Output.objects.values_list("pk", flat=True))
+    assert set(Output.objects.values_list("pk", flat=True)) == before
     assert tables(Study.objects.get(slug="again")) == tables(relevance.study)
 
 
