@@ -27,6 +27,7 @@ from evaluation.statistics.ranking import (
 from evaluation.statistics.resampling import CONFIDENCE, Estimate, bootstrap, percentile_interval
 from evaluation.statistics.sample_intervals import bootstrap_interval
 from judgments.kinds import Consensus, Kind
+from judgments.kinds.image_caption import ImageCaptionKind
 
 ANNOTATION, SEARCH = "annotation", "search"
 CUTS = (1, 5, 10)
@@ -306,7 +307,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 
 
 def judged_systems(
-    kind: Kind,
+    kind: ImageCaptionKind,
     proposals: Proposals,
     consensus: Mapping[int, Consensus],
     figures: Mapping[int, Mapping[str, Any]],
@@ -362,12 +363,13 @@ class _ClusteredMeans:
         systems, row = np.unique(system, return_inverse=True)
         _, cluster = np.unique(image, return_inverse=True)
         shape = (int(cluster.max(initial=-1)) + 1, len(systems), len(columns))
+        cell = cluster * shape[1] + row
         sums, counts = np.zeros(shape), np.zeros(shape)
         for at, column in enumerate(columns):
             known = ~np.isnan(column)
-            place = (cluster[known], row[known], at)
-            np.add.at(sums, place, column[known])
-            np.add.at(counts, place, 1.0)
+            for table, weights in ((sums, column[known]), (counts, None)):
+                found = np.bincount(cell[known], weights, minlength=shape[0] * shape[1])
+                table[:, :, at] = found.reshape(shape[:2])
         flat = sums.reshape(shape[0], -1), counts.reshape(shape[0], -1)
 
         def means(weights: Floats) -> Floats:

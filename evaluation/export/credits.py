@@ -40,8 +40,8 @@ def credits_of(study: Study, units: Sequence[int], moment: Moment) -> dict[int, 
         (Output.Task.ANNOTATION, _captions(study, moment, wanted)),
         (Output.Task.SEARCH, _images(study, moment, wanted)),
     ):
-        for system, place, rank in found:
-            given[place].setdefault((str(task), system), rank)
+        for name, place, rank in found:
+            given[place].setdefault((str(task), name), rank)
     credits: dict[int, Credits] = {}
     for pk, captions in shown.items():
         own: Credits = {}

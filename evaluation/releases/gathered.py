@@ -167,10 +167,11 @@ def _proposals(rows: ReleasedRows) -> Proposals:
         )
         for row in rows.proposals
     ]
-    columns_of = np.array(columns, dtype=np.int64).reshape(-1, 6).T
+    system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
     placed = np.full(len(columns), not rows.old_proposals)
+    found = Rows(system, image, text, asker, rank, original, placed)
     units = {number: (images[image], texts[text]) for number, (image, text) in judged.items()}
-    return in_order(Rows(*columns_of, placed), list(systems), list(images), list(texts), list(askers), units)
+    return in_order(found, list(systems), list(images), list(texts), list(askers), units)
 
 
 def _rankings(

@@ -190,7 +190,7 @@ def _systems_of(
     study: Study, kind: Kind, consensus: StudyConsensus, figures: Figures, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """What people say of each system's captions, and how each one ranks."""
-    if kind.judges_one_caption:
+    if isinstance(kind, ImageCaptionKind):
         found = proposals_of(study)
         return (
             judged_systems(kind, found, consensus.of_unit, figures.units),

@@ -32,7 +32,7 @@ def caption_of(made: StudyOf, text: str) -> Caption:
     return Caption.objects.filter(dataset=made.dataset, key=text).first() or candidate(made.dataset, text)
 
 
-def found(made: StudyOf, system: str, lists: dict[str, list[str]]) -> None:
+def searched(made: StudyOf, system: str, lists: dict[str, list[str]]) -> None:
     """Lists of images for captions."""
     row, _ = System.objects.get_or_create(dataset=made.dataset, name=system)
     for caption, images in lists.items():
@@ -100,8 +100,8 @@ def test_one_judgment_counts_for_every_caption_row_with_the_same_words() -> None
 
 def test_search_asks_with_captions_and_finds_the_image_they_were_written_for() -> None:
     made = StudyOf(make_dataset("pets", PETS), "relevance")
-    found(made, "finder", {f"{n}.jpg#0": [f"{m % 4}.jpg" for m in range(n, n + 2)] for n in (0, 1)})
-    found(made, "finder", {"2.jpg#0": ["3.jpg", "1.jpg", "2.jpg"], "3.jpg#0": ["0.jpg", "1.jpg"]})
+    searched(made, "finder", {f"{n}.jpg#0": [f"{m % 4}.jpg" for m in range(n, n + 2)] for n in (0, 1)})
+    searched(made, "finder", {"2.jpg#0": ["3.jpg", "1.jpg", "2.jpg"], "3.jpg#0": ["0.jpg", "1.jpg"]})
     judge(made, {("0.jpg", "0.jpg#0"): 0, ("1.jpg", "0.jpg#0"): 1, ("1.jpg", "1.jpg#0"): 1})
     result = aggregate_study(study=made.study)
     assert set(result["rankings"]) == {"search"}
@@ -175,5 +175,5 @@ def test_thirty_systems_cost_as_many_queries_as_two(django_assert_max_num_querie
         ranked(made, f"s{number}", {image: ["x", "y", "z"] for image in PETS})
     judge(made, {(image, text): 1 for image in PETS for text in "xyz"})
     with django_assert_max_num_queries(40):
-        made = compute_aggregation(study=made.study)
-    assert len(made.rankings["annotation"]) == 30
+        found = compute_aggregation(study=made.study)
+    assert len(found.rankings["annotation"]) == 30
