@@ -6,8 +6,8 @@ A system's list for a query is its captions for an image (annotation), or the im
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -144,74 +144,89 @@ def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
     return {unit: float(one.value) for unit, one in consensus.items() if one.value is not None}
 
 
-def rankings_of(
-    kind: Kind, proposals: Proposals, consensus: Mapping[int, Consensus], audit: Mapping[str, Any]
-) -> dict[str, Any]:
+def rankings_of(kind: Kind, proposals: Proposals, said: Said, audit: Mapping[str, Any]) -> dict[str, Any]:
     """Task -> a row for each system that proposed something; {} where no list has two items.
 
     A row has ``queries``, ``nothing_relevant`` (queries without a relevant item, which S@k and R-precision leave out),
     S@1, S@5, S@10 and R-precision; with an audit of the filter ``audited`` S@k over all queries; and where originals
     can be found ``original``: R@1, R@5, R@10 and the median rank over its ``queries`` (H13 §4.3.1). Best first.
     """
-    judged = values_of(proposals, consensus_values(consensus))
+    judged = said.turned(lambda value: kind.relevance(value) > 0)
+    code = judged.look_up(proposals.image, proposals.text)
+    codes = np.where(np.isnan(code), UNJUDGED, code).astype(np.int8)
+    good = judged.keys[judged.values > 0]
     found = {}
     for task, chosen in ((ANNOTATION, ~proposals.search), (SEARCH, proposals.search)):
         rows = np.flatnonzero(chosen)
         if not (proposals.place[rows] > 1).any():
             continue
-        known = _Known.of(kind, proposals, judged, task)
+        # by image, or by the text that a caption asks with
+        asking = good // judged.width if task == ANNOTATION else good % judged.width
+        relevant = np.bincount(asking, minlength=max(len(proposals.images), len(proposals.texts)))
         owners = proposals.system[rows]
         table = []
         for system in np.unique(owners).tolist():
             own = rows[owners == system]
             table.append(
-                {"system": proposals.systems[system], **_row(proposals, own, known, audit, task=task)}
+                {
+                    "system": proposals.systems[system],
+                    **_row(proposals, own, codes[own], relevant, audit, task=task),
+                }
             )
         found[task] = sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
-    """What is judged: ``keys`` (M,) ascending of an image and a text, ``codes`` (M,), and the relevant items of each
-    query."""
+class Said:
+    """What is said of M images and texts, with ``keys`` (M,) ascending and ``values`` (M,)."""
 
     keys: Ints
-    codes: npt.NDArray[np.int8]
-    relevant: Ints
+    values: Floats
     width: int
 
     @classmethod
-    def of(
-        cls, kind: Kind, proposals: Proposals, judged: Mapping[tuple[int, int], float], task: str
-    ) -> _Known:
-        width = len(proposals.texts) + 1
-        image, text = (np.array([pair[at] for pair in judged], dtype=np.int64) for at in (0, 1))
-        codes = np.array([kind.relevance(value) > 0 for value in judged.values()], dtype=np.int8)
-        keys = image * width + text
-        order = np.argsort(keys)
-        # by image, or by the text that a caption asks with
-        relevant = np.bincount(
-            (image if task == ANNOTATION else text)[codes > 0],
-            minlength=max(len(proposals.images), len(proposals.texts)),
-        )
-        return cls(keys[order], codes[order], relevant, width)
+    def together(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> Said:
+        """What the judgments of each say together."""
+        return cls.of(proposals, consensus_values(consensus))
 
-    def look_up(self, image: Ints, text: Ints) -> npt.NDArray[np.int8]:
-        """The codes of images and texts."""
+    @classmethod
+    def of(cls, proposals: Proposals, of_unit: Mapping[int, float]) -> Said:
+        """Of several units of one text the first one of which something is said."""
+        judged = values_of(proposals, of_unit)
+        width = len(proposals.texts) + 1
+        places = np.array(list(judged), dtype=np.int64).reshape(-1, 2)
+        keys = places[:, 0] * width + places[:, 1]
+        order = np.argsort(keys)
+        return cls(keys[order], np.array(list(judged.values()), dtype=np.float64)[order], width)
+
+    def look_up(self, image: Ints, text: Ints) -> Floats:
+        """What is said of each; nan where nothing is."""
         wanted = image * self.width + text
-        found = np.full(len(wanted), UNJUDGED, dtype=np.int8)
+        found = np.full(len(wanted), np.nan)
         if len(self.keys):
             place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
             there = self.keys[place] == wanted
-            found[there] = self.codes[place[there]]
+            found[there] = self.values[place[there]]
         return found
+
+    def turned(self, into: Callable[[float], float]) -> Said:
+        """Other values in place of these; each different one is asked for once."""
+        known, number = np.unique(self.values, return_inverse=True)
+        return replace(self, values=np.array([into(one) for one in known.tolist()], dtype=np.float64)[number])
 
 
 def _row(
-    proposals: Proposals, own: Ints, known: _Known, audit: Mapping[str, Any], *, task: str
+    proposals: Proposals,
+    own: Ints,
+    codes: npt.NDArray[np.int8],
+    relevant: Ints,
+    audit: Mapping[str, Any],
+    *,
+    task: str,
 ) -> dict[str, Any]:
-    """The figures of one system; ``own`` are its rows of the task, list by list."""
+    """The figures of one system; ``own`` are its rows of the task, list by list, ``codes`` what is known of them, and
+    ``relevant`` how many items are known to be so, by number of the image or the text that asks."""
     query, place = proposals.query[own], proposals.place[own]
     queries, first = np.unique(query, return_index=True)  # rows stand in the order of queries
     number = np.searchsorted(queries, query)
@@ -219,13 +234,13 @@ def _row(
     starts = np.concatenate([[0], np.cumsum(lengths)])
     at = starts[number] + place - 1
 
-    def lists(codes: Ints | npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
+    def lists(known: npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
         laid = np.full(int(starts[-1]), unknown, dtype=np.int8)
-        laid[at] = codes
+        laid[at] = known
         return JudgedRankings(starts, laid, total, queries, judged=unknown == UNJUDGED)
 
     asked = queries if task == ANNOTATION else proposals.text[own][first]
-    judged = lists(known.look_up(proposals.image[own], proposals.text[own]), known.relevant[asked], UNJUDGED)
+    judged = lists(codes, relevant[asked], UNJUDGED)
     precision = r_precision(judged)
     found: dict[str, Any] = {
         "queries": len(queries),
@@ -309,7 +324,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 def judged_systems(
     kind: ImageCaptionKind,
     proposals: Proposals,
-    consensus: Mapping[int, Consensus],
+    said: Said,
     figures: Mapping[int, Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
     """What people say of each system's captions, wherever they stand in its lists; by name.
@@ -318,24 +333,19 @@ def judged_systems(
     draws the line), and where answers are averaged ``mean``; with ``z`` in ``figures`` its mean as well. Intervals are
     of resampled images, since captions of one image hang together.
     """
-    values = values_of(proposals, consensus_values(consensus))
-    scores = values_of(proposals, {unit: row.get("z") for unit, row in figures.items()})
     rows = np.flatnonzero(~proposals.search)
-    places = zip(proposals.image[rows].tolist(), proposals.text[rows].tolist(), strict=True)
-    rows = rows[[place in values for place in places]]
+    rows = rows[~np.isnan(said.look_up(proposals.image[rows], proposals.text[rows]))]
     if not len(rows):
         return []
-    system, image = proposals.system[rows], proposals.image[rows]
-    pairs = list(zip(image.tolist(), proposals.text[rows].tolist(), strict=True))
-    value = np.array([values[pair] for pair in pairs], dtype=np.float64)
-    names = ["describes"]
-    said = {one: float(kind.describes(one)) for one in set(values.values())}
-    columns = [np.array([said[one] for one in value.tolist()], dtype=np.float64)]
+    system, image, text = proposals.system[rows], proposals.image[rows], proposals.text[rows]
+    found = {}
     if kind.level == "interval":
-        names, columns = ["mean", *names], [value, *columns]
+        found["mean"] = said
+    found["describes"] = said.turned(kind.describes)
+    scores = {unit: row["z"] for unit, row in figures.items() if row.get("z") is not None}
     if scores:
-        names.append("z")
-        columns.append(np.array([scores.get(pair, np.nan) for pair in pairs], dtype=np.float64))
+        found["z"] = Said.of(proposals, scores)
+    names, columns = list(found), [one.look_up(image, text) for one in found.values()]
     means = _ClusteredMeans.of(columns, system, image)
     return [
         {

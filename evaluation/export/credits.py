@@ -3,24 +3,134 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
+
 from annotation.moments import Moment
-from judgments.models import Output, Study, Unit
+from evaluation.rankings import ANNOTATION, SEARCH, Rows, in_order
+from evaluation.records import Ints
+from judgments.columns import columns_of, plain_rows
+from judgments.models import Caption, Output, Study, System, Unit
+from judgments.streams import batched
 
-ROWS_AT_ONCE = 2_000
+IN_ONE_QUERY = 500
+MOST_KEPT = 100_000  # captions whose words are remembered from one look-up to the next
 Place = tuple[int, str]  # an image and a text
-Credits = dict[str, list[dict[str, Any]]]
+Systems = dict[str, list[dict[str, Any]]]
+Lists = dict[Place, list[tuple[str, str, int]]]  # task, system and place of each that has it
 
 
-def credits_of(study: Study, units: Sequence[int], moment: Moment) -> dict[int, Credits]:
-    """Unit row id -> caption id -> who gave it for the unit's image, and at which place; nothing of control items.
+@dataclass(slots=True)
+class Credits:
+    """Looks up who gave captions, as it stood at ``moment``; holds no more than the lists of one look-up."""
 
-    A caption is known by its words, as units are; of a pair, those alone are named whose captions it compares.
-    """
+    study: Study
+    moment: Moment
+    _systems: dict[int, str] = field(default_factory=dict)
+    _words: dict[int, int] = field(default_factory=dict)
+
+    def of(self, units: Sequence[int]) -> dict[int, Systems]:
+        """Unit row id -> caption id -> who gave it for the unit's image, and at which place; nothing of control items.
+
+        A caption is known by its words, as units are; of a pair, those alone are named whose captions it compares.
+        """
+        shown = _shown(units)
+        if not shown:
+            return {}
+        self._systems = self._systems or dict(
+            System.objects.filter(dataset=self.study.dataset_id).values_list("pk", "name")
+        )
+        given = self._given({place for captions in shown.values() for _, place, _ in captions})
+        found: dict[int, Systems] = {}
+        for pk, captions in shown.items():
+            own: Systems = {}
+            for key, place, system in captions:
+                if system is None:
+                    credits = [_credit(*one) for one in given.get(place, ())]
+                else:
+                    here = [one for one in given.get(place, ()) if one[:2] == (ANNOTATION, system)]
+                    credits = [_credit(*one) for one in here] or [{"system": system}]
+                if credits:
+                    own.setdefault(key, []).extend(one for one in credits if one not in own.get(key, ()))
+            if own:
+                found[pk] = own
+        return found
+
+    def _given(self, wanted: set[Place]) -> Lists:
+        """Who has each wanted text in a list for the image, or the image in a list for the text: captions first, then
+        by name."""
+        # by image alone, neither by row id nor in its order: else SQLite walks through all for those of a few images
+        outputs = Output.objects.order_by()
+        images = {item for item, _ in wanted}
+        found: defaultdict[Place, list[tuple[str, str, int]]] = defaultdict(list)
+        self._take(ANNOTATION, outputs.annotations().filter(item__in=images), wanted, found)
+        if self.moment.searched:
+            asking = np.array(
+                list(outputs.searches().filter(item__in=images).values_list("caption", flat=True)),
+                dtype=np.int64,
+            )
+            told = [hash(text) for _, text in wanted]
+            asked = np.unique(asking[np.isin(self._words_of(asking), told)]).tolist()
+            # a constant, not a parameter: else SQLite leaves the index of searches aside
+            searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
+            for some in batched(asked, IN_ONE_QUERY):
+                self._take(SEARCH, searches.filter(caption__in=some), wanted, found)
+        return {place: _best(own) for place, own in found.items()}
+
+    def _take(
+        self, task: str, outputs: QuerySet[Output], wanted: set[Place], found: defaultdict[Place, list[Any]]
+    ) -> None:
+        """Whole lists, as a place is known from all before it."""
+        columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
+        system, item, caption, rank = columns[1:, columns[0] <= self.moment.outputs].astype(np.int64)
+        in_part = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
+        words = self._words_of(caption)
+        texts, text = np.unique(words, return_inverse=True)
+        lists = in_order(
+            Rows(
+                system=system,
+                image=item,
+                text=text,
+                asker=caption if task == SEARCH else np.full(len(caption), -1),
+                rank=rank,
+                original=np.zeros_like(rank),
+                placed=np.isin(system, in_part),
+            ),
+            (), (), (), (), {},
+        )  # fmt: skip
+        of_words = {(image, hash(said)): (image, said) for image, said in wanted}
+        asked = np.array(list(of_words), dtype=np.int64).reshape(-1, 2)
+        rows = np.flatnonzero(
+            np.isin(_mixed(lists.image, texts[lists.text]), _mixed(asked[:, 0], asked[:, 1]))
+        )
+        here = zip(
+            lists.system[rows].tolist(), lists.image[rows].tolist(), texts[lists.text[rows]].tolist(),
+            lists.place[rows].tolist(), strict=True,
+        )  # fmt: skip
+        for number, image, word, place in here:
+            there = of_words.get((image, word))
+            if there is not None:
+                found[there].append((task, self._systems[number], place))
+
+    def _words_of(self, captions: Ints) -> Ints:
+        """A number for the words of each caption, equal for equal ones."""
+        known = np.unique(captions)
+        if len(self._words) > MOST_KEPT:
+            self._words.clear()
+        for some in batched((pk for pk in known.tolist() if pk not in self._words), IN_ONE_QUERY):
+            rows = plain_rows(Caption.objects.filter(pk__in=some).order_by().values_list("pk", "text"))
+            self._words.update((pk, hash(text)) for pk, text in rows)
+        numbers = np.array([self._words[pk] for pk in known.tolist()], dtype=np.int64)
+        return numbers[np.searchsorted(known, captions)]
+
+
+def _shown(units: Sequence[int]) -> dict[int, list[tuple[str, Place, str | None]]]:
+    """Unit row id -> id, image and text of its captions, and of a pair's ones the system; no control items."""
     rows = Unit.objects.filter(pk__in=units, control=False).values_list(
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
         "pair__first_system__name", "pair__second_system__name", "pair_id",
@@ -34,76 +144,22 @@ def credits_of(study: Study, units: Sequence[int], moment: Moment) -> dict[int, 
             shown[pk] = [(first, (item, first_text), None)]
         else:
             shown[pk] = [(one["key"], (item, one["text"]), None) for one in content.get("options", ())]
-    wanted = {place for captions in shown.values() for _, place, _ in captions}
-    given: defaultdict[Place, dict[tuple[str, str], int]] = defaultdict(dict)
-    for task, found in (
-        (Output.Task.ANNOTATION, _captions(study, moment, wanted)),
-        (Output.Task.SEARCH, _images(study, moment, wanted)),
-    ):
-        for name, place, rank in found:
-            given[place].setdefault((str(task), name), rank)
-    credits: dict[int, Credits] = {}
-    for pk, captions in shown.items():
-        own: Credits = {}
-        for key, place, system in captions:
-            found_here = [
-                _credit(name, rank, task)
-                for (task, name), rank in sorted(given[place].items())
-                if system is None or (name == system and task == Output.Task.ANNOTATION)
-            ]
-            if system is not None and not found_here:
-                found_here = [{"system": system}]  # the pair says so, and no list does
-            if found_here:
-                own.setdefault(key, []).extend(one for one in found_here if one not in own.get(key, ()))
-        if own:
-            credits[pk] = own
-    return credits
+    return {pk: captions for pk, captions in shown.items() if captions}
 
 
-def _credit(system: str, rank: int, task: str) -> dict[str, Any]:
-    told = {"task": task} if task == Output.Task.SEARCH else {}
+def _mixed(image: Ints, word: Ints) -> Ints:
+    """One number for both; that two are the same by chance costs a look more."""
+    return (image * 2_654_435_761) ^ word
+
+
+def _best(found: list[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+    """Each system once for a task, at its best place: two captions of equal words may ask for the same image."""
+    best: dict[tuple[str, str], int] = {}
+    for task, system, place in sorted(found):
+        best.setdefault((task, system), place)
+    return [(task, system, place) for (task, system), place in best.items()]
+
+
+def _credit(task: str, system: str, rank: int) -> dict[str, Any]:
+    told = {"task": task} if task == SEARCH else {}
     return {"system": system, "rank": rank, **told}
-
-
-def _captions(study: Study, moment: Moment, wanted: set[Place]) -> Iterator[tuple[str, Place, int]]:
-    """(system, image and text, place) of the wanted captions, in the systems' lists for their images."""
-    rows = Output.objects.annotations().filter(
-        pk__lte=moment.outputs, item__in={item for item, _ in wanted}, system__dataset=study.dataset_id
-    )
-    columns = rows.order_by("item_id", "system_id", "rank").values_list(
-        "item_id", "system__name", "caption__text", "rank"
-    )
-    in_part = moment.in_part.get(Output.Task.ANNOTATION, ())
-    for (item, system), own in groupby(columns.iterator(ROWS_AT_ONCE), key=itemgetter(0, 1)):
-        for text, place in _places(((row[2], row[3]) for row in own), placed=system in in_part):
-            if (item, text) in wanted:
-                yield system, (item, text), place
-
-
-def _images(study: Study, moment: Moment, wanted: set[Place]) -> Iterator[tuple[str, Place, int]]:
-    """(system, image and text, place) of the wanted images, in the systems' lists for captions with these words."""
-    if not moment.searched:
-        return
-    rows = Output.objects.searches().filter(pk__lte=moment.outputs, system__dataset=study.dataset_id)
-    asked = rows.filter(
-        item__in={item for item, _ in wanted}, caption__text__in={text for _, text in wanted}
-    ).values("caption_id")
-    columns = (
-        rows.filter(caption__in=asked)
-        .order_by("caption__key", "system_id", "rank")
-        .values_list("caption__key", "system__name", "caption__text", "item_id", "rank")
-    )
-    in_part = moment.in_part.get(Output.Task.SEARCH, ())
-    for (_, system, text), own in groupby(columns.iterator(ROWS_AT_ONCE), key=itemgetter(0, 1, 2)):
-        for item, place in _places(((row[3], row[4]) for row in own), placed=system in in_part):
-            if (item, text) in wanted:
-                yield system, (item, text), place
-
-
-def _places(ranked: Iterable[tuple[Any, int]], *, placed: bool) -> Iterator[tuple[Any, int]]:
-    """Each item of a list with its place from 1; one that comes again keeps its best."""
-    seen: set[Any] = set()
-    for item, rank in ranked:
-        if item not in seen:
-            seen.add(item)
-            yield item, rank if placed else len(seen)

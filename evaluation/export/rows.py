@@ -10,7 +10,7 @@ from typing import Any
 
 from annotation.moments import Moment
 from annotation.services.imported_rows import IMPORTED_REVISION
-from evaluation.export.credits import credits_of
+from evaluation.export.credits import Credits
 from evaluation.judgment_tally import JudgmentTally
 from evaluation.loaders import in_order
 from judgments.importers.records import JUDGMENT_COLUMNS
@@ -93,15 +93,15 @@ class JudgmentRows:
     tally: JudgmentTally = field(default_factory=JudgmentTally)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        credits = Credits(self.study, self.moment)
         for units in [None] if self.only is None else batched(self.only, UNITS_AT_ONCE):
-            yield from self._rows(units)
+            yield from self._rows(units, {} if units is None else credits.of(units))
 
-    def _rows(self, units: Sequence[int] | None) -> Iterator[dict[str, Any]]:
+    def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind = self.study, self.counts, KINDS[self.study.protocol]
         moment = self.moment
         imported = study.source == Study.Source.IMPORTED
         columns = columns_of(study)
-        credits = {} if units is None else credits_of(study, units, moment)
         replaces = self._replaced(units)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         judgments = (moment.all_judgments if self.revisions else moment.judgments)(study, units=units)

@@ -35,6 +35,7 @@ from evaluation.rankings import (
     SEARCH,
     Proposals,
     Rows,
+    Said,
     in_order,
     rankings_of,
 )
@@ -181,7 +182,7 @@ def _rankings(
     ranking, and no share of queries had an interval."""
     if proposals is None:
         return {}
-    found = rankings_of(rows.settings.kind, proposals, consensus.of_unit, audit)
+    found = rankings_of(rows.settings.kind, proposals, Said.together(proposals, consensus.of_unit), audit)
     if not rows.old_proposals:
         return found
     if all(row["rank"] <= 1 for row in rows.proposals):

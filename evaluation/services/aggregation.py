@@ -28,7 +28,7 @@ from evaluation.judgment_signature import signature_of_study
 from evaluation.models import Analysis, Consensus
 from evaluation.proposals import newest_output, proposals_of
 from evaluation.provenance import hash_with, signature
-from evaluation.rankings import judged_systems, rankings_of
+from evaluation.rankings import Said, judged_systems, rankings_of
 from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow
 from judgments.bulk import insert_rows
 from judgments.kinds import KINDS, Figures, Kind
@@ -192,10 +192,8 @@ def _systems_of(
     """What people say of each system's captions, and how each one ranks."""
     if isinstance(kind, ImageCaptionKind):
         found = proposals_of(study)
-        return (
-            judged_systems(kind, found, consensus.of_unit, figures.units),
-            rankings_of(kind, found, consensus.of_unit, audit),
-        )
+        said = Said.together(found, consensus.of_unit)
+        return judged_systems(kind, found, said, figures.units), rankings_of(kind, found, said, audit)
     pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
     return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
 

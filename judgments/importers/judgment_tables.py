@@ -28,7 +28,7 @@ from judgments.importers.tables import RecordReader, parse_json
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
 RULE_LIMIT = 40
-MOST_RANK = 2**31 - 1
+MOST_RANK = 100_000  # deeper than any run is kept
 _ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
@@ -286,7 +286,7 @@ def _credit(fields: Fields, value: object) -> Credit:
         raise fields.problem("systems", shown(system), "a system's name")
     name = check_name(system, fields.file, fields.line, "systems", "a system's name", SHORT_NAME_LIMIT)
     if rank is not None and (type(rank) is not int or not 1 <= rank <= MOST_RANK):
-        raise fields.problem("systems", f"the rank {shown(rank)}", "a whole number from 1")
+        raise fields.problem("systems", f"the rank {shown(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
     if task not in (ANNOTATION, SEARCH):
         raise fields.problem("systems", f"the task {shown(task)}", f"{ANNOTATION} or {SEARCH}")
     return Credit(name, rank, task)
