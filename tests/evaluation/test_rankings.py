@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
+from django.contrib.auth.models import User
+from rest_framework.authtoken.models import Token
 
+from evaluation.releases.archive import BundleReader
+from evaluation.releases.verification import read_bundle, verify_bundle
+from evaluation.reports.content import Figure
 from evaluation.services.aggregation import aggregate_study, compute_aggregation
+from evaluation.services.releases import Terms, release_study
 from evaluation.statistics.meta import wilson_interval
 from judgments.models import Caption, Item, Output, System
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
@@ -177,3 +186,66 @@ def test_thirty_systems_cost_as_many_queries_as_two(django_assert_max_num_querie
     with django_assert_max_num_queries(40):
         found = compute_aggregation(study=made.study)
     assert len(found.rankings["annotation"]) == 30
+
+
+def test_a_release_from_before_tasks_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Its proposals hold system, image, caption and rank alone; the report's figures had no intervals."""
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    ranked(made, "ranker", {"0.jpg": ["x", "y"], "1.jpg": ["y", "x"]}, ranks=(1, 2))
+    searched(made, "finder", {"0.jpg#0": ["1.jpg", "0.jpg"]})
+    judge(made, {("0.jpg", "x"): 1, ("0.jpg", "y"): 0, ("1.jpg", "x"): 1, ("1.jpg", "y"): 0})
+    path, old = tmp_path / "new.zip", tmp_path / "old.zip"
+    release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
+    assert verify_bundle(path).differences == ()
+    with ZipFile(path) as bundle, ZipFile(old, "w") as written:
+        for name in bundle.namelist():
+            content = bundle.read(name)
+            if name == "proposals.jsonl":
+                rows = [json.loads(line) for line in content.splitlines()]
+                assert {row["task"] for row in rows} == {"annotation", "search"}
+                kept = ("system", "image", "caption", "rank")
+                content = "".join(
+                    f"{json.dumps({key: row[key] for key in kept})}\n"
+                    for row in rows
+                    if row["task"] != "search"
+                ).encode()
+            written.writestr(name, content)
+    tables = []
+    for file in (path, old):
+        reader = BundleReader(file)
+        (section,) = [one for one in read_bundle(reader).findings.sections if one.name == "rankings"]
+        reader.close()
+        tables.append({table.name: table.rows for table in section.tables})
+    new, before = tables
+    assert set(new) == {"rankings", "rankings-search", "rankings-search-originals"}
+    assert set(before) == {"rankings"}
+    said = [cell.value if isinstance(cell, Figure) else cell for cell in new["rankings"][0]]
+    assert list(before["rankings"][0][:7]) == said[:7]  # images without anything relevant were not in it
+    assert said[:5] == ["ranker", 0.5, 1.0, 1.0, 0.5]
+
+
+def test_who_only_ranked_images_is_counted_and_filtered_apart(admin_client: Any) -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    ranked(made, "captioner", {"0.jpg": ["x", "y"]})
+    searched(made, "finder", {"0.jpg#0": ["1.jpg", "0.jpg", "2.jpg"]})
+    System.objects.create(dataset=made.dataset, name="silent")
+    captioners = System.objects.filter(dataset=made.dataset).captioners()
+    assert {system.name for system in captioners} == {"captioner", "silent"}
+    page = admin_client.get(
+        f"/admin/judgments/dataset/{made.dataset.pk}/change/", follow=True
+    ).content.decode()
+    assert "3 images found" in page
+    token = Token.objects.create(user=User.objects.get(username="admin")).key
+    headers = {"Authorization": f"Token {token}"}
+
+    def rows(query: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = admin_client.get(f"/api/{query}", headers=headers).json()["results"]
+        return found
+
+    assert {(row["system"], row["task"]) for row in rows("outputs/?task=search")} == {("finder", "search")}
+    assert len(rows("outputs/?task=annotation")) == 2
+    assert {row["name"]: row["captions"] for row in rows("systems/")} == {
+        "captioner": 2,
+        "finder": 0,
+        "silent": 0,
+    }
