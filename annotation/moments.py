@@ -8,7 +8,7 @@ can change, and is kept as it was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -32,6 +32,8 @@ class Moment:
         unused: row ids of the workers whom the control rule set aside.
         struck: row ids of the control items that were struck.
         decisions: unit row id -> the value that an adjudicator decided.
+        outputs: row id of the last output of a system, ``searched`` whether some of them are found images.
+        in_part: task -> systems that were known from judgments alone (``Dataset.known_in_part``).
     """
 
     at: datetime
@@ -41,6 +43,9 @@ class Moment:
     struck: frozenset[int]
     decisions: Mapping[int, int]
     unused: frozenset[int] = frozenset()
+    outputs: int = 0
+    searched: bool = False
+    in_part: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def all_judgments(
         self, study: Study, *, units: Sequence[int] | None = None, work: Sequence[Assignment] | None = None
@@ -80,6 +85,9 @@ class Moment:
             "struck": sorted(self.struck),
             "decisions": list(self.decisions.items()),
             "unused": sorted(self.unused),
+            "outputs": self.outputs,
+            "searched": self.searched,
+            "in_part": dict(self.in_part),
         }
 
 
@@ -93,4 +101,7 @@ def moment_from(kept: Mapping[str, Any]) -> Moment:
         struck=frozenset(kept["struck"]),
         decisions=dict(kept["decisions"]),
         unused=frozenset(kept["unused"]),
+        outputs=kept["outputs"],
+        searched=kept["searched"],
+        in_part=kept["in_part"],
     )

@@ -9,7 +9,7 @@ from judgments import uploads
 from judgments.jobs import Run
 from judgments.models import Job
 from judgments.remembered import JOB, count_again, store_figures
-from judgments.services import importing
+from judgments.services import importing, rankings
 from judgments.services.generation import draw_hits, store_hits
 from judgments.services.studies import find_study
 
@@ -46,7 +46,7 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
 def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None:
     """Import uploaded rankings; ``format`` is the task that they are of."""
     with uploads.opened(upload) as files, run.commit() as result:
-        summary = importing.import_rankings(
+        summary = rankings.import_rankings(
             path=files.path, dataset=dataset, task=format, progress=run.progress
         )
         result |= _told(summary)

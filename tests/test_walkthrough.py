@@ -189,6 +189,23 @@ def test_what_is_exported_imports_again_to_the_same_consensus(
     assert found[0] == found[1]
 
 
+def test_a_judgments_file_alone_brings_the_systems_into_another_dataset(
+    finished: Study, tmp_path: Path
+) -> None:
+    path = exported("walkthrough", tmp_path / "judgments.jsonl")
+    call_command("import_dataset", "jsonl", str(FOLDER / "dataset.jsonl"), "--name", "elsewhere")
+    call_command("import_judgments", "jsonl", str(path), "--dataset", "elsewhere", "--study", "again")
+    found = []
+    for study in ("walkthrough", "again"):
+        output = tmp_path / f"{study}.json"
+        call_command("aggregate", study, "--output", str(output))
+        found.append(json.loads(output.read_text())["systems"])
+    assert found[0] == found[1]
+    assert [row["system"] for row in found[1]] == ["careful", "careless", "people"]
+    careful = next(row for row in found[1] if row["system"] == "careful")
+    assert careful["wins"] > careful["losses"]
+
+
 def test_the_manifest_says_how_the_export_was_made(finished: Study, tmp_path: Path) -> None:
     path = exported("walkthrough", tmp_path / "judgments.jsonl")
     manifest = json.loads(Path(f"{path}.manifest.json").read_text())

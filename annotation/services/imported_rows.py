@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion, Judgment, Worker
+from annotation.services.imported_systems import Credited, SystemsWriter, systems_of_credits
 from judgments.bulk import insert_rows
 from judgments.draws import candidate_key
 from judgments.errors import DataConflict
-from judgments.importers.records import JudgmentRow, WinnerRow
+from judgments.importers.records import CreditedRow, JudgmentRow, WinnerRow
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, PublishedPair, Study, Unit
 from judgments.services.importing import store_candidates
@@ -53,14 +54,20 @@ class JudgmentWriter:
         self.published = {
             pair.key: pair for pair in PublishedPair.objects.filter(dataset=dataset).select_related()
         }
+        self.systems = SystemsWriter(dataset)
         self.judgments = 0
         self.simulated = False
 
     def add(self, rows: list[JudgmentRow]) -> None:
         """Store a batch."""
         self._make_captions(rows)
+        credited = [row for row in rows if isinstance(row, CreditedRow)]
+        self.systems.make_systems(
+            credit for row in credited for own in row.credits.values() for credit in own
+        )
         self._make_pairs(rows)
         self._make_units(rows)
+        self.systems.add(self._credited(credited))
         self._make_hits(rows)
         self._make_workers(rows)
         self._make_assignments(rows)
@@ -88,6 +95,30 @@ class JudgmentWriter:
                 self._add_revision(row)
         self.judgments += len(rows)
         self.simulated = self.simulated or any(row.simulated for row in rows)
+
+    def _credited(self, rows: list[CreditedRow]) -> Iterator[Credited]:
+        """What the rows say of systems, with the rows of images and captions."""
+        shown = {row.unit: row for row in rows}
+        options = {
+            one["key"]: one["text"]
+            for row in shown.values()
+            for one in _options(row)
+            if one["key"] not in self.captions
+        }
+        made = store_candidates(
+            self.dataset, {text for key, text in options.items() if key not in self.references}
+        )
+        for keys in batched(sorted(options.keys() & self.references), 500):
+            self.captions.update(
+                Caption.objects.filter(dataset=self.dataset, key__in=keys).values_list("key", "pk")
+            )
+        self.captions.update({key: made[text] for key, text in options.items() if text in made})
+        for row in shown.values():
+            texts = {row.first: row.first_text, row.second: row.second_text}
+            for key, own in row.credits.items():
+                caption = self._caption(key, texts.get(key), row.unit)
+                for credit in own:
+                    yield Credited(credit, self.items[self._image(row)], caption or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
         """An answer that revised another: it replaces that one where the file has it, and is counted where not."""
@@ -122,6 +153,7 @@ class JudgmentWriter:
 
     def finish(self) -> None:
         """What is known only at the end: how many seats a HIT had, and a pair's references."""
+        self.systems.finish()
         hits = list(HIT.objects.filter(study=self.study))
         for hit in hits:
             hit.required = self.seats[hit.key]
@@ -153,6 +185,7 @@ class JudgmentWriter:
                 self.captions[candidate_key(row.first_text)],
                 self.captions[candidate_key(row.second_text)],
                 row.winner,
+                {},
             )
             for row in rows
         )
@@ -203,6 +236,7 @@ class JudgmentWriter:
                 self._caption(row.first, row.first_text, row.unit),
                 self._caption(row.second, row.second_text, row.unit),
                 None,
+                self._sides(row),
             )
             for key, row in fresh.items()
         )
@@ -210,9 +244,32 @@ class JudgmentWriter:
             if row.pair is not None and row.reference is not None:
                 self.pair_references[row.pair].append(row.reference)
 
-    def _store_pairs(self, rows: Iterable[tuple[str, str, str, int | None, int | None, int | None]]) -> None:
+    def _sides(self, row: JudgmentRow) -> dict[str, int]:
+        """``first`` and ``second`` -> row id of the system behind it, where the row says so.
+
+        Raises:
+            DataConflict: the dataset's own pair is of another one.
+        """
+        named = systems_of_credits(row.credits) if isinstance(row, CreditedRow) else {}
+        sides = {}
+        for side, key in (("first", row.first), ("second", row.second)):
+            if key in named:
+                system = self.systems.systems[named[key]]
+                published = self.published.get(row.pair or "")
+                if published and getattr(published, f"{side}_system_id") != system.pk:
+                    there = getattr(published, f"{side}_system").name
+                    raise DataConflict(
+                        f"The file says that caption {key!r} of pair {row.pair!r} is by system {system.name!r}; in "
+                        f"dataset {self.dataset.name!r} it is by {there!r}."
+                    )
+                sides[side] = system.pk
+        return sides
+
+    def _store_pairs(
+        self, rows: Iterable[tuple[str, str, str, int | None, int | None, int | None, dict[str, int]]]
+    ) -> None:
         made: list[CandidatePair] = []
-        for key, kind, image, first, second, winner in rows:
+        for key, kind, image, first, second, winner, sides in rows:
             if first is None or second is None:
                 raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
             published = self.published.get(key)
@@ -225,8 +282,8 @@ class JudgmentWriter:
                     item_id=self.items[image],
                     first_id=first,
                     second_id=second,
-                    first_system_id=published.first_system_id if published else None,
-                    second_system_id=published.second_system_id if published else None,
+                    first_system_id=published.first_system_id if published else sides.get("first"),
+                    second_system_id=published.second_system_id if published else sides.get("second"),
                     references=self._references_of(image, published, (first, second)),
                     published_winner=winner,
                 )
@@ -362,3 +419,10 @@ class JudgmentWriter:
             )
         Assignment.objects.bulk_create(made)
         self.assignments.update(zip(fresh, (assignment.pk for assignment in made), strict=True))
+
+
+def _options(row: JudgmentRow) -> list[Mapping[str, str]]:
+    """The captions that are credited to somebody and named in the unit's content alone."""
+    options: Any = (row.content or {}).get("options", ())
+    credits = row.credits if isinstance(row, CreditedRow) else {}
+    return [one for one in options if isinstance(one, Mapping) and one.get("key") in credits]

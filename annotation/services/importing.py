@@ -101,7 +101,8 @@ def import_judgments(
             f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
             f"({str(error).splitlines()[0]})."
         ) from error
-    return ImportSummary(study, True, _counts(writer.study), source.notes.sentences())
+    counts = {**_counts(writer.study), **writer.systems.counts()}
+    return ImportSummary(study, True, counts, source.notes.sentences())
 
 
 def _again(first: JudgmentRow | None, rows: Iterator[JudgmentRow]) -> Iterator[JudgmentRow]:

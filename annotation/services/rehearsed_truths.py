@@ -18,9 +18,8 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     people's answers do (QUALITY). Triplets of one pair share their truth, and so does a unit that is shown again."""
     kind = kind_of(study)
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
-    outputs = Output.objects.filter(system__dataset=study.dataset).values_list(
-        "item_id", "caption_id", "system_id"
-    )
+    captions = Output.objects.annotations().filter(system__dataset=study.dataset)
+    outputs = captions.values_list("item_id", "caption_id", "system_id")
     by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
     truths: dict[int, Any] = {}
     of_key: dict[str, Any] = {}

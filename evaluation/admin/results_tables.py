@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evaluation.models import Consensus
+from evaluation.rankings import CUTS
 from judgments.admin.addresses import picture_address
 from judgments.kinds.base import Kind
 from judgments.templatetags.quorum_figures import coefficient
@@ -17,6 +18,9 @@ VALUES_SHOWN = 6
 TEXTS_SHOWN = 3
 PIECES_SHOWN = 10
 MODEL_ROWS_SHOWN = 8
+SYSTEM_HEADS = {"mean": "Mean", "z": "Mean z", "describes": "Describe the image"}
+SUCCESS = tuple(f"S@{k}" for k in CUTS)
+RECALL = tuple(f"R@{k}" for k in CUTS)
 KIND_ORDER = ("HC", "HI", "HM", "MM")
 
 
@@ -104,6 +108,67 @@ def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
         "columns": columns,
         "rows": rows,
         "people": [_share_cell(people.get(kind)) for kind in columns] if people else [],
+    }
+
+
+def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How people judged each system's captions, the best first; {} where systems are compared in pairs."""
+    if not systems or "describes" not in systems[0]:
+        return {}
+    names = [name for name in SYSTEM_HEADS if name in systems[0]]
+    rows = [
+        {
+            "system": row["system"],
+            "captions": row["captions"],
+            "images": row["images"],
+            "cells": [(_share_cell if name == "describes" else _mean_cell)(row[name]) for name in names],
+        }
+        for row in sorted(systems, key=lambda row: -row[names[0]]["value"])
+    ]
+    return {"columns": [SYSTEM_HEADS[name] for name in names], "rows": rows}
+
+
+def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """For each task how systems rank, by relevance and by the original item."""
+    return [
+        {
+            "task": task,
+            "rows": [
+                {
+                    "system": row["system"],
+                    "queries": row["queries"] - row["nothing_relevant"],
+                    "nothing": row["nothing_relevant"],
+                    "cells": [_share_cell(row[name]) for name in (*SUCCESS, "R-precision")],
+                    "unjudged": row[SUCCESS[-1]]["unjudged"],
+                    "best": row["R-precision"]["best_case"],
+                }
+                for row in rows
+            ],
+            "success": SUCCESS,
+            "recall": RECALL,
+            "originals": [
+                {
+                    "system": row["system"],
+                    "queries": row["original"]["queries"],
+                    "cells": [_share_cell(row["original"][name]) for name in RECALL],
+                    "median": row["original"]["median_rank"],
+                }
+                for row in rows
+                if "original" in row
+            ],
+        }
+        for task, rows in rankings.items()
+    ]
+
+
+def _mean_cell(figure: Mapping[str, Any]) -> dict[str, Any] | None:
+    if figure["value"] is None:
+        return None
+    known = figure["low"] is not None
+    return {
+        "value": coefficient(figure["value"]),
+        "range": f"{coefficient(figure['low'])} to {coefficient(figure['high'])}" if known else "",
+        "n": figure["n"],
     }
 
 

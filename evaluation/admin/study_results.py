@@ -24,17 +24,20 @@ from evaluation.admin.forms import MetricsForm
 from evaluation.admin.results_tables import (
     accuracy_table,
     answer_rows,
+    caption_systems,
     caption_table,
     coefficient_rows,
     correlation_table,
     model_rows,
     model_sentence,
     question_rows,
+    ranking_tables,
     worker_note,
 )
 from evaluation.export.formats import formats_for
 from evaluation.filter_audit import audit_sentence
 from evaluation.models import Analysis, Consensus
+from evaluation.proposals import newest_output
 from evaluation.services.adoption import adopt_captions
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
@@ -171,13 +174,15 @@ def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
     """Whether results are older than the data. Judgments are only ever added, so their number and the time of the last
-    revision tell; decisions of adjudicators have a time too."""
+    revision tell; decisions of adjudicators have a time too. Of systems' outputs the last one tells."""
     current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
     if aggregation is not None and current:
         made = aggregation.created_at
         decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
         revised = progress["revised_at"]
         current = (revised is None or revised <= made) and not decided.exists()
+        known = aggregation.result.get("outputs")
+        current = current and (known is None or known == newest_output(study))
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
@@ -205,7 +210,9 @@ def _agreement(aggregation: Analysis) -> dict[str, Any]:
         "counts": result["counts"],
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": result.get("figures", {}).get("leave_one_out"),
-        "systems": result.get("systems", []),
+        "systems": [row for row in result.get("systems", []) if "pairs" in row],
+        "caption_systems": caption_systems(result.get("systems", [])),
+        "rankings": ranking_tables(result.get("rankings", {})),
         "workers": [
             row | {"note": worker_note(row, threshold), "accuracy": accuracy.get(row["worker"])}
             for row in workers[:WORKERS_SHOWN]

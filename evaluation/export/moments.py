@@ -7,7 +7,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from django.db import OperationalError, connection, transaction
-from django.db.models import Max
+from django.db.models import Max, Model
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment
@@ -16,7 +16,7 @@ from annotation.moments import Moment
 from annotation.services.imported_rows import BY_A_PERSON, UNKNOWN_TO_CROWD
 from evaluation.errors import ExportError
 from evaluation.loaders import decisions_of, unnamed_work, unused_workers
-from judgments.models import Study, Unit
+from judgments.models import Dataset, Output, Study, Unit
 
 TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while something long (an import) is writing judgments
 LOCK_TIMEOUT = "500ms"  # nobody's submission waits longer behind us
@@ -39,7 +39,7 @@ def take_moment(study: Study) -> Moment:
             # from what is kept above alone: it may take long, and nothing waits for it
             return replace(moment, unused=unused_workers(study, moment=moment))
     raise ExportError(
-        "Judgments are being stored in one long step, such as an import; export again when it is over."
+        "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
     )
 
 
@@ -49,7 +49,7 @@ def _read(study: Study) -> Moment:
         if own_snapshot:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        last = _last_judgment()
+        last, last_output = _last_row(Judgment), _last_row(Output)
         gone = Assignment.objects.filter(study=study, state__in=NOT_COUNTED)
         rules: dict[UUID, str] = {
             pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or BY_A_PERSON
@@ -62,11 +62,14 @@ def _read(study: Study) -> Moment:
             unnamed=frozenset(unnamed_work(study).values_list("pk", flat=True)),
             struck=frozenset(Unit.objects.filter(study=study, struck=True).values_list("pk", flat=True)),
             decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
+            outputs=last_output,
+            searched=Output.objects.searches().filter(system__dataset=study.dataset_id).exists(),
+            in_part=Dataset.objects.get(pk=study.dataset_id).known_in_part,
         )
 
 
-def _last_judgment() -> int:
-    """The highest row id, with no lower one to come.
+def _last_row(model: type[Model]) -> int:
+    """The highest row id of a table, with no lower one to come.
 
     PostgreSQL gives row ids before their transactions end: a lower one may appear after a higher one. A lock that
     waits for those who write, and is given back at once, sees them all; SQLite has one writer at a time.
@@ -75,8 +78,8 @@ def _last_judgment() -> int:
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor:
                 cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
-                cursor.execute(f'LOCK TABLE "{Judgment._meta.db_table}" IN SHARE MODE')
-        last = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+                cursor.execute(f'LOCK TABLE "{model._meta.db_table}" IN SHARE MODE')
+        last = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
         if connection.vendor == "postgresql":
             transaction.set_rollback(True)  # to the savepoint: the lock and its timeout end here
     return last

@@ -94,7 +94,7 @@ class Mtme(Encoding):
 
     def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
         """The systems; another may be brought in while this one is written."""
-        systems = System.objects.filter(dataset=study.dataset_id).order_by("name", "pk")
+        systems = System.objects.filter(dataset=study.dataset_id).captioners().order_by("name", "pk")
         return {
             "systems": list(systems.values_list("pk", flat=True)),
             "segments": judged_items(study).count(),
@@ -207,7 +207,7 @@ def _board(study: Study, systems: Sequence[int]) -> Board:
     """Which captions the systems gave, without what people said."""
     board = Board(_numbered(systems), _numbered(judged_items(study).values_list("pk", flat=True)))
     # of several captions of an image the one that the system ranks first
-    outputs = Output.objects.filter(system__in=systems).order_by("-rank", "-pk")
+    outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     for system, item, caption in outputs.values_list("system", "item", "caption").iterator(ROWS_AT_ONCE):
         if item in board.segments:
             board.caption[board.systems[system], board.segments[item]] = caption

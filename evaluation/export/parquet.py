@@ -33,7 +33,8 @@ _TYPES = {
 
 
 def parquet_schema(study: Study) -> pa.Schema:
-    """The columns of the study's judgments with their types; ``expected``, ``answer`` and ``content`` are texts."""
+    """The columns of the study's judgments with their types; ``expected``, ``answer``, ``content`` and ``systems`` are
+    texts."""
     return pa.schema(
         [pa.field(name, _TYPES.get(name, pa.string())) for name in columns_of(study)],
         metadata={"quorum.study": study.slug, "quorum.version": quorum_version()},

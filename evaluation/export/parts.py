@@ -34,7 +34,7 @@ from judgments.streams import batched
 
 UNITS_A_PART = 20_000
 STATE = "state.json"
-LAYOUT = 3  # of the folder; what another one left is not gone on with
+LAYOUT = 4  # of the folder; what another one left is not gone on with
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,13 @@ from annotation.models import Worker
 from evaluation.export.moments import take_moment
 from evaluation.export.rows import JudgmentRows
 from evaluation.loaders import decisions_of, full_depth_units, load_references
+from evaluation.proposals import proposals_of
+from evaluation.rankings import ANNOTATION, NO_ORIGINAL, SEARCH
 from evaluation.releases.pseudonyms import Pseudonyms, scrubbed
 from evaluation.reports.gathering import Evaluated
 from judgments.controls import REPEATS
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Caption, Item, Output, Study, Unit
+from judgments.models import CandidatePair, Caption, Item, Study, Unit
 
 ROWS_AT_ONCE = 2_000
 TEXTS = ("reference_text", "first_text", "second_text")
@@ -44,6 +46,7 @@ def _judgment(
     if not texts:
         row |= dict.fromkeys(TEXTS)
     row.pop("content", None)  # it stands with the unit
+    row.pop("systems", None)  # pairs and proposals say them
     return row
 
 
@@ -52,6 +55,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     kind = KINDS[study.protocol]
     decisions = decisions_of(study)
     full_depth = full_depth_units(study) or set()
+    words: dict[str, str] = {}  # a text -> the id of the first caption that has it
     rows = (
         Unit.objects.filter(study=study)
         .exclude(control_kind=Unit.ControlKind.QUIZ)
@@ -68,6 +72,9 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             control_kind, expected, struck, content, filtered, audited,
         ) = row  # fmt: skip
         decision = decisions.get(pk)
+        judged_as = first
+        if kind.judges_one_caption and not control:
+            judged_as = words.setdefault(first_text, first)
         yield {
             "unit": key,
             "kind": unit_kind or None,
@@ -89,6 +96,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "full_depth": pk in full_depth,
             "decided": None if decision is None else decision.value,
             "content": content or None if kind.is_open else None,
+            **({"same_words": judged_as} if judged_as != first else {}),
         }
 
 
@@ -164,12 +172,17 @@ def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
 
 
 def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
-    """What systems proposed for the judged images, with ranks where they rank."""
-    items = Unit.objects.filter(study=study, control=False).values("item_id")
-    rows = (
-        Output.objects.filter(system__dataset=study.dataset_id, item__in=items)
-        .order_by("system__name", "item__position", "rank", "pk")
-        .values_list("system__name", "item__name", "caption__key", "rank")
-    )
-    for system, image, caption, rank in rows.iterator(ROWS_AT_ONCE):
-        yield {"system": system, "image": image, "caption": caption, "rank": rank}
+    """What systems proposed for the images of the judged splits, list by list; a caption is named by the id under which
+    its words are judged, where they are."""
+    found = proposals_of(study)
+    columns = (found.system, found.image, found.text, found.asker, found.place, found.original)
+    for system, image, text, asker, place, original in zip(*(one.tolist() for one in columns), strict=True):
+        yield {
+            "system": found.systems[system],
+            "task": ANNOTATION if asker < 0 else SEARCH,
+            "image": found.images[image],
+            "caption": found.texts[text],
+            "query": None if asker < 0 else found.askers[asker],
+            "rank": place,
+            "original": None if original == NO_ORIGINAL else bool(original),
+        }

@@ -10,6 +10,7 @@ from typing import Any
 
 from annotation.moments import Moment
 from annotation.services.imported_rows import IMPORTED_REVISION
+from evaluation.export.credits import Credits
 from evaluation.judgment_tally import JudgmentTally
 from evaluation.loaders import in_order
 from judgments.importers.records import JUDGMENT_COLUMNS
@@ -80,7 +81,8 @@ class JudgmentRows:
     Answers that an exclusion invalidated are among them, marked and unused; those that a revision replaced only
     with ``revisions``, and then before it. ``counts`` and ``tally`` are complete when the rows have run out; the tally
     is over the current judgments, as ``votes_of`` has it. With ``only``, row ids of units in their order, the rows of
-    these alone; it may then be iterated again with the next ones. All as it stood at ``moment``.
+    these alone, which then say which systems gave their captions; it may be iterated again with the next ones. All as
+    it stood at ``moment``.
     """
 
     study: Study
@@ -91,10 +93,11 @@ class JudgmentRows:
     tally: JudgmentTally = field(default_factory=JudgmentTally)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
+        credits = Credits(self.study, self.moment)
         for units in [None] if self.only is None else batched(self.only, UNITS_AT_ONCE):
-            yield from self._rows(units)
+            yield from self._rows(units, {} if units is None else credits.of(units))
 
-    def _rows(self, units: Sequence[int] | None) -> Iterator[dict[str, Any]]:
+    def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind = self.study, self.counts, KINDS[self.study.protocol]
         moment = self.moment
         imported = study.source == Study.Source.IMPORTED
@@ -156,6 +159,7 @@ class JudgmentRows:
                 "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
                 "invalidated": moment.gone.get(assignment),
                 "content": held or None,
+                "systems": credits.get(unit_id),
             }
             yield {name: cells[name] for name in columns}
 

@@ -14,7 +14,7 @@ from judgments.importers.judgment_tables import answer_cell
 from judgments.streams import batched
 
 LINES_AT_ONCE = 500
-JSON_COLUMNS = {"answer", "content"}
+JSON_COLUMNS = {"answer", "content", "systems"}
 
 
 def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:

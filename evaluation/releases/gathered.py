@@ -3,7 +3,7 @@ whoever verifies one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,9 +28,20 @@ from evaluation.meta_evaluation import (
     correlation_of_captions,
     with_references,
 )
+from evaluation.rankings import (
+    ANNOTATION,
+    CUTS,
+    NO_ORIGINAL,
+    SEARCH,
+    Proposals,
+    Rows,
+    Said,
+    in_order,
+    rankings_of,
+)
 from evaluation.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
 from evaluation.releases.released import ReleasedRows, Row
-from evaluation.reports.gathered import Computed, Gathered, Proposal, Texts, people_of_units
+from evaluation.reports.gathered import Computed, Gathered, Texts, people_of_units
 from judgments.kinds import Judged
 from judgments.kinds.image_caption import ImageCaptionKind
 
@@ -57,11 +68,13 @@ def gather_released(rows: ReleasedRows) -> Gathered:
     records = control_records(rows.on_controls(), threshold=settings.threshold, is_right=kind.is_right)
     figures = kind.figures(judged, seed=settings.seed).study if judged and kind.has_figures else {}
     audit = _audit(rows, consensus)
+    proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)
     result = {
         "agreement": agreement,
         "workers": worker_table(table, people, records, rows.wall_times()),
         "counts": counts_of(table, consensus, len(people)),
         "figures": dict(figures),
+        "rankings": _rankings(rows, proposals, consensus, audit),
         **({"filter_audit": audit} if audit else {}),
     }
     found = Gathered(
@@ -80,14 +93,7 @@ def gather_released(rows: ReleasedRows) -> Gathered:
             row["pair"]: (row["first_system"] or PEOPLE, row["second_system"] or PEOPLE) for row in rows.pairs
         },
         images={number: row["image"] for number, row in enumerate(rows.pairs)},
-        units={
-            number: (row["image"], row["first"])
-            for number, row in enumerate(rows.units)
-            if not row["control"]
-        },
-        proposals=[
-            Proposal(row["system"], row["image"], row["caption"], row["rank"]) for row in rows.proposals
-        ],
+        proposals=proposals,
         texts=lambda: _texts(rows),
     )
     return _against_people(rows, found, judged) if rows.scores else found
@@ -131,6 +137,60 @@ def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
         pairs=counts["pairs"],
         passed_pairs=counts["passed"],
     )
+
+
+def _proposals(rows: ReleasedRows) -> Proposals:
+    """The lists of systems, numbered as they are for the study: images and askers by name, systems as they come."""
+    judged = {
+        number: (row["image"], rows.same_words.get(number) or row["first"])
+        for number, row in enumerate(rows.units)
+        if not row["control"] and row["first"]
+    }
+    systems, images, texts, askers = (
+        {name: place for place, name in enumerate(known)}
+        for known in (
+            dict.fromkeys(row["system"] for row in rows.proposals),
+            sorted({row["image"] for row in rows.proposals} | {image for image, _ in judged.values()}),
+            dict.fromkeys(
+                [*(text for _, text in judged.values()), *(row["caption"] for row in rows.proposals)]
+            ),
+            sorted({row["query"] for row in rows.proposals if row["task"] == SEARCH}),
+        )
+    )
+    columns = [
+        (
+            systems[row["system"]],
+            images[row["image"]],
+            texts[row["caption"]],
+            askers[row["query"]] if row["task"] == SEARCH else -1,
+            row["rank"],
+            NO_ORIGINAL if row["original"] is None else row["original"],
+        )
+        for row in rows.proposals
+    ]
+    system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
+    placed = np.full(len(columns), not rows.old_proposals)
+    found = Rows(system, image, text, asker, rank, original, placed)
+    units = {number: (images[image], texts[text]) for number, (image, text) in judged.items()}
+    return in_order(found, list(systems), list(images), list(texts), list(askers), units)
+
+
+def _rankings(
+    rows: ReleasedRows, proposals: Proposals | None, consensus: StudyConsensus, audit: Mapping[str, Any]
+) -> dict[str, Any]:
+    """How systems rank. A bundle from before they were counted anew is measured as it was then: a rank above 1 made a
+    ranking, and no share of queries had an interval."""
+    if proposals is None:
+        return {}
+    found = rankings_of(rows.settings.kind, proposals, Said.together(proposals, consensus.of_unit), audit)
+    if not rows.old_proposals:
+        return found
+    if all(row["rank"] <= 1 for row in rows.proposals):
+        return {}
+    for row in found.get(ANNOTATION, ()):
+        for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
+            row[name] |= {"low": None, "high": None}
+    return found
 
 
 def _against_people(rows: ReleasedRows, found: Gathered, judged: Sequence[Judged]) -> Gathered:

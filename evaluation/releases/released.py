@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.judgment_tally import FIRST_LEFT, JudgmentTally, Material, judgment_signature
+from evaluation.rankings import ANNOTATION
 from evaluation.records import JudgmentTable, WorkerRow
 from judgments.controls import REPEATED
 from judgments.kinds import KINDS, Judged, Kind
@@ -32,7 +33,9 @@ OF_PAIR = ("pair", "kind", "image", "first", "second", "first_system", "second_s
            "published_winner")  # fmt: skip
 OF_SCORE = ("metric", "pair", "unit", "image", "caption", "first", "second")
 OF_CAPTION = ("caption", "text", "image", "document")
-OF_PROPOSAL = ("system", "image", "caption", "rank")
+OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original")
+# in bundles from before systems ranked images for captions
+OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
 OWN_WORDS = frozenset(
     {"unit", "text", *TEXTS}
 )  # in one row alone: looking for the same word elsewhere is in vain
@@ -143,7 +146,11 @@ class _Work:
 
 @dataclass(slots=True)
 class ReleasedRows:
-    """Takes in a bundle's units, pairs, scores, captions and proposals, then its judgments."""
+    """Takes in a bundle's units, pairs, scores, captions and proposals, then its judgments.
+
+    ``old_proposals``: they say no task; their ranks are as systems gave them, of the judged images alone.
+    ``same_words``: number of a unit -> the id under which its caption's words are judged first.
+    """
 
     settings: Settings
     units: KeptRows = field(init=False)
@@ -153,6 +160,8 @@ class ReleasedRows:
     proposals: KeptRows = field(init=False)
     judgments: int = 0
     invalidated: int = 0
+    old_proposals: bool = False
+    same_words: dict[int, str] = field(default_factory=dict)
     work: dict[str, _Work] = field(default_factory=dict)
     _places: dict[str, int] = field(default_factory=dict)
     _asked_again: set[str] = field(default_factory=set)
@@ -177,10 +186,17 @@ class ReleasedRows:
 
     def add_unit(self, row: Row) -> None:
         """The next unit, control items too."""
+        if "same_words" in row:
+            self.same_words[len(self.units)] = row["same_words"]
         self._places[row["unit"]] = len(self.units)
         self.units.append(row)
         if row["repeats"]:
             self._asked_again.add(row["repeats"])
+
+    def add_proposal(self, row: Row) -> None:
+        """The next proposal."""
+        self.old_proposals = self.old_proposals or "task" not in row
+        self.proposals.append({**OLD_PROPOSAL, **row})
 
     def add_judgment(self, row: Row) -> None:
         """The next judgment; those that were invalidated are counted and no more."""

@@ -76,7 +76,7 @@ TABLES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
 }
 OTHER_FILES = {
     "pairs.jsonl": "candidate pairs with their systems and references",
-    "proposals.jsonl": "what systems proposed for the judged images, with ranks",
+    "proposals.jsonl": "the systems' lists of captions for images and of images for captions, with places from 1",
     "captions.jsonl": "captions and references by id",
     "scores.jsonl": "each metric's score of each candidate",
     "analyses.json": "agreement, counts and metrics against people",

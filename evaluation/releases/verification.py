@@ -75,7 +75,8 @@ def read_bundle(reader: BundleReader) -> Bundle:
             raise ValueError
         rows.pairs.extend(reader.rows("pairs.jsonl"))
         rows.scores.extend(reader.rows("scores.jsonl"))
-        rows.proposals.extend(reader.rows("proposals.jsonl"))
+        for row in reader.rows("proposals.jsonl"):
+            rows.add_proposal(row)
         if rows.settings.kind.compares_pairs:
             rows.captions.extend(reader.rows("captions.jsonl"))
         for row in reader.rows("units.jsonl"):

@@ -12,6 +12,7 @@ import numpy as np
 
 from evaluation.aggregation import StudyConsensus
 from evaluation.meta_evaluation import DEFAULT_TOKENIZER, PairTexts, References
+from evaluation.rankings import Proposals
 from evaluation.records import Floats, JudgmentTable
 from judgments.kinds import Kind
 
@@ -32,16 +33,6 @@ class Computed:
     signature: str
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A caption that a system proposed for an image; ``rank`` from 1, which is all where it ranks nothing."""
-
-    system: str
-    image: Hashable
-    caption: Hashable
-    rank: int
-
-
 @dataclass(frozen=True)
 class Gathered:
     """Everything that the sections of a report look at.
@@ -55,7 +46,7 @@ class Gathered:
         full_depth: the units that agreement is of; None: all.
         names: worker row id -> name.
         systems: pair key -> the systems behind its two captions; ``images``: pair row id -> its image.
-        units: unit row id -> image and caption; ``proposals`` of systems for these images, in their order.
+        proposals: what systems proposed; None where units are no single captions.
         texts: the pairs with their references, and the documents of document frequency; None without texts.
     """
 
@@ -74,8 +65,7 @@ class Gathered:
     names: Mapping[int, str] = field(default_factory=dict)
     systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     images: Mapping[int, Hashable] = field(default_factory=dict)
-    units: Mapping[int, tuple[Hashable, Hashable]] = field(default_factory=dict)
-    proposals: Sequence[Proposal] = ()
+    proposals: Proposals | None = None
     texts: Callable[[], Texts | None] = no_texts
 
     @cached_property

@@ -16,13 +16,14 @@ from evaluation.aggregation import StudyConsensus
 from evaluation.errors import EvaluationError
 from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.models import Analysis, MetricScore
+from evaluation.proposals import newest_output, proposals_of
 from evaluation.provenance import quorum_version
 from evaluation.records import Floats
-from evaluation.reports.gathered import Computed, Gathered, Proposal, Texts, people_of_units
+from evaluation.reports.gathered import Computed, Gathered, Texts, people_of_units
 from evaluation.services.aggregation import compute_aggregation, consensus_of
 from evaluation.services.meta_evaluation import compute_evaluation, pair_texts
 from judgments.kinds import KINDS
-from judgments.models import CandidatePair, Output, Study, Unit
+from judgments.models import CandidatePair, Study
 from judgments.services.generation import Progress, no_progress
 from judgments.services.studies import design_of, kind_of
 
@@ -70,8 +71,7 @@ def gather(
         names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
         systems=loaders.systems_of_pairs(study) if pairs else {},
         images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
-        units={} if pairs or kind.is_open else _units(study),
-        proposals=[] if pairs or kind.is_open else _proposals(study),
+        proposals=None if pairs or kind.is_open else proposals_of(study),
         texts=lambda: _texts(study, consensus),
     )
 
@@ -111,22 +111,6 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
     return pairs, documents
 
 
-def _units(study: Study) -> dict[int, tuple[int, int]]:
-    rows = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id", "first_id")
-    return {pk: (item, caption) for pk, item, caption in rows.iterator(ROWS_AT_ONCE)}
-
-
-def _proposals(study: Study) -> list[Proposal]:
-    """What systems proposed for the judged images, in the order of systems, images and ranks."""
-    items = Unit.objects.filter(study=study, control=False).values("item_id")
-    rows = (
-        Output.objects.filter(system__dataset=study.dataset_id, item__in=items)
-        .order_by("system__name", "item__position", "rank", "pk")
-        .values_list("system__name", "item_id", "caption_id", "rank")
-    )
-    return [Proposal(*row) for row in rows.iterator(ROWS_AT_ONCE)]
-
-
 def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
     """Analyses of these very judgments by this version, newest first."""
     found = Analysis.objects.filter(study=study, what=what, data_hash=data_hash)
@@ -135,18 +119,13 @@ def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
 
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
+    newest = newest_output(study)
     for one in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
+        if one.result.get("outputs") != newest:
+            break
         return Computed(one.result, one.settings, one.signature)
     made = compute_aggregation(study=study)
-    result = {
-        "agreement": made.agreement,
-        "workers": made.workers,
-        "counts": made.counts,
-        "systems": made.systems,
-        "figures": dict(made.figures.study),
-        **({"filter_audit": made.audit} if made.audit else {}),
-    }
-    return Computed(result, made.settings, made.signature)
+    return Computed(made.stored(), made.settings, made.signature)
 
 
 def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:

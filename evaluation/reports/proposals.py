@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from evaluation.provenance import plain
-from evaluation.records import Floats
+from evaluation.rankings import ANNOTATION, CUTS, SEARCH, consensus_values, values_of
 from evaluation.reports.content import Curve, CurvePanel, Curves, Figure, Plot, Section, Table, plain_table
 from evaluation.reports.gathered import Gathered
 from evaluation.reports.told_apart import paired_p, told_apart
 from evaluation.statistics.meta import wilson_interval
-from evaluation.statistics.ranking import JudgedRankings, judge_rankings, r_precision, success_at_k
 from evaluation.statistics.significance import mcnemar_test
 
-CUTS = (1, 5, 10)
+# task -> name and title of its table, what asks, what is ranked
+TASKS = {
+    ANNOTATION: ("rankings", "Rankings of systems", "image", "caption"),
+    SEARCH: ("rankings-search", "Rankings of systems: image search", "caption", "image"),
+}
+TASK_WORDS = {
+    "image": "Image annotation: an image asks, captions are ranked.",
+    "caption": "Image search: a caption asks, images are ranked.",
+}
 MOST_CURVES = 8
 MEANS = "interval"  # the level of what is averaged
 NEAR = 1e-9  # a mean of thirds reaches a cut that is meant to be it
@@ -98,11 +104,9 @@ def grades(gathered: Gathered) -> Section | None:
 def _pool(gathered: Gathered, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """What a system reaches that puts a random one of an image's judged captions first, and one that puts the best
     first: the mean over images of the share that reaches each cut, and the share of images where any does."""
-    of_image: dict[Hashable, list[float]] = {}
-    for pk, (image, _) in gathered.units.items():
-        found = gathered.consensus.of_unit.get(pk)
-        if found is not None and found.value is not None:
-            of_image.setdefault(image, []).append(float(found.value))
+    of_image: dict[int, list[float]] = {}
+    for (image, _), value in _judged(gathered).items():
+        of_image.setdefault(image, []).append(value)
     reach = [[np.array(values) >= exact_cut(cut) - NEAR for values in of_image.values()] for cut in cuts]
     return (
         tuple(float(np.mean([own.mean() for own in images])) for images in reach),
@@ -116,28 +120,29 @@ def exact_cut(cut: float) -> float:
     return whole + THIRDS.get(round(cut - whole, 2), cut - whole)
 
 
-def _first_captions(gathered: Gathered) -> dict[str, dict[Hashable, float]]:
+def _judged(gathered: Gathered) -> dict[tuple[int, int], float]:
+    """Image and text -> what people say of it."""
+    if gathered.proposals is None:
+        return {}
+    return values_of(gathered.proposals, consensus_values(gathered.consensus.of_unit))
+
+
+def _first_captions(gathered: Gathered) -> dict[str, dict[int, float]]:
     """System -> image -> consensus of the caption that it put first there; only judged ones."""
-    value = {
-        place: found.value
-        for pk, place in gathered.units.items()
-        if (found := gathered.consensus.of_unit.get(pk)) is not None and found.value is not None
-    }
-    first: dict[str, dict[Hashable, Hashable]] = {}
-    for one in gathered.proposals:
-        first.setdefault(one.system, {}).setdefault(one.image, one.caption)
-    judged = {
-        system: {
-            image: float(value[image, caption]) for image, caption in own.items() if (image, caption) in value
-        }
-        for system, own in first.items()
-    }
-    return {system: own for system, own in judged.items() if own}
+    found = gathered.proposals
+    if found is None:
+        return {}
+    judged = _judged(gathered)
+    first: dict[str, dict[int, float]] = {}
+    rows = np.flatnonzero(~found.search & (found.place == 1))
+    columns = (column[rows].tolist() for column in (found.system, found.image, found.text))
+    for system, image, text in zip(*columns, strict=True):
+        if (image, text) in judged:
+            first.setdefault(found.systems[system], {})[image] = judged[image, text]
+    return first
 
 
-def _told_apart(
-    first: Mapping[str, Mapping[Hashable, float]], names: list[str], cuts: list[float]
-) -> list[Table]:
+def _told_apart(first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]) -> list[Table]:
     """McNemar's tests at each threshold, on the images of which both systems' first captions were judged."""
 
     def p(one: str, two: str, cut: float) -> float:
@@ -169,83 +174,90 @@ def _told_apart(
 
 
 def rankings(gathered: Gathered) -> Section | None:
-    """S@k and R-precision of systems that rank captions for images, by people's relevance (H13 §4.3)."""
-    if not any(one.rank > 1 for one in gathered.proposals):
+    """How systems rank captions for images, and images for captions: by people's relevance, and by where the original
+    item stands (H13 §4.3)."""
+    found: Mapping[str, Any] = gathered.aggregation.result.get("rankings") or {}
+    if not found:
         return None
-    grade: dict[Hashable, dict[Hashable, float]] = {}
-    consensus = gathered.consensus.of_unit
-    for pk, (item, caption) in gathered.units.items():
-        found = consensus.get(pk)
-        if found is not None and found.value is not None:
-            grade.setdefault(item, {})[caption] = gathered.kind.relevance(found.value)
-    ranked: dict[str, dict[Hashable, dict[Hashable, None]]] = {}
-    for one in gathered.proposals:
-        ranked.setdefault(one.system, {}).setdefault(one.image, {})[one.caption] = None
     audit = gathered.aggregation.result.get("filter_audit") or {}
-    audited = bool(audit) and audit["share"] is not None
-    rows: list[tuple[Any, ...]] = []
-    for system, lists in ranked.items():
-        queries = list(lists)
-        judged = judge_rankings(
-            [list(lists[one]) for one in queries], [grade.get(one, {}) for one in queries]
+    sentences, tables = [], []
+    for task, rows in found.items():
+        name, title, query, item = TASKS[task]
+        tables.append(_by_relevance(name, title, query, item, rows, audit))
+        best = rows[0]
+        share = 100 * (best["R-precision"]["value"] or 0.0)
+        sentences.append(
+            f"{best['system']} ranks {'' if task == ANNOTATION else item + 's '}best by R-precision: {share:.1f} %."
         )
-        success = [success_at_k(judged, k=k) for k in CUTS]
-        corrected = [corrected_success(judged, k, audit) for k in CUTS] if audited else []
-        precision = r_precision(judged)
-        undefined = int(np.isnan(precision.per_query).sum())
-        rows.append(
-            (
-                system,
-                *(plain(one.value) for one in success),
-                *corrected,
-                plain(precision.value),
-                plain(precision.best_case),
-                len(queries) - undefined,
-                undefined,
-            )
-        )
-    at = 1 + len(CUTS) + (len(CUTS) if audited else 0)
-    rows.sort(key=lambda row: -(row[at] or 0.0))
+        tables += _by_original(name, title, query, item, rows)
+    return Section("rankings", "Rankings of systems", tuple(sentences), (), tuple(tables))
+
+
+def _by_relevance(
+    name: str, title: str, query: str, item: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any]
+) -> Table:
+    """S@k and R-precision of one task."""
+    audited = "audited" in rows[0]
     columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
     columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if audited else []
     columns += [
         ("R-precision, %", "share"),
         ("at best, %", "share"),
-        ("images", "count"),
+        (f"{query}s", "count"),
         ("nothing relevant", "count"),
     ]
     note = (
-        "Image annotation: an image asks, captions are ranked. S@k: a relevant caption among the first k. At best: "
-        "R-precision if every caption that nobody judged were relevant."
+        f"{TASK_WORDS[query]} S@k: a relevant {item} among the first k. At best: "
+        f"R-precision if every {item} that nobody judged were relevant."
     )
     if audited:
         note += (
-            f" With the audit: over all images, where none of the first k is known to be relevant, each of those that "
-            f"nobody judged is so with the share that the audit of the filter found, {100 * audit['share']:.1f} % "
+            f" With the audit: over all {query}s, where none of the first k is known to be relevant, each of those "
+            f"that nobody judged is so with the share that the audit of the filter found, {100 * audit['share']:.1f} % "
             f"(its interval gives the one here); each audited pair stands for {audit['weight']:.1f} that were left out."
         )
-    table = plain_table("rankings", "Rankings of systems", columns, rows, note)
-    sentence = f"{rows[0][0]} ranks best by R-precision: {100 * (rows[0][at] or 0.0):.1f} %."
-    return Section("rankings", "Rankings of systems", (sentence,), (), (table,))
+    cells = [
+        (
+            row["system"],
+            *(_cell(row[f"S@{k}"]) for k in CUTS),
+            *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if audited),
+            _cell(row["R-precision"]),
+            row["R-precision"]["best_case"],
+            row["queries"] - row["nothing_relevant"],
+            row["nothing_relevant"],
+        )
+        for row in rows
+    ]
+    return plain_table(name, title, columns, cells, note)
 
 
-def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> Figure:
-    """S@k over all queries where what the filter left out is relevant with the audited share q.
+def _by_original(
+    name: str, title: str, query: str, item: str, rows: Sequence[Mapping[str, Any]]
+) -> list[Table]:
+    """R@k and median rank of one task; [] where no original can be found."""
+    able = [row for row in rows if "original" in row]
+    if not able:
+        return []
+    columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
+    columns += [("median rank", "number"), (f"{query}s", "count")]
+    cells = [
+        (
+            row["system"],
+            *(_cell(row["original"][f"R@{k}"]) for k in CUTS),
+            row["original"]["median_rank"]["value"],
+            row["original"]["queries"],
+        )
+        for row in able
+    ]
+    note = (
+        f"R@k: the {item} that belongs to the {query} is among the first k (H13 §4.3.1), whatever people say of it; "
+        "Wilson's 95 % intervals. No median rank: half of the lists, or more, do not hold it."
+    )
+    return [plain_table(f"{name}-originals", f"{title}: the original {item}", columns, cells, note)]
 
-    A query with a relevant caption among its first k counts 1; one with none there and m captions that nobody judged
-    counts 1 - (1 - q)^m, as if each were one of those left out, drawn at random. ``low`` and ``high`` of the audit give
-    the interval: it is of q alone.
-    """
-    ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
-    counts = []
-    for start, end in zip(judged.starts[:-1].tolist(), ends.tolist(), strict=True):
-        codes = judged.codes[start:end]
-        counts.append((bool((codes == 1).any()), int((codes == -1).sum())))
-    sure = np.array([one for one, _ in counts], dtype=bool)
-    unjudged = np.array([many for _, many in counts], dtype=np.float64)
 
-    def at(share: float) -> float:
-        chance: Floats = 1.0 - (1.0 - share) ** unjudged
-        return float(np.where(sure, 1.0, chance).mean())
-
-    return Figure(at(audit["share"]), at(audit["low"]), at(audit["high"]), len(counts))
+def _cell(figure: Mapping[str, Any]) -> Any:
+    """A figure; the number alone where it has no interval, as in releases from before there were any."""
+    if figure.get("low") is None:
+        return figure["value"]
+    return Figure(figure["value"], figure["low"], figure["high"], figure["n"])

@@ -125,7 +125,7 @@ def _as_outputs(dataset: Dataset, study: Study, written: list[Written], name: st
             f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."
         )
     captions = store_candidates(dataset, {one.text for one in written})
-    outputs = Output.objects.filter(system=system)
+    outputs = Output.objects.annotations().filter(system=system)
     known = set(outputs.values_list("item_id", "caption_id"))
     ranks = Counter(outputs.values_list("item_id", flat=True))
     fresh = []

@@ -27,10 +27,12 @@ from evaluation.answer_model import kept_of, model_answers
 from evaluation.filter_audit import audit_filter
 from evaluation.judgment_signature import signature_of_study
 from evaluation.models import Analysis, Consensus
+from evaluation.proposals import newest_output, proposals_of
 from evaluation.provenance import hash_with, signature
+from evaluation.rankings import Said, judged_systems, rankings_of
 from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow
 from judgments.bulk import insert_rows
-from judgments.kinds import KINDS, Figures
+from judgments.kinds import KINDS, Figures, Kind
 from judgments.kinds import Consensus as UnitConsensus
 from judgments.kinds.image_caption import ImageCaptionKind
 from judgments.models import Study
@@ -53,6 +55,8 @@ class Aggregation:
         contents: unit row id -> what an open kind shows of it.
         figures: what the kind says beyond consensus and agreement.
         model: what Dawid and Skene's model says beside the consensus; empty where answers are no categories.
+        systems: how each one's captions were judged: pairs won and lost, or means of single captions.
+        rankings: how each one ranks; empty where none does. ``outputs``: row id of the last output behind both.
         audit: what the filter misses; empty without an audit.
         audited: the units that were judged for it.
     """
@@ -66,6 +70,8 @@ class Aggregation:
     workers: list[dict[str, Any]]
     counts: dict[str, int]
     systems: list[dict[str, Any]]
+    rankings: dict[str, Any]
+    outputs: int
     audit: dict[str, Any]
     audited: Set[int]
     settings: dict[str, Any]
@@ -87,9 +93,25 @@ class Aggregation:
             "agreement": self.agreement,
             "workers": self.workers,
             **({"figures": dict(self.figures.study)} if self.figures.study else {}),
+            **({"systems": self.systems} if self.systems else {}),
+            **({"rankings": self.rankings} if self.rankings else {}),
             **({"filter_audit": self.audit} if self.audit else {}),
             "signature": self.judgments,
             **({"dawid_skene": self.model} if self.model else {}),
+        }
+
+    def stored(self) -> dict[str, Any]:
+        """What an analysis keeps: all but the consensus, which has rows of its own."""
+        return {
+            "agreement": self.agreement,
+            "workers": self.workers,
+            "counts": self.counts,
+            "systems": self.systems,
+            "rankings": self.rankings,
+            "outputs": self.outputs,
+            "figures": dict(self.figures.study),
+            **({"dawid_skene": kept_of(self.model)} if self.model else {}),
+            **({"filter_audit": self.audit} if self.audit else {}),
         }
 
     def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
@@ -170,6 +192,18 @@ def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], 
     return found, audited
 
 
+def _systems_of(
+    study: Study, kind: Kind, consensus: StudyConsensus, figures: Figures, audit: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What people say of each system's captions, and how each one ranks."""
+    if isinstance(kind, ImageCaptionKind):
+        found = proposals_of(study)
+        said = Said.together(found, consensus.of_unit)
+        return judged_systems(kind, found, said, figures.units), rankings_of(kind, found, said, audit)
+    pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
+    return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
+
+
 def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
     """Consensus, agreement and workers of ``study``; nothing is stored."""
     kind, design = kind_of(study), design_of(study)
@@ -201,6 +235,9 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         reason=agreement["per_worker"]["reason"],
     )
     audit, audited = _audit_of(study, consensus)
+    figures = kind.figures(judged, seed=design.seed) if judged else Figures()
+    outputs = newest_output(study)
+    systems, rankings = _systems_of(study, kind, consensus, figures, audit)
     settings = {
         "protocol": study.protocol,
         "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -214,7 +251,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
         study=study,
         consensus=consensus,
         contents={one.unit.pk: one.unit.content for one in judged},
-        figures=kind.figures(judged, seed=design.seed) if judged else Figures(),
+        figures=figures,
         agreement=agreement,
         model=model,
         workers=worker_table(
@@ -224,10 +261,9 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
             loaders.work_times(study, loaders.without_times(table, workers)),
         ),
         counts=counts_of(table, consensus, len(workers)),
-        systems=system_tallies(
-            [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs],
-            loaders.systems_of_pairs(study),
-        ),
+        systems=systems,
+        rankings=rankings,
+        outputs=outputs,
         audit=audit,
         audited=audited,
         settings=settings,
@@ -254,15 +290,7 @@ def store_aggregation(aggregation: Aggregation) -> Analysis:
         defaults={
             "settings": aggregation.settings,
             "judgments": aggregation.judgments,
-            "result": {
-                "agreement": aggregation.agreement,
-                "workers": aggregation.workers,
-                **({"dawid_skene": kept_of(aggregation.model)} if aggregation.model else {}),
-                "counts": aggregation.counts,
-                "systems": aggregation.systems,
-                "figures": dict(aggregation.figures.study),
-                **({"filter_audit": aggregation.audit} if aggregation.audit else {}),
-            },
+            "result": aggregation.stored(),
             "created_at": timezone.now(),
         },
     )

@@ -285,7 +285,7 @@ def _write(
     if kind.compares_pairs:
         writer.write_rows("pairs.jsonl", _taking(released_pairs(study), rows.pairs.append))
     elif not kind.is_open:
-        writer.write_rows("proposals.jsonl", _taking(released_proposals(study), rows.proposals.append))
+        writer.write_rows("proposals.jsonl", _taking(released_proposals(study), rows.add_proposal))
     scores = released_scores(study, evaluated) if evaluated else iter(())
     writer.write_rows("scores.jsonl", _taking(scores, rows.scores.append))
     del evaluated  # from here on its rows speak

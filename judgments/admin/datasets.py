@@ -241,7 +241,10 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
             "pairs": dataset.published_pairs.count(),
         },
         "systems": list(
-            System.objects.filter(dataset=dataset).annotate(n=count_of(Output.objects.all(), "system"))
+            System.objects.filter(dataset=dataset).annotate(
+                n=count_of(Output.objects.annotations(), "system"),
+                found=count_of(Output.objects.searches(), "system"),
+            )
         ),
         "studies": list(Study.objects.visible_to(person).filter(dataset=dataset)[:20]),
         "sample": [

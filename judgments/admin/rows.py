@@ -68,20 +68,32 @@ class SystemAdmin(ReadOnlyAdmin):
     """What produced candidates."""
 
     empty_words = "“Import candidates” on a dataset's page adds a system."
-    list_display = ("name", "dataset", "human", "captions")
+    list_display = ("name", "dataset", "human", "captions", "images_found")
     list_filter = ("human", "dataset")
     list_select_related = ("dataset",)
     search_fields = ("name",)
-    exclude = ("fingerprint",)
+    exclude = ("fingerprint", "search_fingerprint")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[System]:
-        """With the number of outputs."""
-        return super().get_queryset(request).annotate(n=count_of(Output.objects.all(), "system"))
+        """With the number of outputs of each task."""
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                n=count_of(Output.objects.annotations(), "system"),
+                found=count_of(Output.objects.searches(), "system"),
+            )
+        )
 
     @display(description="captions", ordering="n")
     def captions(self, system: System) -> str:
         """How many it gave."""
         return f"{system.n:,}"  # type: ignore[attr-defined]
+
+    @display(description="images found", ordering="found")
+    def images_found(self, system: System) -> str:
+        """How many images it ranked for captions."""
+        return f"{system.found:,}"  # type: ignore[attr-defined]
 
 
 class KindFilter(WordsFilter):

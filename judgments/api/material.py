@@ -88,7 +88,7 @@ class OutputSerializer(serializers.ModelSerializer[Output]):
 
     class Meta:
         model = Output
-        fields = ["id", "dataset", "system", "image", "caption", "text", "rank", "score"]
+        fields = ["id", "dataset", "system", "task", "image", "caption", "text", "rank", "score"]
         read_only_fields = fields
 
 
@@ -101,7 +101,7 @@ class OutputFilters(Filters):
 
     class Meta:
         model = Output
-        fields = ["dataset", "system", "image", "rank"]
+        fields = ["dataset", "system", "task", "image", "rank"]
 
 
 class OutputResource(Resource):

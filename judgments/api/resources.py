@@ -21,7 +21,7 @@ from judgments.api.bodies import TOMLParser, body_of, member
 from judgments.api.permissions import staff_of, study_for, token_of
 from judgments.design import make_design, read_toml
 from judgments.errors import WrongState
-from judgments.models import HIT, Dataset, HITUnit, Job, Study, System, Unit
+from judgments.models import HIT, Dataset, HITUnit, Job, Output, Study, System, Unit
 from judgments.roles import Right
 from judgments.services.presets import saved_presets
 from judgments.services.studies import create_study
@@ -59,7 +59,9 @@ class SystemResource(Resource):
     """Whatever produced candidates."""
 
     reading, study_path, several = "judgments.view_system", "dataset__studies", True
-    queryset = System.objects.select_related("dataset").annotate(captions=Count("outputs"))
+    queryset = System.objects.select_related("dataset").annotate(
+        captions=Count("outputs", filter=Q(outputs__task=Output.Task.ANNOTATION))
+    )
     serializer_class = serializers.SystemSerializer
     filterset_class = filters.SystemFilters
     orderings = {"id": "pk", "name": "name"}

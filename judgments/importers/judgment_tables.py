@@ -4,20 +4,31 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import SHORT_NAME_LIMIT, WORKER_LIMIT, Columns, Fields, shown
+from judgments.importers.fields import SHORT_NAME_LIMIT, WORKER_LIMIT, Columns, Fields, check_name, shown
 from judgments.importers.formulas import unguard_formula
 from judgments.importers.notes import ImportNotes
-from judgments.importers.records import JUDGMENT_COLUMNS, PAIR_KINDS, JudgmentRow, WinnerRow
+from judgments.importers.records import (
+    ANNOTATION,
+    JUDGMENT_COLUMNS,
+    PAIR_KINDS,
+    SEARCH,
+    Credit,
+    CreditedRow,
+    JudgmentRow,
+    WinnerRow,
+)
 from judgments.importers.tables import RecordReader, parse_json
 
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
 RULE_LIMIT = 40
+MOST_RANK = 100_000  # deeper than any run is kept
 _ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
@@ -126,7 +137,8 @@ class TableJudgments:
         if not isinstance(revision, int) or revision < 0:
             raise fields.problem("revision", shown(revision), "a whole number from 0")
         value, answer = _answered(fields, protocol)
-        return JudgmentRow(
+        credits = _credits(fields)
+        return (JudgmentRow if credits is None else partial(CreditedRow, credits=credits))(
             unit=fields.name("unit", limit=SHORT_NAME_LIMIT),
             worker=worker,
             value=value,
@@ -243,6 +255,41 @@ def _content(fields: Fields) -> dict[str, object] | None:
     if value is not None and not isinstance(value, dict):
         raise fields.problem("content", shown(value), "an object")
     return value
+
+
+def _credits(fields: Fields) -> Mapping[str, tuple[Credit, ...]] | None:
+    """The systems behind the unit's captions, by caption id: an object, in CSV as JSON."""
+    value = fields.raw("systems")
+    if fields.textual and isinstance(value, str):
+        value = parse_json(value, fields.file, fields.line)
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not all(isinstance(own, list) for own in value.values()):
+        raise fields.problem("systems", shown(value), "an object from caption ids to lists of systems")
+    content = fields.raw("content")
+    if fields.textual and isinstance(content, str):
+        content = parse_json(content, fields.file, fields.line)
+    options = content.get("options") if isinstance(content, dict) else None
+    known = {fields.raw(name) for name in ("first", "second")}
+    known |= {one.get("key") for one in options or () if isinstance(one, dict)}
+    unknown = [key for key in value if key not in known]
+    if unknown:
+        raise fields.problem("systems", f"the caption id {shown(unknown[0])}", "a caption of the unit")
+    return {key: tuple(_credit(fields, one) for one in own) for key, own in value.items()}
+
+
+def _credit(fields: Fields, value: object) -> Credit:
+    if not isinstance(value, dict) or not value.keys() <= {"system", "rank", "task"}:
+        raise fields.problem("systems", shown(value), 'an object such as {"system": "nearest", "rank": 1}')
+    system, rank, task = value.get("system"), value.get("rank"), value.get("task", ANNOTATION)
+    if not isinstance(system, str):
+        raise fields.problem("systems", shown(system), "a system's name")
+    name = check_name(system, fields.file, fields.line, "systems", "a system's name", SHORT_NAME_LIMIT)
+    if rank is not None and (type(rank) is not int or not 1 <= rank <= MOST_RANK):
+        raise fields.problem("systems", f"the rank {shown(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
+    if task not in (ANNOTATION, SEARCH):
+        raise fields.problem("systems", f"the task {shown(task)}", f"{ANNOTATION} or {SEARCH}")
+    return Credit(name, rank, task)
 
 
 def _presented(fields: Fields, protocol: str | None) -> Literal["first-left", "second-left"] | None:

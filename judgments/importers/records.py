@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from judgments.importers.notes import ImportNotes, Note
 
 __all__ = [
+    "ANNOTATION",
     "HUMAN",
     "HUMAN_OTHER",
     "JUDGMENT_COLUMNS",
     "PAIR_KINDS",
+    "SEARCH",
     "BoxRow",
     "CandidateRow",
+    "Credit",
+    "CreditedRow",
     "ImageRow",
     "ImportNotes",
     "InputRow",
@@ -29,6 +33,7 @@ __all__ = [
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
+ANNOTATION, SEARCH = "annotation", "search"
 
 # The columns of an exported judgments file, in the order in which a CSV has them.
 JUDGMENT_COLUMNS = (
@@ -62,6 +67,7 @@ JUDGMENT_COLUMNS = (
     "revision",
     "invalidated",
     "content",
+    "systems",
 )
 
 
@@ -188,6 +194,23 @@ class JudgmentRow:
     content: Mapping[str, object] | None = None
     anonymous: bool = False
     aggregated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Credit:
+    """A system gave a caption for an image, or found the image for it: `rank` is the place in its list, from 1."""
+
+    system: str
+    rank: int | None = None
+    task: str = ANNOTATION
+
+
+@dataclass(frozen=True, slots=True)
+class CreditedRow(JudgmentRow):
+    """A judgment with the systems behind its captions, by caption id. A class of its own, so that files without them
+    keep their fingerprints."""
+
+    credits: Mapping[str, tuple[Credit, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 
 def picture_path(item: Item, filename: str) -> str:
@@ -33,6 +33,12 @@ class Dataset(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def known_in_part(self) -> dict[str, list[str]]:
+        """Task -> systems of which only what was judged is known, from a judgments file; of these alone a rank is the
+        place in the list even where others are missing before it."""
+        return dict(self.notes.get("known_in_part", {}))
 
 
 class Item(models.Model):
@@ -91,6 +97,15 @@ class Caption(models.Model):
         return self.text
 
 
+class SystemQuerySet(models.QuerySet["System"]):
+    """Systems by what they did."""
+
+    def captioners(self) -> SystemQuerySet:
+        """Those that gave captions, or stand behind a pair; who only ranked images for captions is none."""
+        own = Output.objects.filter(system=OuterRef("pk"))
+        return self.exclude(Exists(own.searches()) & ~Exists(own.annotations()))
+
+
 class System(models.Model):
     """Whatever produced candidates: a captioning model, a retrieval model, or people."""
 
@@ -101,6 +116,8 @@ class System(models.Model):
     search_fingerprint = models.CharField(
         max_length=64, blank=True, help_text="SHA-256 of the rankings of images that were imported."
     )
+
+    objects = SystemQuerySet.as_manager()
 
     class Meta:
         ordering = ["dataset_id", "name"]

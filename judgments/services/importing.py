@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -10,11 +11,10 @@ from pathlib import Path
 from django.db import IntegrityError, transaction
 from django.db.models import Count
 
-from judgments.bulk import insert_rows, refresh_statistics
+from judgments.bulk import refresh_statistics
 from judgments.draws import candidate_key
 from judgments.errors import DataConflict
-from judgments.importers import open_candidates, open_dataset, read_runs
-from judgments.importers.notes import ImportNotes
+from judgments.importers import open_candidates, open_dataset
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
@@ -26,6 +26,7 @@ from judgments.importers.records import (
 )
 from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
 from judgments.services.generation import Progress, no_progress
+from judgments.services.lists import know_whole, known_lists, rank_by_place
 from judgments.services.pictures import PictureCopy, checked_pictures, is_address, picture_address
 from judgments.services.studies import find_dataset
 from judgments.streams import Fingerprint, batched, fingerprint_of
@@ -282,13 +283,16 @@ def import_candidates(
     if not system.strip() or len(system) > 80 or not system.isprintable():
         raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
     there = System.objects.filter(dataset=found, name=system).first()
+    if there is not None and not there.fingerprint:
+        sentences, stream = rows()
+        return _complete(there, stream, items, sentences)
     if there is not None:
         _, stream = rows()
         if fingerprint_of(stream) != there.fingerprint:
             raise DataConflict(
                 f"Dataset {dataset!r} has a system {system!r} with other captions; choose another name."
             )
-        return ImportSummary(system, False, {"captions": there.outputs.count()})
+        return ImportSummary(system, False, {"captions": there.outputs.annotations().count()})
     sentences, stream = rows()
     fingerprint = Fingerprint()
     stored = 0
@@ -320,71 +324,61 @@ def import_candidates(
     return ImportSummary(system, True, {"captions": stored}, sentences())
 
 
-def import_rankings(
-    *,
-    path: Path,
-    dataset: str,
-    task: str,
-    depth: int | None = None,
-    encoding: str | None = None,
-    progress: Progress = no_progress,
+@transaction.atomic
+def _complete(
+    system: System, stream: Iterator[CandidateRow], items: dict[str, int], sentences: Callable[[], list[str]]
 ) -> ImportSummary:
-    """Systems' ranked lists, from a TREC run of any number of systems.
-
-    Args:
-        task: ``annotation``: an image asks and ids of captions are ranked; ``search``: the id of a caption asks and
-            images are ranked (H13 §4).
-        depth: the first items of each list that are kept; None: all.
+    """The captions of a system of which only what was judged is known, from a judgments file.
 
     Raises:
-        NotThere: no such dataset.
-        ImportProblem: the file cannot be read, or names what the dataset does not have.
-        DataConflict: a system is there with other lists for this task.
+        DataConflict: the file says otherwise of a caption that is known, or lacks it.
     """
-    found = find_dataset(dataset)
-    items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
-    captions = dict(Caption.objects.filter(dataset=found).values_list("key", "pk"))
-    annotation = task == Output.Task.ANNOTATION
-    queries, ranked = (items, captions) if annotation else (captions, items)
-    kept = "fingerprint" if annotation else "search_fingerprint"
-    notes = ImportNotes()
-    runs = read_runs(path, queries=queries, ranked=ranked, encoding=encoding, progress=progress)
-    there = {system.name: system for system in System.objects.filter(dataset=found, name__in=list(runs))}
-    lists = stored = 0
-    try:
-        with transaction.atomic():
-            for name, run in sorted(runs.items()):
-                rows = run.in_order(depth, notes)
-                digest = fingerprint_of(rows)
-                system = there.get(name) or System(dataset=found, name=name)
-                lists += sum(rank == 1 for _, _, rank, _ in rows)
-                if system.pk and getattr(system, kept) == digest:
-                    continue
-                if system.pk and system.outputs.filter(task=task).exists():
-                    raise DataConflict(
-                        f"Dataset {dataset!r} has a system {name!r} with other lists for {task}; choose another name."
-                    )
-                setattr(system, kept, digest)
-                system.save()
-                stored += insert_rows(
-                    Output,
-                    ("system_id", "item_id", "caption_id", "task", "rank", "score"),
-                    (
-                        (
-                            system.pk,
-                            *((query, item) if queries is items else (item, query)),
-                            task,
-                            rank,
-                            score,
-                        )
-                        for query, item, rank, score in rows
-                    ),
-                )
-                progress(0.9, f"{stored:,} ranked items")
-            refresh_statistics(Output)
-    except IntegrityError as error:
-        raise DataConflict(
-            f"{path} was not imported: another import stored the same systems at the same time; look at what is there."
-        ) from error
-    counts = {"systems": len(runs), "lists": lists, "ranked items": stored}
-    return ImportSummary(", ".join(sorted(runs)), stored > 0, counts, notes.sentences())
+    dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
+    task = Output.Task.ANNOTATION
+    in_part = dataset.known_in_part
+    if system.name not in in_part.get(task, ()):
+        rank_by_place(system, task)
+    fingerprint = Fingerprint()
+    lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
+    for row in fingerprint.over(stream):
+        lists[items[row.image]].append(row)
+    if not lists:
+        raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
+    for item, own in lists.items():
+        best: dict[str, CandidateRow] = {}
+        for row in sorted(own, key=_rank):
+            best.setdefault(row.text, row)
+        lists[item] = list(best.values())
+    known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
+    for (_, item), places in known.items():
+        told = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
+        if any(told.get(place) != text for place, text in places.items()):
+            raise DataConflict(
+                f"Dataset {dataset.name!r} has a system {system.name!r} with other captions; choose another name."
+            )
+    fresh = [
+        (item, place, row)
+        for item, own in lists.items()
+        for place, row in enumerate(own, start=1)
+        if place not in known[system.pk, item]
+    ]
+    scored = list(system.outputs.annotations())
+    for output in scored:
+        own = lists[output.item_id]
+        output.score = own[output.rank - 1].score if output.rank <= len(own) else output.score
+    Output.objects.bulk_update(scored, ["score"], batch_size=500)
+    for batch in batched(fresh, ROWS_AT_ONCE):
+        captions = store_candidates(dataset, {row.text for _, _, row in batch})
+        Output.objects.bulk_create(
+            Output(system=system, item_id=item, caption_id=captions[row.text], rank=place, score=row.score)
+            for item, place, row in batch
+        )
+    system.fingerprint = fingerprint.hexdigest()
+    system.save(update_fields=["fingerprint"])
+    know_whole(dataset, system.name, task)
+    captions_there = system.outputs.annotations().count()
+    return ImportSummary(system.name, True, {"captions": captions_there}, sentences())
+
+
+def _rank(row: CandidateRow) -> int:
+    return row.rank

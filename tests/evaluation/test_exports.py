@@ -26,7 +26,7 @@ COLUMNS = [
     "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text", "first_text",
     "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "control", "expected", "used",
     "presented", "simulated", "accepted_at", "submitted_at", "seconds",
-    "wall_seconds", "comment", "revision", "invalidated",
+    "wall_seconds", "comment", "revision", "invalidated", "systems",
 ]  # fmt: skip
 REFERENCES = {"a.jpg": ["a dog runs", "=SUM(A1)", "'@quoted"], "b.jpg": ['a cat, "the" cat\nsits', "+1 cat"]}
 TEXTS = [
@@ -109,7 +109,7 @@ def test_a_line_has_the_documented_keys_in_their_order(pairwise: StudyOf, tmp_pa
         "worker": "w-2", "assignment": "", "hit": "h1", "value": 2, "control": False, "expected": None, "used": True,
         "presented": "second-left", "simulated": False, "accepted_at": "2026-01-01T10:00:00Z",
         "submitted_at": "2026-01-01T10:05:00Z", "seconds": 2.25, "wall_seconds": None, "comment": None, "revision": 0,
-        "invalidated": None,
+        "invalidated": None, "systems": None,
     }  # fmt: skip
 
 

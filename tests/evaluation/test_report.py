@@ -13,6 +13,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.models import Analysis
+from evaluation.rankings import corrected_success
 from evaluation.records import UnitRow
 from evaluation.reports import citations, pairs
 from evaluation.reports.building import build_report
@@ -20,7 +21,6 @@ from evaluation.reports.ceiling import halves_of_votes, one_against_mean
 from evaluation.reports.content import Figure, plain_table
 from evaluation.reports.gathering import gather
 from evaluation.reports.letters import letters
-from evaluation.reports.proposals import corrected_success
 from evaluation.reports.writing import table_csv, table_html, table_markdown, table_tex
 from evaluation.services import evaluate_study
 from evaluation.statistics.ranking import judge_rankings
@@ -180,7 +180,10 @@ def test_systems_are_told_apart_by_the_grades_of_their_first_captions() -> None:
     assert tests["≥ 4"] == 1.0  # one discordant image
     assert tests["≥ 3.66"] == 0.5  # two: 2 / 2^2
     (rankings,) = [row for row in tables["rankings"].rows if row[0] == "poor"]
-    assert rankings[1:3] == (0.0, 1.0)  # a relevant caption second, where there is one at all
+    assert [cell.value for cell in rankings[1:3]] == [
+        0.0,
+        1.0,
+    ]  # a relevant caption second, where there is one at all
 
 
 def test_what_the_filter_left_out_counts_with_the_audited_share() -> None:

@@ -76,6 +76,34 @@ def test_the_same_file_again_changes_nothing_and_another_one_is_refused(tmp_path
         imported(tmp_path, "secret-file-00.jpg Q0 capkey-1-0 1 0.2 bow\n")
 
 
+@pytest.mark.parametrize(("rank", "completed"), [(3, True), (2, False)])
+def test_lists_that_a_judgments_file_brought_in_part_are_completed_where_they_agree(
+    tmp_path: Path, rank: int, completed: bool
+) -> None:
+    dataset = make_dataset(pictures=False)
+    dataset.notes = {"known_in_part": {"annotation": ["bow", "other"]}}
+    dataset.save()
+    known = System.objects.create(dataset=dataset, name="bow")
+    Output.objects.create(
+        system=known,
+        item=dataset.items.get(name="secret-file-00.jpg"),
+        caption=dataset.captions.get(key="capkey-2-0"),
+        rank=rank,
+    )
+    if completed:
+        imported(tmp_path, RUN)
+        assert len(rows("annotation")) == 5
+        assert (
+            Output.objects.get(system=known, rank=3).pk
+            == Output.objects.filter(system=known).earliest("pk").pk
+        )
+    else:
+        with pytest.raises(CommandError, match="with other lists"):
+            imported(tmp_path, RUN)
+    dataset.refresh_from_db()
+    assert dataset.known_in_part == {"annotation": ["other"] if completed else ["bow", "other"]}
+
+
 def test_a_depth_keeps_the_first_of_each_list(tmp_path: Path) -> None:
     make_dataset(pictures=False)
     imported(tmp_path, RUN, depth=1)

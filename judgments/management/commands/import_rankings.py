@@ -7,7 +7,7 @@ from typing import Any
 from judgments.errors import QuorumError
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Output
-from judgments.services.importing import import_rankings
+from judgments.services.rankings import import_rankings
 
 
 class Command(QuorumCommand):

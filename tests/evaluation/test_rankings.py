@@ -1,0 +1,251 @@
+"""How systems rank, by hand: S@k, R-precision, R@k and the median rank of H13 §4.3."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+from django.contrib.auth.models import User
+from rest_framework.authtoken.models import Token
+
+from evaluation.releases.archive import BundleReader
+from evaluation.releases.verification import read_bundle, verify_bundle
+from evaluation.reports.content import Figure
+from evaluation.services.aggregation import aggregate_study, compute_aggregation
+from evaluation.services.releases import Terms, release_study
+from evaluation.statistics.meta import wilson_interval
+from judgments.models import Caption, Item, Output, System
+from tests.evaluation.studies import StudyOf, candidate, make_dataset
+
+pytestmark = pytest.mark.django_db
+PETS = {f"{number}.jpg": [f"pet {number}"] for number in range(4)}
+
+
+def ranked(made: StudyOf, system: str, lists: dict[str, list[str]], *, ranks: Any = None) -> None:
+    """Lists of captions for images, references by id, others by their words."""
+    row, _ = System.objects.get_or_create(dataset=made.dataset, name=system)
+    for image, captions in lists.items():
+        for place, text in enumerate(captions):
+            Output.objects.create(
+                system=row,
+                item=Item.objects.get(dataset=made.dataset, name=image),
+                caption=caption_of(made, text),
+                rank=place if ranks is None else ranks[place],
+            )
+
+
+def caption_of(made: StudyOf, text: str) -> Caption:
+    return Caption.objects.filter(dataset=made.dataset, key=text).first() or candidate(made.dataset, text)
+
+
+def searched(made: StudyOf, system: str, lists: dict[str, list[str]]) -> None:
+    """Lists of images for captions."""
+    row, _ = System.objects.get_or_create(dataset=made.dataset, name=system)
+    for caption, images in lists.items():
+        for place, image in enumerate(images, start=1):
+            Output.objects.create(
+                system=row,
+                item=Item.objects.get(dataset=made.dataset, name=image),
+                caption=caption_of(made, caption),
+                rank=place,
+                task="search",
+            )
+
+
+def judge(made: StudyOf, said: dict[tuple[str, str], Any], workers: int = 3) -> None:
+    units = [made.unit(f"{image} {text}", image, first=caption_of(made, text)) for image, text in said]
+    hit = made.hit("h1", units, required=workers)
+    for number in range(workers):
+        made.answer(hit, f"w-{number}", list(said.values()))
+
+
+def of_system(table: list[dict[str, Any]], name: str) -> dict[str, Any]:
+    (row,) = [row for row in table if row["system"] == name]
+    return row
+
+
+def test_success_and_r_precision_are_of_places_whatever_the_ranks_begin_with() -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    # zero-based; with gaps; an equal text twice, which takes its best place and no other's
+    ranked(made, "zero", {"0.jpg": ["x", "y"], "1.jpg": ["y", "x"], "2.jpg": ["z", "x"]})
+    ranked(made, "gaps", {"0.jpg": ["y", "x"], "1.jpg": ["x", "y"]}, ranks=(4, 9))
+    ranked(made, "twice", {"0.jpg": ["y", "y", "x"]}, ranks=(1, 2, 3))
+    judge(
+        made, {("0.jpg", "x"): 1, ("0.jpg", "y"): 0, ("1.jpg", "x"): 1, ("1.jpg", "y"): 1, ("2.jpg", "z"): 0}
+    )
+    rows = aggregate_study(study=made.study)["rankings"]["annotation"]
+    zero, gaps, twice = (of_system(rows, name) for name in ("zero", "gaps", "twice"))
+    assert (zero["queries"], zero["nothing_relevant"]) == (3, 1)
+    low, high = wilson_interval(2, 2)
+    assert zero["S@1"] == {"value": 1.0, "low": low, "high": high, "n": 2, "unjudged": 0, "best_case": 1.0}
+    assert zero["R-precision"]["value"] == 1.0  # one of one, two of two
+    assert (gaps["S@1"]["value"], gaps["S@5"]["value"], gaps["R-precision"]["value"]) == (0.5, 1.0, 0.5)
+    assert (twice["S@1"]["value"], twice["S@5"]["value"]) == (0.0, 1.0)
+    # unjudged captions are told; they may only help
+    assert zero["S@5"]["unjudged"] == 1
+    assert [row["system"] for row in rows] == ["zero", "gaps", "twice"]
+
+
+def test_one_judgment_counts_for_every_caption_row_with_the_same_words() -> None:
+    """Two references of equal words are two rows; the unit shows one, the system ranked the other."""
+    made = StudyOf(
+        make_dataset("pets", {"0.jpg": ["a dog"], "1.jpg": ["a dog"], "2.jpg": ["a cat"]}), "relevance"
+    )
+    ranked(made, "ranker", {"0.jpg": ["2.jpg#0", "1.jpg#0"]})
+    ranked(made, "other", {"0.jpg": ["a dog"]})
+    judge(made, {("0.jpg", "0.jpg#0"): 1, ("0.jpg", "2.jpg#0"): 0})
+    result = aggregate_study(study=made.study)
+    ranker = of_system(result["rankings"]["annotation"], "ranker")
+    assert (ranker["S@1"]["value"], ranker["S@5"]["value"], ranker["S@5"]["unjudged"]) == (0.0, 1.0, 0)
+    # the words were written for 0.jpg: its original stands second
+    assert (ranker["original"]["R@1"]["value"], ranker["original"]["R@5"]["value"]) == (0.0, 1.0)
+    assert ranker["original"]["median_rank"]["value"] == 2.0
+    assert of_system(result["systems"], "other")["describes"]["value"] == 1.0
+    assert "original" not in of_system(result["rankings"]["annotation"], "other")
+
+
+def test_search_asks_with_captions_and_finds_the_image_they_were_written_for() -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    searched(made, "finder", {f"{n}.jpg#0": [f"{m % 4}.jpg" for m in range(n, n + 2)] for n in (0, 1)})
+    searched(made, "finder", {"2.jpg#0": ["3.jpg", "1.jpg", "2.jpg"], "3.jpg#0": ["0.jpg", "1.jpg"]})
+    judge(made, {("0.jpg", "0.jpg#0"): 0, ("1.jpg", "0.jpg#0"): 1, ("1.jpg", "1.jpg#0"): 1})
+    result = aggregate_study(study=made.study)
+    assert set(result["rankings"]) == {"search"}
+    (row,) = result["rankings"]["search"]
+    assert (row["queries"], row["nothing_relevant"]) == (4, 2)
+    assert (row["S@1"]["value"], row["S@5"]["value"], row["S@1"]["n"]) == (0.5, 1.0, 2)
+    original = row["original"]
+    assert [original[name]["value"] for name in ("R@1", "R@5")] == [0.5, 0.75]  # ranks 1, 1, 3, none
+    assert original["median_rank"]["value"] == 2.0
+    assert "systems" not in result  # who only ranks images for captions is no captioner
+
+
+def test_no_median_is_said_where_half_of_the_originals_were_not_returned() -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    ranked(made, "lost", {"0.jpg": ["1.jpg#0", "2.jpg#0"], "1.jpg": ["1.jpg#0", "3.jpg#0"]})
+    judge(made, {("0.jpg", "1.jpg#0"): 0})
+    (row,) = aggregate_study(study=made.study)["rankings"]["annotation"]
+    assert row["original"]["median_rank"]["value"] is None
+    assert row["original"]["median_rank"]["reason"]
+    assert row["original"]["R@10"]["value"] == 0.5
+    assert row["S@1"]["value"] is None  # nothing relevant is known
+
+
+def test_only_lists_of_the_judged_split_count_and_single_captions_are_no_ranking() -> None:
+    made = StudyOf(make_dataset("pets", {"0.jpg": ["a"], "1.jpg": ["b"]}), "relevance")
+    Item.objects.filter(name="1.jpg").update(split="dev")
+    ranked(made, "one", {"0.jpg": ["x"], "1.jpg": ["x", "y"]})
+    judge(made, {("0.jpg", "x"): 1})
+    result = aggregate_study(study=made.study)
+    assert "rankings" not in result
+    assert of_system(result["systems"], "one") | {"describes": None} == {
+        "system": "one", "captions": 1, "images": 1, "describes": None,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", ["graded", "slider"])
+def test_systems_have_the_means_of_their_judged_captions(protocol: str) -> None:
+    made = StudyOf(make_dataset("pets", PETS), protocol)
+    ranked(made, "good", {"0.jpg": ["x", "y"], "1.jpg": ["x"], "2.jpg": ["never judged"]})
+    ranked(made, "poor", {"0.jpg": ["y"], "1.jpg": ["y"]})
+    high, low = (4, 1) if protocol == "graded" else (90, 10)
+    judge(made, {("0.jpg", "x"): high, ("0.jpg", "y"): low, ("1.jpg", "x"): high, ("1.jpg", "y"): low})
+    rows = aggregate_study(study=made.study)["systems"]
+    good, poor = of_system(rows, "good"), of_system(rows, "poor")
+    assert (good["captions"], good["images"], poor["captions"]) == (3, 2, 2)
+    assert good["mean"]["value"] == pytest.approx((2 * high + low) / 3)
+    assert good["describes"]["value"] == pytest.approx(2 / 3)
+    # two images: a resample is of either alone, or of both
+    assert (good["mean"]["low"], good["mean"]["high"]) == (pytest.approx((high + low) / 2), high)
+    assert (poor["mean"]["value"], poor["describes"]["value"]) == (low, 0.0)
+    if protocol == "slider":
+        assert good["z"]["value"] == pytest.approx(-poor["z"]["value"] / 3)
+
+
+def test_results_say_that_they_are_older_than_a_system(client: Any, admin_client: Any) -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    ranked(made, "first", {"0.jpg": ["x", "y"]})
+    judge(made, {("0.jpg", "x"): 1, ("0.jpg", "y"): 0})
+    aggregate_study(study=made.study)
+    address = f"/admin/judgments/study/{made.study.pk}/results/"
+    page = admin_client.get(address)
+    assert not page.context["aggregation_old"]
+    assert [row["system"] for row in page.context["rankings"][0]["rows"]] == ["first"]
+    ranked(made, "late", {"0.jpg": ["y", "x"]})
+    assert admin_client.get(address).context["aggregation_old"]
+
+
+def test_thirty_systems_cost_as_many_queries_as_two(django_assert_max_num_queries: Any) -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    for number in range(30):
+        ranked(made, f"s{number}", {image: ["x", "y", "z"] for image in PETS})
+    judge(made, {(image, text): 1 for image in PETS for text in "xyz"})
+    with django_assert_max_num_queries(40):
+        found = compute_aggregation(study=made.study)
+    assert len(found.rankings["annotation"]) == 30
+
+
+def test_a_release_from_before_tasks_is_read_as_it_was_written(tmp_path: Path) -> None:
+    """Its proposals hold system, image, caption and rank alone; the report's figures had no intervals."""
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    ranked(made, "ranker", {"0.jpg": ["x", "y"], "1.jpg": ["y", "x"]}, ranks=(1, 2))
+    searched(made, "finder", {"0.jpg#0": ["1.jpg", "0.jpg"]})
+    judge(made, {("0.jpg", "x"): 1, ("0.jpg", "y"): 0, ("1.jpg", "x"): 1, ("1.jpg", "y"): 0})
+    path, old = tmp_path / "new.zip", tmp_path / "old.zip"
+    release_study(study=made.study, terms=Terms("1.0", "CC0-1.0"), output=path, salt=b"not a secret here")
+    assert verify_bundle(path).differences == ()
+    with ZipFile(path) as bundle, ZipFile(old, "w") as written:
+        for name in bundle.namelist():
+            content = bundle.read(name)
+            if name == "proposals.jsonl":
+                rows = [json.loads(line) for line in content.splitlines()]
+                assert {row["task"] for row in rows} == {"annotation", "search"}
+                kept = ("system", "image", "caption", "rank")
+                content = "".join(
+                    f"{json.dumps({key: row[key] for key in kept})}\n"
+                    for row in rows
+                    if row["task"] != "search"
+                ).encode()
+            written.writestr(name, content)
+    tables = []
+    for file in (path, old):
+        reader = BundleReader(file)
+        (section,) = [one for one in read_bundle(reader).findings.sections if one.name == "rankings"]
+        reader.close()
+        tables.append({table.name: table.rows for table in section.tables})
+    new, before = tables
+    assert set(new) == {"rankings", "rankings-search", "rankings-search-originals"}
+    assert set(before) == {"rankings"}
+    said = [cell.value if isinstance(cell, Figure) else cell for cell in new["rankings"][0]]
+    assert list(before["rankings"][0][:7]) == said[:7]  # images without anything relevant were not in it
+    assert said[:5] == ["ranker", 0.5, 1.0, 1.0, 0.5]
+
+
+def test_who_only_ranked_images_is_counted_and_filtered_apart(admin_client: Any) -> None:
+    made = StudyOf(make_dataset("pets", PETS), "relevance")
+    ranked(made, "captioner", {"0.jpg": ["x", "y"]})
+    searched(made, "finder", {"0.jpg#0": ["1.jpg", "0.jpg", "2.jpg"]})
+    System.objects.create(dataset=made.dataset, name="silent")
+    captioners = System.objects.filter(dataset=made.dataset).captioners()
+    assert {system.name for system in captioners} == {"captioner", "silent"}
+    page = admin_client.get(
+        f"/admin/judgments/dataset/{made.dataset.pk}/change/", follow=True
+    ).content.decode()
+    assert "3 images found" in page
+    token = Token.objects.create(user=User.objects.get(username="admin")).key
+    headers = {"Authorization": f"Token {token}"}
+
+    def rows(query: str) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = admin_client.get(f"/api/{query}", headers=headers).json()["results"]
+        return found
+
+    assert {(row["system"], row["task"]) for row in rows("outputs/?task=search")} == {("finder", "search")}
+    assert len(rows("outputs/?task=annotation")) == 2
+    assert {row["name"]: row["captions"] for row in rows("systems/")} == {
+        "captioner": 2,
+        "finder": 0,
+        "silent": 0,
+    }
