@@ -147,9 +147,10 @@ def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
 def rankings_of(kind: Kind, proposals: Proposals, said: Said, audit: Mapping[str, Any]) -> dict[str, Any]:
     """Task -> a row for each system that proposed something; {} where no list has two items.
 
-    A row has ``queries``, ``nothing_relevant`` (queries without a relevant item, which S@k and R-precision leave out),
-    S@1, S@5, S@10 and R-precision; with an audit of the filter ``audited`` S@k over all queries; and where originals
-    can be found ``original``: R@1, R@5, R@10 and the median rank over its ``queries`` (H13 §4.3.1). Best first.
+    A row has ``queries``, of which S@k and R-precision leave out ``not_judged`` (nobody judged an item of theirs, as
+    where images were sampled) and ``nothing_relevant`` (no judged item is relevant); S@1, S@5, S@10 and R-precision;
+    with an audit of the filter ``audited`` S@k over all queries; and where originals can be found ``original``: R@1,
+    R@5, R@10 and the median rank over its ``queries`` (H13 §4.3.1). Best first.
     """
     judged = said.turned(lambda value: kind.relevance(value) > 0)
     code = judged.look_up(proposals.image, proposals.text)
@@ -242,9 +243,12 @@ def _row(
     asked = queries if task == ANNOTATION else proposals.text[own][first]
     judged = lists(codes, relevant[asked], UNJUDGED)
     precision = r_precision(judged)
+    seen = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
+    undefined = np.isnan(precision.per_query)
     found: dict[str, Any] = {
         "queries": len(queries),
-        "nothing_relevant": precision.undefined,
+        "not_judged": int((undefined & ~seen).sum()),
+        "nothing_relevant": int((undefined & seen).sum()),
         **{f"S@{k}": _share(success_at_k(judged, k=k)) for k in CUTS},
         "R-precision": _mean(precision),
     }

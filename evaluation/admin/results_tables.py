@@ -136,7 +136,7 @@ def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
             "rows": [
                 {
                     "system": row["system"],
-                    "queries": row["queries"] - row["nothing_relevant"],
+                    "queries": row["R-precision"]["n"],
                     "nothing": row["nothing_relevant"],
                     "cells": [_share_cell(row[name]) for name in (*SUCCESS, "R-precision")],
                     "unjudged": row[SUCCESS[-1]]["unjudged"],

@@ -223,7 +223,7 @@ def _by_relevance(
             *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if audited),
             _cell(row["R-precision"]),
             row["R-precision"]["best_case"],
-            row["queries"] - row["nothing_relevant"],
+            row["R-precision"]["n"],
             row["nothing_relevant"],
         )
         for row in rows

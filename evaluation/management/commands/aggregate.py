@@ -9,6 +9,7 @@ from typing import Any
 from evaluation.aggregation import SYSTEM_COUNTS, system_tallies
 from evaluation.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, table_lines, with_interval
+from evaluation.rankings import CUTS
 from evaluation.services import aggregate_study
 from judgments.files import check_place, write_json
 from judgments.management.base import QuorumCommand, progress_bar
@@ -57,6 +58,7 @@ class Command(QuorumCommand):
             ]
             if rows:
                 self._table("Systems", ["system", *SYSTEM_COUNTS], rows)
+        self._systems(result)
         agreement = result["agreement"]
         figures = [(f"alpha ({agreement['alpha']['level']})", agreement["alpha"])]
         if "ordinal" in agreement:
@@ -89,6 +91,41 @@ class Command(QuorumCommand):
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 
+    def _systems(self, result: dict[str, Any]) -> None:
+        """How systems' captions were judged, and how they rank; pairs have a table of their own."""
+        systems = [row for row in result.get("systems", []) if "describes" in row]
+        if systems:
+            names = [name for name in ("mean", "z", "describes") if name in systems[0]]
+            self._table(
+                "Systems",
+                ["system", "judged", *(f"{name} [95 % interval]" for name in names)],
+                [
+                    [row["system"], f"{row['captions']:,}", *(_mean(row[name], name) for name in names)]
+                    for row in systems
+                ],
+            )
+        for task, rows in result.get("rankings", {}).items():
+            self._table(
+                f"Rankings ({task}): a relevant item among the first k, and R-precision",
+                ["system", "queries", *(f"S@{k}" for k in CUTS), "R-precision [95 % interval]"],
+                [
+                    [
+                        row["system"],
+                        f"{row['R-precision']['n']:,}",
+                        *(percent(row[f"S@{k}"]["value"]) for k in CUTS),
+                        with_interval(row["R-precision"]),
+                    ]
+                    for row in rows
+                ],
+            )
+            originals = [row for row in rows if "original" in row]
+            if originals:
+                self._table(
+                    f"Rankings ({task}): the original item among the first k",
+                    ["system", "queries", *(f"R@{k}" for k in CUTS), "median rank"],
+                    [_original_line(row) for row in originals],
+                )
+
     def _upper_bounds(self, found: dict[str, Any]) -> None:
         if not found.get("metrics"):
             return
@@ -120,6 +157,27 @@ def _pair_line(kind: str | None, pairs: list[dict[str, Any]]) -> list[str]:
     values = [pair["value"] for pair in pairs if pair["kind"] == kind]
     ties = sum(pair["tie"] for pair in pairs if pair["kind"] == kind)
     return [kind or "–", *(f"{count:,}" for count in (len(values), values.count(1), values.count(2), ties))]
+
+
+def _mean(figure: dict[str, Any], name: str) -> str:
+    """A mean on its own scale; shares and z as coefficients."""
+    if name != "mean":
+        return with_interval(figure)
+    if figure["value"] is None:
+        return "–"
+    interval = "" if figure["low"] is None else f" [{figure['low']:.2f}, {figure['high']:.2f}]"
+    return f"{figure['value']:.2f}{interval}"
+
+
+def _original_line(row: dict[str, Any]) -> list[str]:
+    found = row["original"]
+    middle = found["median_rank"]["value"]
+    return [
+        row["system"],
+        f"{found['queries']:,}",
+        *(percent(found[f"R@{k}"]["value"]) for k in CUTS),
+        "–" if middle is None else f"{middle:g}",
+    ]
 
 
 def _worker_line(row: dict[str, Any]) -> list[str]:
