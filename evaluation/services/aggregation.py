@@ -54,7 +54,8 @@ class Aggregation:
         contents: unit row id -> what an open kind shows of it.
         figures: what the kind says beyond consensus and agreement.
         systems: how each one's captions were judged: pairs won and lost, or means of single captions.
-        rankings: how each one ranks; empty where none does. ``outputs``: row id of the last output behind both.
+        rankings: how each one ranks; empty where none does. ``outputs``: row id of the last output behind
+            both; None where they rest on pairs.
         audit: what the filter misses; empty without an audit.
         audited: the units that were judged for it.
     """
@@ -68,7 +69,7 @@ class Aggregation:
     counts: dict[str, int]
     systems: list[dict[str, Any]]
     rankings: dict[str, Any]
-    outputs: int
+    outputs: int | None
     audit: dict[str, Any]
     audited: Set[int]
     settings: dict[str, Any]
@@ -221,7 +222,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     )
     audit, audited = _audit_of(study, consensus)
     figures = kind.figures(judged, seed=design.seed) if judged else Figures()
-    outputs = newest_output(study)
+    outputs = newest_output(study) if isinstance(kind, ImageCaptionKind) else None
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)
     settings = {
         "protocol": study.protocol,
