@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from django.db.models import Case, Max, Q, When
+from django.db.models import Case, Max, Q, QuerySet, When
 
 from evaluation.rankings import NO_ORIGINAL, Proposals, Rows, in_order
 from evaluation.records import Flags, Ints
@@ -14,9 +14,14 @@ from judgments.columns import columns_of, plain_rows
 from judgments.models import Caption, Item, Output, Study, System, Unit
 
 
+def outputs_of(study: Study) -> QuerySet[Output]:
+    """Everything that systems proposed in the study's dataset."""
+    return Output.objects.filter(system__dataset=study.dataset_id)
+
+
 def newest_output(study: Study) -> int:
     """Row id of the last output of the study's dataset; 0 where there is none. Outputs are only ever added."""
-    found = Output.objects.filter(system__dataset=study.dataset_id).aggregate(last=Max("pk"))
+    found = outputs_of(study).aggregate(last=Max("pk"))
     return found["last"] or 0
 
 
@@ -91,7 +96,7 @@ def _outputs(study: Study, splits: set[str]) -> Ints:
 
 def _captions(study: Study, splits: set[str]) -> dict[int, _Caption]:
     """Row id -> each caption that is judged or proposed, and the references of the splits."""
-    proposed = Output.objects.filter(system__dataset=study.dataset_id).values("caption")
+    proposed = outputs_of(study).values("caption")
     shown = Unit.objects.filter(study=study, control=False, first__isnull=False).values("first")
     rows = Caption.objects.filter(
         Q(pk__in=proposed) | Q(pk__in=shown) | Q(item__split__in=sorted(splits)), dataset=study.dataset_id

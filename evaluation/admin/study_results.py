@@ -37,7 +37,7 @@ from evaluation.admin.results_tables import (
 from evaluation.export.formats import formats_for
 from evaluation.filter_audit import audit_sentence
 from evaluation.models import Analysis, Consensus
-from evaluation.proposals import newest_output
+from evaluation.proposals import outputs_of
 from evaluation.services.adoption import adopt_captions
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.progress import study_progress
@@ -62,7 +62,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     newest = {}
     for analysis in Analysis.objects.filter(
         Q(pk=_newest(study, Analysis.What.AGGREGATION)) | Q(pk=_newest(study, Analysis.What.META_EVALUATION))
-    ):
+    ).annotate(last_output=Subquery(outputs_of(study).order_by("-pk").values("pk")[:1])):
         newest[analysis.what] = analysis
     aggregation = newest.get(Analysis.What.AGGREGATION)
     evaluation = newest.get(Analysis.What.META_EVALUATION)
@@ -182,7 +182,7 @@ def _freshness(
         revised = progress["revised_at"]
         current = (revised is None or revised <= made) and not decided.exists()
         known = aggregation.result.get("outputs")
-        current = current and (known is None or known == newest_output(study))
+        current = current and known in (None, getattr(aggregation, "last_output", None) or 0)
     same = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )

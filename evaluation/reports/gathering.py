@@ -119,9 +119,9 @@ def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
 
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
-    newest = newest_output(study)
+    newest = (None, newest_output(study))
     for one in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
-        if one.result.get("outputs") != newest:
+        if "outputs" not in one.result or one.result["outputs"] not in newest:
             break
         return Computed(one.result, one.settings, one.signature)
     made = compute_aggregation(study=study)

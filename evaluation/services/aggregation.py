@@ -56,7 +56,8 @@ class Aggregation:
         figures: what the kind says beyond consensus and agreement.
         model: what Dawid and Skene's model says beside the consensus; empty where answers are no categories.
         systems: how each one's captions were judged: pairs won and lost, or means of single captions.
-        rankings: how each one ranks; empty where none does. ``outputs``: row id of the last output behind both.
+        rankings: how each one ranks; empty where none does. ``outputs``: row id of the last output behind
+            both; None where they rest on pairs.
         audit: what the filter misses; empty without an audit.
         audited: the units that were judged for it.
     """
@@ -71,7 +72,7 @@ class Aggregation:
     counts: dict[str, int]
     systems: list[dict[str, Any]]
     rankings: dict[str, Any]
-    outputs: int
+    outputs: int | None
     audit: dict[str, Any]
     audited: Set[int]
     settings: dict[str, Any]
@@ -236,7 +237,7 @@ def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Ag
     )
     audit, audited = _audit_of(study, consensus)
     figures = kind.figures(judged, seed=design.seed) if judged else Figures()
-    outputs = newest_output(study)
+    outputs = newest_output(study) if isinstance(kind, ImageCaptionKind) else None
     systems, rankings = _systems_of(study, kind, consensus, figures, audit)
     settings = {
         "protocol": study.protocol,
