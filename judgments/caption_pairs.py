@@ -53,9 +53,11 @@ class ImageCaptions:
             places.insert(int(audit.integers(len(places) + 1)), place)
         return [(self.texts[place], bool(self.audited[place])) for place in places]
 
-    def fill(self, count: int, pool: Sequence[Text], rng: np.random.Generator) -> list[Text]:
-        """Up to ``count`` texts that are not judged otherwise: those that the filter left out, then others of
-        ``pool``."""
+    def fill(
+        self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
+    ) -> list[Text]:
+        """Up to ``count`` texts that are not judged otherwise: those that the filter left out, then others of ``pool``,
+        then people's captions of other ``images``; the first alone where ``pool`` is crossed with the image."""
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
         found = [self.texts[place] for place in shuffled(left, rng)[:count]]
         if len(found) < count and self.texts is not pool:
@@ -66,6 +68,10 @@ class ImageCaptions:
                     break
                 if pool[place].text not in taken:
                     found.append(pool[place])
+            if len(found) < count:
+                taken.update(text.text for text in found)
+                spare = foreign_captions(self.image, images, count - len(found) + len(taken), rng)
+                found += [text for text in spare if text.text not in taken][: count - len(found)]
         return found
 
 
@@ -154,9 +160,12 @@ Found = Iterator[tuple[Image, list[Text]]]
 
 
 def _outputs(design: StudyDesign, material: Material, division: Division) -> Found:
-    """What each system gave for the image; equal texts are one."""
+    """What each system gave for the image, of a ranked list the first; equal texts are one."""
     for image in division.judged:
-        yield image, _distinct(text for _, text in image.outputs)
+        first: dict[str, Text] = {}
+        for system, text in image.outputs:
+            first.setdefault(system, text)
+        yield image, _distinct(first.values())
 
 
 def _top_k(design: StudyDesign, material: Material, division: Division) -> Found:

@@ -165,6 +165,13 @@ class StudyDesign(Part):
             yield f"controls.per_hit is {self.controls.per_hit}, which leaves no place in a HIT of {size}"
         if self.sampling.only and not kind.chosen_by_id:
             yield f"sampling.only names {len(self.sampling.only)} ids, but {kind.name} has none that could be chosen"
+        if kind.judges_one_caption and self.sampling.pairs_from == "list" and not self.sampling.listed:
+            yield "sampling.listed is empty; sampling.pairs_from = 'list' needs pairs of an image and a caption there"
+        if self.sampling.listed and not (kind.judges_one_caption and self.sampling.pairs_from == "list"):
+            yield (
+                f"sampling.listed holds {len(self.sampling.listed)} pairs, which sampling.pairs_from = "
+                f"{self.sampling.pairs_from!r} of {kind.name} does not use; expected none"
+            )
         if self.filter.audit and not self.filter.bleu_pre:
             yield f"filter.audit is {self.filter.audit}, but filter.bleu_pre is 0, so that nothing is left out"
         if self.stopping.rule != "none" and not kind.settles:

@@ -75,14 +75,6 @@ class Sampling(Part):
         description="Of what is drawn, only these: ids of candidate pairs (triplet, pairwise) or of units.",
     )
 
-    @model_validator(mode="after")
-    def _a_list_is_there_where_one_is_asked_for(self) -> Sampling:
-        if self.pairs_from == "list" and not self.listed:
-            raise ValueError('listed is empty; pairs_from = "list" needs [image, caption] pairs there')
-        if self.pairs_from != "list" and self.listed:
-            raise ValueError(f"listed holds pairs, which pairs_from = {self.pairs_from!r} does not use")
-        return self
-
 
 class KnownItem(Part):
     """An item whose right answer the designer knows. Texts are captions as shown; an image is named as in the

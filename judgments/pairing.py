@@ -404,7 +404,11 @@ def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator)
     human = [
         text.text.strip() for text, system in zip((first, second), systems, strict=True) if system is None
     ]
-    references = tuple(text.key for text in image.references if text.text.strip() not in human)
+    # a system that ranks people's captions may have put one of the image's own first
+    candidates = {first.key, second.key}
+    references = tuple(
+        text.key for text in image.references if text.text.strip() not in human and text.key not in candidates
+    )
     return Pair(
         key=content_key("pair", kind, image.name, first.key, second.key),
         kind=kind,

@@ -59,8 +59,10 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
             "pairs_from": "list",
             "listed": list(units.values_list("item__name", "first__key")),
             "only": [],
+            "images": "all",
         }
-        values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": 0, "audit": 0}
+        full = study.design["captions_per_image"] if kind.grouped else 0  # as many as a control image has
+        values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
     values["sampling"] = study.design["sampling"] | sampling
     batch = create_study(design=make_design(values), user=by)
     what = f"{len(chosen):,} candidate pairs" if kind.compares_pairs else f"{len(chosen):,} captions"

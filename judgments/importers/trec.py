@@ -100,9 +100,12 @@ def read_runs(
         for column, name, known in (("qid", row.query, queries), ("docid", row.item, ranked)):
             if name not in known:
                 example = next(iter(known), None)
-                raise ImportProblem(
-                    path, row.number, column, shown(name), f"a name of the dataset such as {example!r}"
+                expected = (
+                    f"a name of the dataset such as {example!r}"
+                    if example
+                    else "one, but the dataset has none"
                 )
+                raise ImportProblem(path, row.number, column, shown(name), expected)
         run = runs.setdefault(row.system, RankedLists(path))
         run.query.append(queries[row.query])
         run.item.append(ranked[row.item])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +61,16 @@ class Relevance(ImageCaptionKind):
             return self.defaults
         return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
 
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        """Groups that are smaller than control images tell which those are."""
+        size, fill_to = design.captions_per_image, design.filter.fill_to
+        drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
+        if drawn and design.controls.per_hit and fill_to < size:
+            yield (
+                f"filter.fill_to is {fill_to}, but control images have captions_per_image = {size} captions, by which "
+                f"workers could tell them from smaller groups; expected {size}"
+            )
+
     def batch(self, design: StudyDesign, material: Material) -> Batch:
         """Drawn pairs that pass the filter -> groups of ten, the last filled up -> HITs of images with one control
         image."""
@@ -94,7 +104,8 @@ class Relevance(ImageCaptionKind):
         short = (fill_to - len(units) % size) if len(units) % size else 0
         if short > 0:
             units += [
-                self.unit(design, image, text, filtered=True) for text in one.fill(short, draw.pool, rng)
+                self.unit(design, image, text, filtered=True)
+                for text in one.fill(short, draw.pool, draw.division.judged, rng)
             ]
             tail = len(units) % size or size
             units[-tail:] = shuffled(units[-tail:], rng)

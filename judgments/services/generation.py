@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import groupby
 from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
 
+from judgments.caption_pairs import CROSSED
 from judgments.control_pool import ControlPool, pool_of
 from judgments.design import StudyDesign
 from judgments.errors import DesignError, WrongState
@@ -35,6 +35,7 @@ from judgments.services.studies import design_of
 from judgments.stopping import expected_share
 
 ROWS_AT_ONCE = 2_000
+EVERY_PLACE = 2**31 - 1  # of a ranked list
 Progress = Callable[[float, str], None]
 
 
@@ -71,8 +72,13 @@ def no_progress(share: float, words: str) -> None:
     """For callers that show none."""
 
 
-def load_material(dataset: Dataset) -> Material:
-    """A dataset as generation sees it: six queries, import order throughout."""
+def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
+    """A dataset as generation sees it: six queries, import order throughout.
+
+    Args:
+        ranked: how many places of systems' ranked lists are wanted. None: none; then of references that a system
+            ranked for an image only the first is among its outputs, and no image is ``found``.
+    """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
     rows = Caption.objects.filter(dataset=dataset).order_by("item_id", "position", "id")
@@ -81,7 +87,7 @@ def load_material(dataset: Dataset) -> Material:
         if item is not None:
             references.setdefault(item, []).append(texts[pk])
     systems = {system.pk: system for system in System.objects.filter(dataset=dataset)}
-    outputs, found = _outputs(dataset, systems, texts)
+    outputs, found = _outputs(dataset, systems, texts, ranked)
     images: list[Image] = []
     names: dict[int, str] = {}
     items = Item.objects.filter(dataset=dataset).order_by("position")
@@ -123,29 +129,29 @@ def load_material(dataset: Dataset) -> Material:
 
 
 def _outputs(
-    dataset: Dataset, systems: Mapping[int, System], texts: Mapping[int, Text]
+    dataset: Dataset, systems: Mapping[int, System], texts: Mapping[int, Text], ranked: int | None
 ) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
     """Image row id -> what machines gave for it, and where they found it; by name, so that neither the order in which
     systems were imported nor a database's collation plays a part."""
     machines = {pk: system.name for pk, system in systems.items() if not system.human}
     rows = Output.objects.filter(system__dataset=dataset, system__human=False)
     outputs: dict[int, list[tuple[str, Text]]] = {}
-    given = (
-        rows.annotations().order_by("item_id", "rank", "pk").values_list("system_id", "item_id", "caption_id")
-    )
-    for system, item, caption in given.iterator(ROWS_AT_ONCE):
+    given = rows.annotations().order_by("item_id", "rank", "pk")
+    columns = ("system_id", "item_id", "caption_id", "caption__role")
+    first: set[tuple[int, int]] = set()
+    for system, item, caption, role in given.values_list(*columns).iterator(ROWS_AT_ONCE):
+        if ranked is None and role == Caption.Role.REFERENCE and (system, item) in first:
+            continue
+        first.add((system, item))
         outputs.setdefault(item, []).append((machines[system], texts[caption]))
     for of_item in outputs.values():
         of_item.sort(key=lambda output: output[0])
     found: dict[int, list[tuple[str, Text, int]]] = {}
-    ranked = rows.searches().order_by("system_id", "caption_id", "rank")
-    lists = groupby(
-        ranked.values_list("system_id", "caption_id", "item_id").iterator(ROWS_AT_ONCE),
-        key=lambda row: row[:2],
-    )
-    for (system, caption), images in lists:
-        for rank, (_, _, item) in enumerate(images, start=1):
-            found.setdefault(item, []).append((machines[system], texts[caption], rank))
+    searches = rows.searches().filter(rank__lte=ranked or 0)
+    for system, caption, item, rank in searches.values_list(
+        "system_id", "caption_id", "item_id", "rank"
+    ).iterator(ROWS_AT_ONCE):
+        found.setdefault(item, []).append((machines[system], texts[caption], rank))
     for of_image in found.values():
         of_image.sort(key=lambda one: (one[0], one[1].key))
     return outputs, found
@@ -157,7 +163,12 @@ def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
     Raises:
         DesignError: the dataset cannot give what the design asks for.
     """
-    material = load_material(dataset)
+    wanted = (
+        {"top-k": design.sampling.k, CROSSED: EVERY_PLACE}
+        if KINDS[design.protocol].judges_one_caption
+        else {}
+    )
+    material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from))
     _check_examples(design, material)
     aside = set_aside(design, material)
     batch = KINDS[design.protocol].of(design).batch(design, aside.rest)

@@ -10,6 +10,7 @@ from judgments.bulk import insert_rows, refresh_statistics
 from judgments.errors import DataConflict
 from judgments.importers import read_runs
 from judgments.importers.notes import ImportNotes
+from judgments.importers.records import HUMAN, HUMAN_OTHER
 from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.services.generation import Progress, no_progress
 from judgments.services.importing import ImportSummary
@@ -77,6 +78,10 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow]) ->
     query, item = ("item_id", "caption_id") if task == Output.Task.ANNOTATION else ("caption_id", "item_id")
     digest = fingerprint_of(rows)
     system = System.objects.filter(dataset=dataset, name=name).first() or System(dataset=dataset, name=name)
+    if system.human or name in (HUMAN, HUMAN_OTHER):
+        raise DataConflict(
+            f"The run names the system {name!r}, which stands for people's captions; choose another name."
+        )
     known: set[tuple[int, int, int]] = set()
     if system.pk:
         if getattr(system, kept) == digest:

@@ -283,3 +283,45 @@ def test_the_same_seed_gives_the_same_bytes() -> None:
         )
         assert first == second
         assert all(json.loads(line)["type"] == "hit" for line in first)
+
+
+# --- groups that tell nothing, and lists ------------------------------------------------------------
+
+
+def test_a_small_pool_is_filled_up_with_people_s_captions_of_other_images() -> None:
+    batch = batch_of(segments(9, 1), "relevance", controls={"per_hit": 0})
+    sizes: dict[str, int] = {}
+    for unit in judged(batch):
+        sizes[unit.image] = sizes.get(unit.image, 0) + 1
+    assert set(sizes.values()) == {10}
+    own = {(one.name, given.text) for one in segments(9, 1).images for given in one.references}
+    assert not own & pairs(batch)
+
+
+@pytest.mark.parametrize("filter", [{"fill_to": 0}, {"fill_to": 10}])
+def test_groups_smaller_than_control_images_are_refused(filter: dict[str, Any]) -> None:
+    values = {
+        "name": "x",
+        "dataset": "d",
+        "protocol": "relevance",
+        "captions_per_image": 12,
+        "filter": filter,
+    }
+    with pytest.raises(DesignError) as refused:
+        make_design(values | {"controls": {"per_hit": 1}})
+    assert refused.value.field == "filter.fill_to"
+    make_design(values | {"controls": {"per_hit": 0}})
+    make_design(values | {"controls": {"per_hit": 1}, "sampling": {"pairs_from": "crossed"}})
+
+
+def test_of_a_ranked_list_the_first_is_the_system_s_own_output() -> None:
+    assert pairs(batch_of(RANKED)) == {("i0", text("p").text), ("i0", text("q").text), ("i1", text("q").text)}
+
+
+@pytest.mark.parametrize(
+    "sampling", [{"pairs_from": "list"}, {"pairs_from": "outputs", "listed": [["i0", "p"]]}]
+)
+def test_a_list_without_its_source_is_told_beside_its_field(sampling: dict[str, Any]) -> None:
+    with pytest.raises(DesignError) as refused:
+        make_design({"name": "x", "dataset": "d", "protocol": "graded", "sampling": sampling})
+    assert refused.value.field == "sampling.listed"

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.design import StudyDesign, make_design, read_toml
+from judgments.design import StudyDesign, make_design, toml_values
 from judgments.importers import read_pairs
 from judgments.importers.textio import read_lines
 from judgments.management.base import QuorumCommand, progress_bar
@@ -40,18 +40,17 @@ class Command(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Read, check, store."""
         path: Path = options["file"]
-        design = read_toml(path.read_text(encoding="utf-8-sig"), source=str(path), saved=saved_presets())
+        values = toml_values(path.read_text(encoding="utf-8-sig"), source=str(path))
+        if options["pairs"] is not None:
+            values["sampling"] = values.get("sampling", {}) | {
+                "pairs_from": "list",
+                "listed": [list(pair) for pair in read_pairs(options["pairs"])],
+            }
+        design = make_design(values, saved=saved_presets())
         if options["titles"] is not None:
             design = self._with_titles(design, options["titles"])
-        if options["pairs"] is not None:
-            design = self._with_pairs(design, options["pairs"])
         study = create_study(design=design)
         self.say(f"Study {study.slug} created as a draft. Next: manage.py generate_hits {study.slug}")
-
-    def _with_pairs(self, design: StudyDesign, path: Path) -> StudyDesign:
-        values = design.model_dump(mode="json")
-        values["sampling"] |= {"pairs_from": "list", "listed": list(read_pairs(path))}
-        return make_design(values)
 
     def _with_titles(self, design: StudyDesign, path: Path) -> StudyDesign:
         with progress_bar() as report:
