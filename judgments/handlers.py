@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, is_dataclass
-from typing import Any
+from dataclasses import asdict
 
 from judgments import uploads
 from judgments.jobs import Run
@@ -29,7 +28,7 @@ def import_dataset(
                 attribution=attribution,
                 progress=run.progress,
             )
-            result |= _told(summary)
+            result |= asdict(summary)
     uploads.discard(upload)
 
 
@@ -39,7 +38,7 @@ def import_candidates(run: Run, *, upload: str, format: str, dataset: str, syste
         summary = importing.import_candidates(
             format=format, path=files.path, dataset=dataset, system=system, progress=run.progress
         )
-        result |= _told(summary)
+        result |= asdict(summary)
     uploads.discard(upload)
 
 
@@ -49,7 +48,7 @@ def import_rankings(run: Run, *, upload: str, format: str, dataset: str) -> None
         summary = rankings.import_rankings(
             path=files.path, dataset=dataset, task=format, progress=run.progress
         )
-        result |= _told(summary)
+        result |= asdict(summary)
     uploads.discard(upload)
 
 
@@ -68,10 +67,3 @@ def figures(run: Run, *, study: str, names: list[str]) -> None:
     with run.commit():
         store_figures(rows)
         Job.objects.filter(kind=JOB, args__study=study, state=Job.State.DONE).exclude(pk=run.job_id).delete()
-
-
-def _told(summary: Any) -> dict[str, Any]:
-    """What a service says about its work, as JSON values."""
-    if is_dataclass(summary) and not isinstance(summary, type):
-        return asdict(summary)
-    return dict(summary or {})

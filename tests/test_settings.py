@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from django.core.checks import run_checks
 from django.db import connection
 from django.test import Client
 from playwright.sync_api import Page
@@ -98,6 +99,26 @@ def test_sqlite_waits_its_turn_and_writes_through_to_the_disk(
     )
     full = 2
     assert json.loads(installation_on("sqlite").python(code)) == ["wal", full, 1, 30_000]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({}, []),
+        ({"transaction_mode": "DEFERRED"}, ["quorum.E001"]),
+        ({"timeout": 29}, ["quorum.E001"]),
+        ({"init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;"}, ["quorum.E002"]),
+        ({"transaction_mode": None, "init_command": ""}, ["quorum.E001", "quorum.E002"]),
+    ],
+)
+def test_a_sqlite_that_could_lose_an_answer_is_an_error_of_djangos_check(
+    options: dict[str, object], said: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in options.items():
+        monkeypatch.setitem(connection.settings_dict["OPTIONS"], name, value)
+    errors = [one.id for one in run_checks(databases=["default"]) if one.is_serious()]
+    assert errors == said
 
 
 @pytest.mark.django_db

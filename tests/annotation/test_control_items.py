@@ -23,8 +23,10 @@ from evaluation.loaders import control_records_of, hash_of_judgments
 from evaluation.services.aggregation import aggregate_study
 from judgments.control_pool import mark_of
 from judgments.kinds import KINDS
-from judgments.models import Caption, Item, Study
+from judgments.models import Caption, Item, Study, StudyRole
 from judgments.services.generation import strike_control
+from tests.evaluation.studies import StudyOf
+from tests.evaluation.studies import make_dataset as small_dataset
 from tests.studies import make_dataset, make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -280,6 +282,35 @@ def test_the_designer_sees_the_alarm_the_suspects_and_how_each_item_fared() -> N
         assert "control items used up" in other
     assert "control items used up" in designer.get(reverse("admin:index")).content.decode()
     assert Client().get(address).status_code == 302
+
+
+@pytest.mark.parametrize(
+    ("imported", "role", "offered"),
+    [
+        (False, StudyRole.Role.DESIGNER, True),
+        (False, StudyRole.Role.REVIEWER, False),
+        (True, StudyRole.Role.DESIGNER, False),
+        (True, StudyRole.Role.REVIEWER, False),
+    ],
+)
+def test_striking_is_offered_to_designers_of_studies_with_hits_of_their_own(
+    imported: bool, role: str, offered: bool
+) -> None:
+    made = StudyOf(small_dataset("pets", {"a.jpg": ["A dog runs ."]}), "graded", imported=imported)
+    control = made.unit("c1", "a.jpg", first="A dog", control=True, control_kind="reference", expected="3-4")
+    made.answer(made.hit("h1", [control]), "w-1", [4])
+    person = User.objects.create_user("person", is_staff=True)
+    StudyRole.objects.create(study=made.study, user=person, role=role)
+    browser = Client()
+    browser.force_login(person)
+    page = browser.get(reverse("admin:judgments_study_controls", args=[made.study.pk]))
+    strike = reverse("admin:judgments_study_do", args=[made.study.pk, "strike"])
+    assert [entry["unit"].key for group in page.context["groups"] for entry in group.items] == ["c1"]
+    assert page.context["may_strike"] is offered
+    assert (strike in page.content.decode()) is offered
+    browser.post(strike, {"units": "c1", "page": "controls"})
+    control.refresh_from_db()
+    assert control.struck is offered
 
 
 def test_the_page_of_control_items_costs_the_same_queries_however_much_was_answered(

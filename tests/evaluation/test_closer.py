@@ -121,6 +121,22 @@ def test_a_pair_is_seen_with_votes_and_an_explanation_of_the_stored_scores(desig
         assert f"Why does {metric} say so?" in shown
 
 
+@pytest.mark.parametrize(
+    ("make", "compares", "people"),
+    [
+        (evaluated, True, {"p1": "1, by 1 of 1 unit", "p2": "2, by 1 of 1 unit"}),
+        (graded, False, {"u0": "mean 4 of 2", "u3": "mean 2 of 2"}),
+    ],
+)
+def test_people_name_the_winner_of_a_pair_and_give_a_caption_a_mean(
+    make: Callable[[], StudyOf], compares: bool, people: dict[str, str], designer: Client
+) -> None:
+    page = address(make().study, "closer-look")
+    shown = {key: designer.get(f"{page}?id={key}") for key in people}
+    assert {key: one.context["people"] for key, one in shown.items()} == people
+    assert {one.context["compares_pairs"] for one in shown.values()} == {compares}
+
+
 def test_explanations_are_of_the_stored_scores_whatever_the_kind() -> None:
     for made, keys in ((evaluated(), ["p1", "p2"]),):
         check_stored(made.study, keys)

@@ -148,6 +148,16 @@ def test_bleu_says_what_was_clipped_and_which_reference_is_nearest() -> None:
     assert factors["brevity penalty"] == 1
 
 
+def test_rouge_says_which_share_of_the_references_and_of_the_candidate_is_found() -> None:
+    # "the dog" of the first reference and "a dog" of the second: 4 matches of 5 + 3 words, and of 5 words twice
+    found = explain("the dog is a puppy", ["the dog runs over grass", "a dog sleeps"], "rouge-1")
+    factors = {factor.name: factor.value for factor in found.factors}
+    assert factors == {"recall": pytest.approx(4 / 8), "precision": pytest.approx(4 / 10)}
+    assert found.score == pytest.approx(4 / 9)  # their harmonic mean
+    nothing = explain("grey rain", ["the dog runs over grass", "a dog sleeps"], "rouge-1")
+    assert {factor.name: factor.value for factor in nothing.factors} == {"recall": 0, "precision": 0}
+
+
 def test_cider_says_what_is_rare_and_which_reference_adds_most() -> None:
     found = explain(REFERENCES[1], REFERENCES, "cider-d", documents=CORPUS)
     parts = {part.words: part for part in found.parts}
