@@ -193,6 +193,15 @@ def test_pages_about_published_data(page: str, site: Installation, tmp_path: Pat
             for worker in range(3)
         )
     )
+    for name, protocol, most in (("crowd", "relevance", 2), ("experts", "graded", 4)):
+        (here / f"{name}.jsonl").write_text(
+            "".join(
+                f'{{"unit": "u{unit}", "worker": "w{worker}", "protocol": "{protocol}", '
+                f'"value": {(unit + worker // 2) % most + (most == 4)}}}\n'
+                for unit in range(12)
+                for worker in range(3)
+            )
+        )
     run(blocks_of(page), site, here)
 
 

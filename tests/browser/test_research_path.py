@@ -93,6 +93,8 @@ def designs_a_study(page: Page) -> None:
     page.get_by_label("MM pairs").fill(str(len(ANIMALS)))
     page.get_by_label("Judgments for each unit").fill("2")
     page.get_by_label("Units in a HIT").fill("4")
+    # the paper's crowd was paid: its requirements would keep colleagues out
+    page.get_by_label("Ready set of requirements").select_option("")
     page.locator("#id_question").fill("Which one says *more* of the picture?")
     expect(page.frame_locator("[data-preview]").locator("legend em").first).to_have_text("more")
     page.get_by_role("button", name="Save and count").click()
