@@ -70,8 +70,10 @@ class Assignment(models.Model):
     expires_at = models.DateTimeField(null=True, blank=True)
     submitted_at = models.DateTimeField(null=True, blank=True)
     extended = models.PositiveSmallIntegerField(default=0, help_text="How often its lease was extended.")
-    minutes_added = models.PositiveIntegerField(
-        default=0, help_text="Of its lease, by the study's researcher or as it was taken up again."
+    gaps = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="[from, to] of each time between the end of its lease and its being taken up again.",
     )
     order = models.JSONField(
         default=list,
@@ -164,6 +166,13 @@ class Assignment(models.Model):
 
     def __str__(self) -> str:
         return str(self.id)
+
+    def renew_lease(self, *, now: datetime, until: datetime) -> None:
+        """Until then, whether or not it ended before; within the caller's transaction, the row locked."""
+        if self.expires_at is not None and self.expires_at < now:
+            self.gaps = [*self.gaps, [self.expires_at.isoformat(), now.isoformat()]]
+        self.expires_at = until
+        self.save(update_fields=["expires_at", "gaps"])
 
 
 class AppendOnly(Exception):

@@ -2,31 +2,28 @@
 
 Wages are taken from active time, the page visible and the person present, as the judgments hold it; a crowd's own clock
 runs through every pause and would make them look lower. Active time comes from the worker's browser, which can send
-anything: no more of it is paid than the server saw pass while the work was held.
+anything: ``annotation.services.paid_time`` says how much of it is paid.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from decimal import ROUND_CEILING, Decimal
-from itertools import pairwise
 from statistics import median
 
-from django.db.models import Count, F, FloatField, Q, QuerySet, Sum
-from django.db.models.functions import Cast
+from django.db.models import Count, Q, QuerySet, Sum
 
 from annotation.backends import CrowdBackend, backend_for, backend_of
-from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, Publication
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
+from annotation.services.paid_time import times_of
 from annotation.words import spell_seconds
 from judgments.design import StudyDesign
 from judgments.models import HIT, HITUnit, Study
 from judgments.services.studies import design_of
 
 SECONDS_AN_HOUR = 3600
-CLOCKS_DIFFER = 5.0  # seconds by which a browser's clock and ours may differ on one page of work
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +192,7 @@ class Overclaim:
     Attributes:
         session: row id.
         claimed: seconds that were sent; they stay in the judgments.
-        seen: seconds between taking and handing in, within the lease.
+        seen: seconds between taking and handing in, within the lease, that no other work of theirs was paid for.
     """
 
     session: int
@@ -207,15 +204,6 @@ class Overclaim:
     def words(self) -> str:
         """Both, side by side."""
         return f"claimed {spell_seconds(self.claimed)}, server saw {spell_seconds(self.seen)}"
-
-
-@dataclass(frozen=True, slots=True)
-class _Time:
-    """Seconds of active time of a session: as sent, and as paid; ``differs`` beyond what clocks do."""
-
-    claimed: float
-    paid: float
-    differs: bool
 
 
 def pay_of_sessions(study: Study) -> list[Pay]:
@@ -234,7 +222,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
     rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # nobody was paid: a database may go through every judgment to say so
         return [], []
-    times, bonuses = _times(study), _bonuses(study)
+    times, bonuses = times_of(_counted(study)), _bonuses(study)
     pays, claims = [], []
     for pk, worker, reward, status in rows:
         time = times.get(pk)
@@ -265,61 +253,6 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
 def _counted(study: Study) -> QuerySet[CrowdSession]:
     own = CrowdSession.objects.filter(study=study, place=study.place)
     return own.filter(status__in=[CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED])
-
-
-def _times(study: Study) -> dict[int, _Time]:
-    """Session -> active time; sessions for which none was sent are missing. Two queries.
-
-    Answers that were revised keep the time of the first submission.
-    """
-    counted = _counted(study)
-    claims = dict(
-        Judgment.objects.filter(assignment__session__in=counted, replaces__isnull=True)
-        .values("assignment")
-        .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
-        .order_by()
-        .values_list("assignment", "seconds")
-    )
-    pages = Assignment.objects.filter(session__in=counted).order_by("session", "hit", "accepted_at", "pk")
-    lease = timedelta(minutes=design_of(study).crowd.lease_minutes)
-    claimed: defaultdict[int, float] = defaultdict(float)
-    paid: defaultdict[int, float] = defaultdict(float)
-    differs: set[int] = set()
-    lapsed: list[Assignment] = []
-    for page in pages.only(
-        "session", "hit", "state", "accepted_at", "expires_at", "submitted_at", "extended", "minutes_added"
-    ).iterator():
-        assert page.session_id is not None  # sought by it
-        lapsed = [one for one in lapsed if (one.session_id, one.hit_id) == (page.session_id, page.hit_id)]
-        seconds = claims.get(page.pk) or 0.0
-        if seconds:
-            seen = _seconds_seen([*lapsed, page], lease)
-            claimed[page.session_id] += seconds
-            paid[page.session_id] += min(seconds, seen)
-            if seconds > seen + CLOCKS_DIFFER:
-                differs.add(page.session_id)
-        elif page.state == Assignment.State.EXPIRED:
-            lapsed.append(page)  # its answers, with their times, went on to the row that took its place
-    return {pk: _Time(claimed[pk], paid[pk], pk in differs) for pk in claimed}
-
-
-def _seconds_seen(pages: Sequence[Assignment], lease: timedelta) -> float:
-    """How long a worker held a HIT by the server's clock: rows in which the lease ended, then the one handed in.
-
-    Each counts from taking to handing in, or to its end, and no longer than its lease with all that was added.
-    """
-    total = timedelta()
-    ends: list[datetime | None] = [
-        min(filter(None, (page.expires_at, later.accepted_at))) for page, later in pairwise(pages)
-    ]
-    for page, end in zip(pages, [*ends, pages[-1].submitted_at], strict=True):
-        if end is None:
-            continue
-        held = max(end - page.accepted_at, timedelta())
-        if page.expires_at is not None:  # else no lease of ours bound it
-            held = min(held, lease * (1 + page.extended) + timedelta(minutes=page.minutes_added))
-        total += held
-    return total.total_seconds()
 
 
 def _bonuses(study: Study) -> dict[int, int]:

@@ -144,9 +144,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
             f"Nothing was changed: a lease can get 1 to {MOST_MINUTES:,} minutes more, not {minutes}."
         )
     held = Assignment.objects.holding(timezone.now()).filter(study=study)
-    moved = held.update(
-        expires_at=F("expires_at") + timedelta(minutes=minutes), minutes_added=F("minutes_added") + minutes
-    )
+    moved = held.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not moved:
         raise WrongState(f"Nothing was changed: nobody holds a HIT of study {study.slug!r} at the moment.")
     note_event(

@@ -181,12 +181,14 @@ def _store_saved(saved: Assignment) -> None:
     """Submit what was saved, on the seat it had or another one: the crowd says that it came in time."""
     with transaction.atomic():
         locked = Assignment.objects.select_for_update().get(pk=saved.pk)
-        until = timezone.now() + timedelta(minutes=MINUTES_TO_STORE)
+        now = timezone.now()
+        until = now + timedelta(minutes=MINUTES_TO_STORE)
         if locked.state == Assignment.State.ACCEPTED:
-            Assignment.objects.filter(pk=locked.pk).update(expires_at=until)
+            locked.renew_lease(now=now, until=until)
         elif locked.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
             _take_seat(locked)
-            Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED, expires_at=until)
+            locked.renew_lease(now=now, until=until)
+            Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             settle_hits(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
 

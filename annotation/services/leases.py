@@ -123,11 +123,9 @@ def _retake(assignment: Assignment) -> Assignment:
             return other
         raise SeatTaken(_holds_another())
     _refuse_shut(lost)
-    minutes = design_of(study).crowd.lease_minutes
-    until = now + timedelta(minutes=minutes)
+    until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
     if lost.state == Assignment.State.ACCEPTED:  # nobody asked for its seat
-        lost.expires_at, lost.minutes_added = until, lost.minutes_added + minutes
-        lost.save(update_fields=["expires_at", "minutes_added"])
+        lost.renew_lease(now=now, until=until)
         return lost
     return _new_row(lost, now=now, until=until)
 

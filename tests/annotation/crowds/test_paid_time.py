@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
@@ -29,6 +28,8 @@ from tests.fakes.mturk import MTurkEmulator
 
 FLOOR = 900  # cents an hour: 0.25 a second
 A_DAY = 86_400.0
+DAY = "2025-03-01"
+CALLS = 60.0  # seconds that the calls of a test itself may take
 
 
 def paying(turk: MTurkEmulator, *, reward: int = 14, units: int = 10, **crowd: Any) -> Study:
@@ -48,14 +49,35 @@ def answers(assignment: Assignment, seconds: float | None) -> list[dict[str, Any
 
 
 def hand_in(work: Work, *, seconds: float | None, took: float | None) -> Work:
-    """All of it at once; ``took`` is how long it was held by the server's clock."""
+    """All of it at once; ``took`` is how long before it was taken by the server's clock, lease and all."""
     submit_assignment(assignment=work.assignment, answers=answers(work.assignment, seconds))
     CrowdSession.objects.filter(pk=work.session.pk).update(status="submitted")
     if took is not None:
-        held = Assignment.objects.filter(pk=work.assignment.pk)
-        held.update(accepted_at=F("submitted_at") - timedelta(seconds=took))
+        row = Assignment.objects.get(pk=work.assignment.pk)
+        assert row.submitted_at is not None
+        assert row.expires_at is not None
+        lease = row.expires_at - row.accepted_at
+        row.accepted_at = row.submitted_at - timedelta(seconds=took)
+        row.expires_at = row.accepted_at + lease
+        row.save()
     work.post()
     return work
+
+
+def ago(work: Work, *, taken: float, ends: float) -> None:
+    """Move its times: so many minutes before now."""
+    now = timezone.now()
+    Assignment.objects.filter(pk=work.assignment.pk).update(
+        accepted_at=now - timedelta(minutes=taken), expires_at=now - timedelta(minutes=ends)
+    )
+
+
+def at(work: Work, start: str, end: str) -> None:
+    """Held from one time of a day to another, of those in which it was worked on."""
+    first, last = (datetime.fromisoformat(f"{DAY}T{clock}+00:00") for clock in (start, end))
+    Assignment.objects.filter(pk=work.assignment.pk).update(
+        accepted_at=first, submitted_at=last, expires_at=first + timedelta(hours=1)
+    )
 
 
 def test_a_claim_of_a_day_an_answer_is_not_paid(turk: MTurkEmulator) -> None:
@@ -131,23 +153,59 @@ def test_no_more_than_the_lease_is_paid(turk: MTurkEmulator) -> None:
 def test_a_lease_that_was_made_longer_counts_with_it(turk: MTurkEmulator) -> None:
     study = paying(turk, lease_minutes=10, extensions=1)
     work = Crowd(turk, study).accept(up(study)[0], "ada")
-    Assignment.objects.update(expires_at=timezone.now() + timedelta(minutes=2))
-    extend_lease(assignment=work.refreshed()[1])
+    ago(work, taken=8, ends=-2)
+    extend_lease(assignment=work.refreshed()[1])  # ten minutes from now
     extend_leases(study=study, minutes=7, why="The server was slow.")
     hand_in(work, seconds=A_DAY, took=5_000)
 
-    assert [pay.seconds for pay in pay_of_sessions(study)] == [(10 + 10 + 7) * 60]
+    (pay,) = pay_of_sessions(study)
+    assert pay.seconds == pytest.approx((8 + 10 + 7) * 60, abs=CALLS)
 
 
-def test_work_taken_up_again_counts_its_second_lease(turk: MTurkEmulator) -> None:
+def test_work_taken_up_again_is_not_paid_for_the_time_away(turk: MTurkEmulator) -> None:
+    """Taken at 10:00, over at 11:00, taken up again at 20:00 and handed in 30 s later: 3,630 s."""
+    study = paying(turk, reward=7)
+    work = Crowd(turk, study).accept(up(study)[0], "eve")
+    ago(work, taken=600, ends=540)
+    retake_assignment(assignment=work.refreshed()[1])
+    work.refreshed()
+    submit_assignment(assignment=work.assignment, answers=answers(work.assignment, A_DAY))
+    CrowdSession.objects.update(status="submitted")
+    (((_, back),),) = Assignment.objects.values_list("gaps", flat=True)
+    Assignment.objects.update(submitted_at=datetime.fromisoformat(back) + timedelta(seconds=30))
+
+    (pay,) = pay_of_sessions(study)
+    assert pay.seconds == 3_630.0
+    assert pay.top_up_cents == 908 - 7  # 907.5 cents, rounded up
+    assert [one.seen for one in overclaims_of(study)] == [3_630.0]
+
+
+def test_work_taken_up_again_counts_both_leases(turk: MTurkEmulator) -> None:
+    """A lease of ten minutes, a minute away, and five minutes of the next: of 950 s sent 900 are paid."""
     study = paying(turk, lease_minutes=10)
     work = Crowd(turk, study).accept(up(study)[0], "ada")
-    Assignment.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
+    ago(work, taken=11, ends=1)
     retake_assignment(assignment=work.refreshed()[1])
-    hand_in(work, seconds=90.0, took=5_000)
+    work.refreshed()
+    submit_assignment(assignment=work.assignment, answers=answers(work.assignment, 95.0))
+    CrowdSession.objects.update(status="submitted")
+    (((_, back),),) = Assignment.objects.values_list("gaps", flat=True)
+    Assignment.objects.update(submitted_at=datetime.fromisoformat(back) + timedelta(minutes=5))
 
     assert [pay.seconds for pay in pay_of_sessions(study)] == [900.0]
-    assert overclaims_of(study) == []
+
+
+def test_saved_answers_stored_long_after_the_lease_are_paid_within_it(turk: MTurkEmulator) -> None:
+    """Mechanical Turk has the work and we have the answers, though nobody handed them in here."""
+    study = paying(turk, lease_minutes=10)
+    work = Crowd(turk, study).accept(up(study)[0], "ada")
+    save_answers(assignment=work.assignment, answers=answers(work.assignment, A_DAY))
+    ago(work, taken=700, ends=690)
+    work.post()
+    sync(study)
+
+    assert work.refreshed()[1].submitted_at is not None
+    assert [pay.seconds for pay in pay_of_sessions(study)] == [pytest.approx(600.0, abs=CALLS)]
 
 
 def test_answers_that_moved_to_a_new_row_keep_the_time_of_the_old_one(turk: MTurkEmulator) -> None:
@@ -170,25 +228,95 @@ def test_answers_that_moved_to_a_new_row_keep_the_time_of_the_old_one(turk: MTur
     assert overclaims_of(study) == []
 
 
-def test_each_hit_of_a_session_is_held_to_its_own_time(turk: MTurkEmulator) -> None:
-    """Two pages of work in one piece of paid work: what one left unused does not cover a claim on the other."""
+def two_hits(turk: MTurkEmulator) -> Study:
     study = one_hit(
         sampling={"pairs": {"MM": 4}, "references": 1},
         units_per_hit=2,
         crowd={"reward_cents": 1, "floor_cents_per_hour": FLOOR},
     )
     open_study(study=study)
+    return study
+
+
+def test_each_hit_of_a_session_is_held_to_its_own_time(turk: MTurkEmulator) -> None:
+    """Two pages of work in one piece of paid work: what one left unused does not cover a claim on the other."""
+    study = two_hits(turk)
     crowd = Crowd(turk, study)
     honest, other = (hand_in(crowd.accept(one, "ada"), seconds=30.0, took=100) for one in up(study))
-    Assignment.objects.filter(pk=other.assignment.pk).update(
-        session=honest.session, accepted_at=F("submitted_at") - timedelta(seconds=20)
-    )
+    Assignment.objects.filter(pk=other.assignment.pk).update(session=honest.session)
+    at(honest, "10:00:00", "10:01:40")
+    at(other, "10:01:40", "10:02:00")
 
     (pay,) = pay_of_sessions(study)
 
     assert (pay.session, pay.seconds) == (honest.session.pk, 60.0 + 20.0)
     assert pay.top_up_cents == 19  # 80 s are 20 cents
     assert [(one.claimed, one.seen) for one in overclaims_of(study)] == [(120.0, 80.0)]
+
+
+@pytest.mark.parametrize(
+    ("spans", "paid", "cents"),
+    [
+        # held at once from 10:00 to 10:55, 3,300 s: 825 cents, and none for the second
+        ((("10:00:00", "10:55:00"), ("10:00:00", "10:55:00")), [3_300.0], [824]),
+        # 40 min are 600 cents; of the other's 50 min the last 20 are its own: 300 cents
+        ((("10:00:00", "10:40:00"), ("10:10:00", "11:00:00")), [1_200.0, 2_400.0], [299, 599]),
+        # the first lies within the second: 10 min are 150 cents, and what is left of 50 min is 600
+        ((("10:20:00", "10:30:00"), ("10:00:00", "10:50:00")), [600.0, 2_400.0], [149, 599]),
+        # one after the other
+        ((("10:00:00", "10:10:00"), ("11:00:00", "11:10:00")), [600.0, 600.0], [149, 149]),
+    ],
+)
+def test_hits_held_at_once_share_the_time_that_passed(
+    turk: MTurkEmulator, spans: tuple[tuple[str, str], ...], paid: list[float], cents: list[int]
+) -> None:
+    study = two_hits(turk)
+    crowd = Crowd(turk, study)
+    works = [crowd.accept(one, "eve") for one in up(study)]
+    for work, (start, end) in zip(works, spans, strict=True):
+        at(hand_in(work, seconds=A_DAY / 2, took=None), start, end)
+
+    pays = sorted(pay_of_sessions(study), key=lambda pay: pay.seconds)
+
+    assert [pay.seconds for pay in pays] == paid
+    assert [pay.top_up_cents for pay in pays] == cents
+    assert len(overclaims_of(study)) == 2
+
+
+def test_who_works_on_hits_held_at_once_in_turn_is_paid_for_all_of_it(turk: MTurkEmulator) -> None:
+    """Both held from 10:00; 20 min of work on the one and then 30 on the other."""
+    study = two_hits(turk)
+    crowd = Crowd(turk, study)
+    works = [crowd.accept(one, "ada") for one in up(study)]
+    for work, seconds, end in zip(works, (600.0, 900.0), ("10:20:00", "10:50:00"), strict=True):
+        at(hand_in(work, seconds=seconds, took=None), "10:00:00", end)
+
+    assert sorted(pay.seconds for pay in pay_of_sessions(study)) == [1_200.0, 1_800.0]
+    assert overclaims_of(study) == []
+
+
+def test_hits_held_at_once_by_different_people_are_each_paid(turk: MTurkEmulator) -> None:
+    study = two_hits(turk)
+    crowd = Crowd(turk, study)
+    for one, name in zip(up(study), ("ada", "eve"), strict=True):
+        at(hand_in(crowd.accept(one, name), seconds=A_DAY, took=None), "10:00:00", "10:55:00")
+
+    assert [pay.seconds for pay in pay_of_sessions(study)] == [3_300.0, 3_300.0]
+
+
+def test_time_away_from_one_hit_is_no_time_for_another(turk: MTurkEmulator) -> None:
+    """Two HITs held from 10:00 to 11:00 and again for 30 s from 20:00: 3,630 s of both together."""
+    study = two_hits(turk)
+    crowd = Crowd(turk, study)
+    works = [crowd.accept(one, "eve") for one in up(study)]
+    for work in works:
+        at(hand_in(work, seconds=A_DAY, took=None), "10:00:00", "20:00:30")
+    Assignment.objects.update(
+        expires_at=datetime.fromisoformat(f"{DAY}T21:00:00+00:00"),
+        gaps=[[f"{DAY}T11:00:00+00:00", f"{DAY}T20:00:00+00:00"]],
+    )
+
+    assert [pay.seconds for pay in pay_of_sessions(study)] == [3_630.0]
 
 
 def test_answers_revised_later_are_paid_once(turk: MTurkEmulator) -> None:
