@@ -13,6 +13,7 @@ from evaluation.models import Analysis, Registration
 from evaluation.plans import plan_hash
 from evaluation.reports.content import p_value
 from evaluation.reports.hypotheses import Deviation, Outcome, Registered, outcome_words, tested_hypotheses
+from judgments.design import stored_design
 from judgments.models import Study, StudyEvent, Unit
 from judgments.plans import Plan
 from judgments.services.studies import design_of
@@ -124,7 +125,9 @@ def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
 def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
     """Keys of the study file that are not as registered."""
     design = design_of(study)
-    then, now = registration.content["design"], design.model_dump(mode="json")
+    # the hash is of the content as it was stored; what it says is read with the keys of today
+    then = stored_design(registration.content["design"]).model_dump(mode="json")
+    now = design.model_dump(mode="json")
     changed = []
     if design.registration not in (None, plan):
         changed.append(Deviation("plan", "The study file holds another plan than the registered one."))

@@ -167,6 +167,12 @@ def match_sources(first: Source, second: Source) -> Matched:
             )
         if not len(one.unit):
             raise EvaluationError(f"{one.name} holds no judgment that counts, expected one or more.")
+    for sided, unnamed, option in ((first, second, "--second-protocol"), (second, first, "--first-protocol")):
+        if sided.two_sided and unnamed.kind is None:
+            raise EvaluationError(
+                f"{unnamed.name} does not say of which protocol its judgments are, and those of {sided.name} choose "
+                f"between two captions; name it with {option}."
+            )
     references = [_has_references(one) for one in (first, second)]
     split = len(first.units)
     groups = _Groups(split + len(second.units))

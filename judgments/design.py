@@ -248,6 +248,18 @@ def _completed(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str,
     return merged
 
 
+def stored_design(values: dict[str, Any]) -> StudyDesign:
+    """Read a design that an earlier version stored, perhaps in part: with the keys that came since as they held then.
+
+    Raises:
+        DesignError: it contradicts a rule of this version.
+    """
+    try:
+        return StudyDesign.model_validate(_as_it_was_drawn(values))
+    except ValidationError as error:
+        raise _as_design_errors(error)[0] from None
+
+
 def _as_it_was_drawn(values: dict[str, Any]) -> dict[str, Any]:
     """A complete design from before 0.6, which says nothing of ``sampling.pairs_from``: it crossed texts and images."""
     kind, sampling = KINDS.get(str(values.get("protocol"))), values["sampling"]

@@ -13,6 +13,8 @@ from evaluation.reports.ceiling import SPLITS
 from evaluation.reports.citations import PRESETS, SOURCES, in_text, of_metric
 from evaluation.reports.content import Section, coefficient
 from evaluation.reports.gathered import Gathered
+from judgments.design import StudyDesign
+from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.services.studies import design_of
 from judgments.stopping import stopping_in_words, stops_early
@@ -78,7 +80,9 @@ def _collection(writer: Writer, gathered: Gathered, study: Study) -> None:
                 f"Candidate pairs were drawn by kind ({pairs}), with {sampling.references} references a pair."
             )
         elif not kind.compares_pairs:
-            writer.say(f"Images judged: {sampling.images}.")
+            writer.say(f"Images judged: {sampling.images}.{_captions_judged(design)}")
+        if design.source.show:
+            writer.say("The source text was shown beside what was judged.")
         writer.say(
             f"Each unit was given to {design.judgments_per_unit} different workers; sampling, order and sides are "
             "drawn "
@@ -101,6 +105,26 @@ def _collection(writer: Writer, gathered: Gathered, study: Study) -> None:
         f"{counts['control_judgments']:,} of them on control items."
     )
     _exclusions(writer, gathered, study)
+
+
+def _captions_judged(design: StudyDesign) -> str:
+    """Which captions were judged with an image, as a sentence; "" for kinds that judge no single captions."""
+    if not KINDS[design.protocol].judges_one_caption:
+        return ""
+    sampling = design.sampling
+    lists = {
+        "annotation": "lists of captions for an image",
+        "search": "lists of images for a caption",
+        "both": "lists of captions for an image and of images for a caption",
+    }
+    said = {
+        "outputs": f"the {design.judged} that each system gave for it",
+        "top-k": f"the first {sampling.k} of systems' ranked {lists[sampling.task]}",
+        "references": f"people's captions of it ({sampling.references}) and {sampling.foils} of other images",
+        "list": f"those of a list of {len(sampling.listed)} pairs",
+        "crossed": "every text that a system gave for any image",
+    }
+    return f" Judged with each image: {said[sampling.pairs_from]}; equal texts once."
 
 
 def _crowd(writer: Writer, study: Study) -> None:

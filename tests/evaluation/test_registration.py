@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Exclusion
@@ -269,3 +270,21 @@ def test_a_copy_for_rehearsal_needs_no_registration_and_a_preset_takes_no_plan(t
     generate_hits(study=copy)
     assert mark_open(study=copy).state == Study.State.OPEN
     assert "registration" not in preset_values(design_of(study))
+
+
+@pytest.mark.parametrize("protocol", ["graded", "triplet"])
+def test_a_registration_of_an_earlier_version_is_read_with_the_keys_of_today(protocol: str) -> None:
+    crossed = {"sampling": {"pairs_from": "crossed"}} if protocol == "graded" else {}
+    study = make_study(protocol, opened=False, **crossed)
+    register_study(study=study, plan=plan())
+    made = Registration.objects.get()
+    for key in ("pairs_from", "k", "task", "foils", "listed"):
+        made.content["design"]["sampling"].pop(key)
+    for key in ("judged", "labels", "source"):
+        made.content["design"].pop(key)
+    # rows are never edited: this one is as an earlier version wrote it
+    QuerySet(Registration).filter(pk=made.pk).update(content=made.content, sha256=plan_hash(made.content))
+    assert deviations(study) == []
+    study.design["sampling"]["images"] = 2
+    study.save()
+    assert [one.what for one in deviations(study)] == ["design"]

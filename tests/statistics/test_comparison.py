@@ -265,3 +265,16 @@ def test_a_file_without_a_protocol_can_be_given_one_that_its_values_fit(tmp_path
     assert len(figures["thresholds"]["cells"]) == 49
     with pytest.raises(CommandError, match="answers of relevance"):
         call(first, second=second, first_protocol="relevance")
+
+
+def test_choices_beside_a_file_without_a_protocol_are_refused_until_it_is_named(tmp_path: Path) -> None:
+    answers = {f"u{place}": [1 + place % 2, 1 + place % 2] for place in range(8)}
+    first, second = rows_of(answers, "pairwise"), rows_of(answers)
+    with pytest.raises(EvaluationError, match="--second-protocol"):
+        compared(tmp_path, first, second)
+    with pytest.raises(EvaluationError, match="--first-protocol"):
+        compared(tmp_path, second, first)
+    named = read_source(tmp_path / "first.jsonl", protocol="pairwise")
+    found = compare_sources(named, read_source(tmp_path / "second.jsonl"), resamples=50).as_json()
+    assert found["consensus"]["kappa"]["value"] == 1.0
+    assert found["correlation"]["pearson"]["value"] == pytest.approx(1.0)
