@@ -115,7 +115,7 @@ def test_search_asks_with_captions_and_finds_the_image_they_were_written_for() -
     result = aggregate_study(study=made.study)
     assert set(result["rankings"]) == {"search"}
     (row,) = result["rankings"]["search"]
-    assert (row["queries"], row["nothing_relevant"]) == (4, 2)
+    assert (row["queries"], row["not_judged"], row["nothing_relevant"]) == (4, 2, 0)
     assert (row["S@1"]["value"], row["S@5"]["value"], row["S@1"]["n"]) == (0.5, 1.0, 2)
     original = row["original"]
     assert [original[name]["value"] for name in ("R@1", "R@5")] == [0.5, 0.75]  # ranks 1, 1, 3, none
