@@ -160,12 +160,9 @@ Found = Iterator[tuple[Image, list[Text]]]
 
 
 def _outputs(design: StudyDesign, material: Material, division: Division) -> Found:
-    """What each system gave for the image, of a ranked list the first; equal texts are one."""
+    """What each system gave for the image; equal texts are one."""
     for image in division.judged:
-        first: dict[str, Text] = {}
-        for system, text in image.outputs:
-            first.setdefault(system, text)
-        yield image, _distinct(first.values())
+        yield image, _distinct(text for _, text in image.outputs)
 
 
 def _top_k(design: StudyDesign, material: Material, division: Division) -> Found:

@@ -314,10 +314,6 @@ def test_groups_smaller_than_control_images_are_refused(filter: dict[str, Any]) 
     make_design(values | {"controls": {"per_hit": 1}, "sampling": {"pairs_from": "crossed"}})
 
 
-def test_of_a_ranked_list_the_first_is_the_system_s_own_output() -> None:
-    assert pairs(batch_of(RANKED)) == {("i0", text("p").text), ("i0", text("q").text), ("i1", text("q").text)}
-
-
 @pytest.mark.parametrize(
     "sampling", [{"pairs_from": "list"}, {"pairs_from": "outputs", "listed": [["i0", "p"]]}]
 )
