@@ -104,7 +104,7 @@ def bleu_pre_pairs(
     """
     words, groups, image_of = _prepared(captions, references, order)
     starts = np.concatenate([[0], np.cumsum([len(one) for one in pairs], dtype=np.int64)])
-    listed = np.concatenate(pairs).astype(np.int64) if len(pairs) else np.zeros(0, dtype=np.int64)
+    listed = np.concatenate(pairs).astype(np.int64)
     hits = _pair_hits(words.words, words.starts, groups, image_of, starts, listed, len(words.vocabulary))
     return hits, words.lengths[: len(captions)]
 

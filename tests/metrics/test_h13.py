@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.metrics import InvalidInput, UnknownName, bleu_pre_matrix, score
+from evaluation.metrics import InvalidInput, UnknownName, bleu_pre_matrix, bleu_pre_pairs, score
 from tests.metrics.reading import GOLDEN, flickr8k, read_json
 
 H13 = read_json(GOLDEN / "h13.json")
@@ -107,3 +107,13 @@ def test_the_filter_of_flickr8k_loses_what_h13_says_it_loses(
         judged = [line.split("\t") for line in experts if sum(map(int, line.split("\t")[2:])) >= least]
         passed = [kept[place[image], place[caption.split("#")[0]]] for image, caption, *_ in judged]
         assert round(100 * (1 - np.mean(passed)), 2) == lost
+
+
+def test_some_pairs_have_the_counts_that_all_pairs_have() -> None:
+    captions = ["dog dog dog dog", "cat and dog", "the of", "stone towers"]
+    references = [["dog dog", "dog dog dog"], ["cat", "stone tower"], ["dog dog", "dog dog dog"]]
+    hits, totals = bleu_pre_matrix(captions, references)
+    chosen = [np.array([3, 0]), np.array([], dtype=np.int64), np.array([1, 2, 0])]
+    found, lengths = bleu_pre_pairs(captions, references, chosen)
+    assert found.tolist() == [hits[0, 3], hits[0, 0], hits[2, 1], hits[2, 2], hits[2, 0]] == [0, 3, 1, 0, 3]
+    assert lengths.tolist() == totals.tolist()
