@@ -1,29 +1,20 @@
 """The designer's pages in the admin, and the rows behind them to look at."""
 
-from judgments.admin import (
-    accounts,
-    datasets,
-    jobs,
-    presets,
-    rows,
-    studies,
-    study_design,
-    study_hits,
-    study_people,
-    study_reuse,
-    tokens,
-)
+from judgments.access import accounts, people_page, tokens_page
+from judgments.admin import jobs, rows
+from judgments.datasets import page as datasets_page
+from judgments.design import page as design_page
+from judgments.studies import admin as studies_admin
+from judgments.studies import hits_page
 
 __all__ = [
     "accounts",
-    "datasets",
+    "datasets_page",
+    "design_page",
+    "hits_page",
     "jobs",
-    "presets",
+    "people_page",
     "rows",
-    "studies",
-    "study_design",
-    "study_hits",
-    "study_people",
-    "study_reuse",
-    "tokens",
+    "studies_admin",
+    "tokens_page",
 ]
