@@ -42,7 +42,7 @@ def step(name: str, folder: Path, rows: int) -> None:
     from django.urls import reverse
 
     from judgments.models import Study
-    from judgments.studies.pages import page_address
+    from judgments.studies.study_page import page_address
 
     if name == "import":
         call_command("migrate", verbosity=0)

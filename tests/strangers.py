@@ -14,7 +14,7 @@ from django.urls.resolvers import RegexPattern
 
 from annotation.models import Assignment
 from judgments.models import Caption, Study
-from judgments.studies.pages import STEPS
+from judgments.studies.study_page import STEPS
 
 OURS = ("judgments", "annotation", "evaluation")
 

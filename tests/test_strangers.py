@@ -17,7 +17,7 @@ from annotation.work.submissions import submit_assignment
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from judgments.access.roles import RIGHTS, give_role
 from judgments.models import Caption, Job, Study
-from judgments.studies.pages import PAGES, STEPS
+from judgments.studies.study_page import PAGES, STEPS
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.strangers import addresses, rows, telling
 

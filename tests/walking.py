@@ -7,7 +7,7 @@ from django.urls import reverse
 
 from config.api_urls import router
 from judgments.models import Study
-from judgments.studies.pages import PAGES, page_address
+from judgments.studies.study_page import PAGES, page_address
 
 FILES = frozenset({"download", "report-file"})  # answer only when asked for one certain file
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest
 
-from annotation.crowds.steps import go_on
+from annotation.crowds.steps_page import go_on
 from annotation.work.extending import (
     expire_assignments,
     expire_slots,
@@ -19,7 +19,7 @@ from annotation.work.pausing import pause_study, resume_study
 from common.errors import WrongState
 from judgments.admin.base import signed_in
 from judgments.models import Study
-from judgments.studies.pages import StudyStep, add_step
+from judgments.studies.study_page import StudyStep, add_step
 
 
 def _why(request: HttpRequest) -> str:

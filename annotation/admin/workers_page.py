@@ -14,15 +14,23 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWi
 
 from annotation.crowds import backend_of
 from annotation.crowds.publishing import begin_closing, begin_opening
-from annotation.crowds.steps import go_on
+from annotation.crowds.steps_page import go_on
 from annotation.models import Assignment, Invitation, Participation
 from annotation.rehearsal.people import SORTS, Crowd
 from annotation.work.joining import create_invitations
 from common.errors import WrongState
 from judgments.admin.base import public_address, signed_in
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
 
 USUAL = Crowd()
 

@@ -31,8 +31,8 @@ from annotation.snapshots import much_work
 from judgments.design.study_design import StudyDesign
 from judgments.models import Job, Study, StudyEvent
 from judgments.remembered import Figures, add_figures, certain, remembered
-from judgments.studies.pages import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 from judgments.studies.studies import design_of
+from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
 
 WORKER = "Worker"
 
@@ -60,7 +60,7 @@ class CrowdForm:
     """What one step of the page asks for.
 
     Attributes:
-        step: its name in ``judgments.studies.pages.STEPS``.
+        step: its name in ``judgments.studies.study_page.STEPS``.
         needs: what the crowd must be able to do; None where it need not be asked.
         other: another step that the same fields serve, and its button.
         problem: why it was refused a moment ago; the fields hold what was sent.

@@ -24,8 +24,8 @@ from judgments.kinds import Kind
 from judgments.models import Item, Study, Unit
 from judgments.remembered import Figures, add_figures, certain, remembered
 from judgments.studies.generation import strike_control
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step
 from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
 
 LONGEST_CELL = 300  # characters of a row's cell on the page
 

@@ -27,7 +27,7 @@ from judgments.access.roles import Right
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step
+from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
 
 SHOWN = 100  # answers in a picture
 SAMPLE = 1_000  # of the study's latest times, for what is usual

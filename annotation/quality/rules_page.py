@@ -18,8 +18,16 @@ from annotation.quality.rules import RECOMMENDED, replay_rule, rule_of, set_rule
 from common.errors import QuorumError, WrongState
 from judgments.admin.base import signed_in
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
 
 MOST_TO_REPLAY = 50_000  # judgments; more are a command's work
 LABELS = {

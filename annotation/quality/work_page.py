@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from annotation.crowds import backend_of
-from annotation.crowds.steps import go_on
+from annotation.crowds.steps_page import go_on
 from annotation.models import Assignment, CrowdCall
 from annotation.quality.controls import ControlTally, control_tallies
 from annotation.quality.reviews import (
@@ -27,7 +27,7 @@ from judgments.access.roles import Right
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.remembered import Figures, add_figures, remembered
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step
+from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
 
 ON_A_PAGE = 50
 SHOWN = {

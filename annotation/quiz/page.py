@@ -16,8 +16,8 @@ from judgments.admin.base import picture_address
 from judgments.design.quizzes import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
 from judgments.kinds import Kind
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, add_page
 from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
 
 ON_A_PAGE = 50
 MOST_ATTEMPTS = 2_000  # of the latest, the figures are made

@@ -23,7 +23,15 @@ from common.errors import NotThere
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step, study_context
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    study_context,
+)
 
 ON_A_PAGE = 50
 TEMPLATE = "admin/annotation/study_webhooks.html"

@@ -19,7 +19,8 @@ from evaluation.services.registration import may_be_registered, register_study
 from judgments.admin.base import signed_in
 from judgments.design.plans import Plan
 from judgments.models import Study
-from judgments.studies.pages import (
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
@@ -29,7 +30,6 @@ from judgments.studies.pages import (
     page_address,
     take_refusal,
 )
-from judgments.studies.studies import design_of
 
 
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -28,7 +28,7 @@ from evaluation.services.releases import (
 )
 from judgments.access.roles import Right
 from judgments.models import Job, Study
-from judgments.studies.pages import (
+from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,

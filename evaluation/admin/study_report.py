@@ -11,7 +11,7 @@ from django.template.response import TemplateResponse
 
 from common.downloads import bytes_download, file_download
 from common.errors import NotThere, WrongState
-from evaluation.results.tables import drawn
+from evaluation.results.tables_page import drawn
 from evaluation.services.reports import (
     newest_report,
     report_archive,
@@ -21,7 +21,15 @@ from evaluation.services.reports import (
     sections_of,
 )
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    enqueue_once,
+)
 
 ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files

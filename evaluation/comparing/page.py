@@ -15,7 +15,7 @@ from evaluation.comparing.studies import comparable_studies, remembered_comparis
 from evaluation.errors import EvaluationError
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, add_page, page_address
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
 
 OFFERED = 200  # studies in the list
 SHADES = 4  # steps of a cell's background

@@ -10,11 +10,11 @@ from django.views.decorators.http import require_safe
 
 from evaluation.dashboard.now import Pulse, ask_for_board, board_now, is_stale, pulse_of
 from evaluation.models import BoardSnapshot
-from evaluation.results.tables import drawn, worker_note
+from evaluation.results.tables_page import drawn, worker_note
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, add_page, take_refusal
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
 
 EVERY_SECONDS = 5
 MEASURED_LATER = "Of answers in words, agreement is measured on the page Results."

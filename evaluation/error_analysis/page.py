@@ -31,8 +31,16 @@ from judgments.access.roles import Right
 from judgments.admin.base import picture_address, signed_in
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
 
 if TYPE_CHECKING:
     from evaluation.metrics.explanation import Explanation

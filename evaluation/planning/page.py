@@ -18,12 +18,12 @@ from unfold.widgets import (
 
 from common.errors import QuorumError, WrongState
 from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions, use_plan
-from evaluation.results.tables import drawn
+from evaluation.results.tables_page import drawn
 from judgments.admin.base import signed_in
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.pages import (
+from judgments.studies.study_page import (
     UNDER_WAY,
     Context,
     Group,

@@ -24,7 +24,7 @@ from evaluation.planning.rehearsals import rehearsal_shown
 from judgments.admin.base import signed_in
 from judgments.jobs import enqueue
 from judgments.models import Study
-from judgments.studies.pages import (
+from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,

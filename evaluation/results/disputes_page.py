@@ -24,8 +24,16 @@ from evaluation.results.follow_up import candidate_of, settled_units, take_known
 from judgments.access.roles import Right
 from judgments.admin.base import BoundedPaginator, signed_in
 from judgments.models import Study, Unit
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
 from judgments.studies.studies import kind_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
 
 ON_A_PAGE = 50
 CLOSE = 0.34  # a margin of 2 to 1 and less

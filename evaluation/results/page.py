@@ -26,7 +26,7 @@ from evaluation.results.adoption import adopt_captions
 from evaluation.results.filter_audit import audit_sentence
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.rankings import outputs_of
-from evaluation.results.tables import (
+from evaluation.results.tables_page import (
     accuracy_table,
     answer_rows,
     caption_systems,
@@ -47,8 +47,16 @@ from judgments.jobs import enqueue
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 from judgments.remembered import Figures, add_figures, certain, remembered
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
 from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    enqueue_once,
+)
 
 
 class MetricsForm(forms.Form):

@@ -20,7 +20,15 @@ from common.errors import WrongState
 from judgments.access.roles import Right, give_role, may, take_role
 from judgments.admin.base import MOST_OFFERED, BoundedPaginator, signed_in
 from judgments.models import Study, StudyEvent, StudyRole
-from judgments.studies.pages import Context, Group, StudyPage, StudyStep, add_page, add_step, page_address
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
 
 ON_A_PAGE = 50
 LONGEST_NAME = 150  # characters

@@ -1,11 +1,11 @@
 """The designer's pages in the admin, and the rows behind them to look at."""
 
-from judgments.access import accounts, people_page, tokens_page
+from judgments.access import accounts_page, people_page, tokens_page
 from judgments.admin import jobs, rows
 from judgments.datasets import page as datasets_page
 from judgments.design import page as design_page
-from judgments.studies import admin as studies_admin
 from judgments.studies import hits_page
+from judgments.studies import list_page as studies_admin
 
 __all__ = [
     "accounts",

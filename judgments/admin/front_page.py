@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from judgments.access.roles import may_view, takes_part, visible_rows
 from judgments.models import Dataset, Job, Study
-from judgments.studies.pages import QUIET_JOBS, first_page
+from judgments.studies.study_page import QUIET_JOBS, first_page
 
 NEWEST = 8
 

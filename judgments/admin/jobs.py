@@ -16,7 +16,7 @@ from judgments.access.roles import Person, visible_rows
 from judgments.admin.base import ReadOnlyAdmin
 from judgments.jobs_in_words import result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
-from judgments.studies.pages import page_address
+from judgments.studies.study_page import page_address
 
 STATE_COLOURS = {
     Job.State.QUEUED: "",

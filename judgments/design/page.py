@@ -22,7 +22,7 @@ from common.markup import render_inline, render_markdown
 from judgments.access.roles import visible_rows
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.diff import compare_designs
-from judgments.design.editor import Desk, answer_look, count_now, open_desk, wants_json
+from judgments.design.editor_page import Desk, answer_look, count_now, open_desk, wants_json
 from judgments.design.form import (
     DesignForm,
     StudyFileForm,
@@ -48,7 +48,8 @@ from judgments.design.sections import sections_for
 from judgments.design.study_design import StudyDesign, read_toml, write_toml
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
-from judgments.studies.pages import (
+from judgments.studies.studies import change_design, create_study, design_of, duplicate_study, next_copy
+from judgments.studies.study_page import (
     START_PAGES,
     Context,
     Group,
@@ -59,7 +60,6 @@ from judgments.studies.pages import (
     page_address,
     take_refusal,
 )
-from judgments.studies.studies import change_design, create_study, design_of, duplicate_study, next_copy
 
 RENDERED: dict[str, Callable[[str], str]] = {
     "question": render_inline,

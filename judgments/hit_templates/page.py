@@ -17,11 +17,11 @@ from common.errors import DataConflict, QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.datasets import uploads
 from judgments.datasets.upload_forms import short_name
-from judgments.design.editor import find_look, keep_look, keep_row
+from judgments.design.editor_page import find_look, keep_look, keep_row
 from judgments.hit_templates import MOST_CHARACTERS
 from judgments.hit_templates.importing import Brought, import_template, look_at_template, sketched_design
 from judgments.models import Dataset, Study
-from judgments.studies.pages import page_address
+from judgments.studies.study_page import page_address
 
 MOST_INPUTS = 50 * 2**20  # bytes that a request may read while somebody waits; the command takes more
 

@@ -16,7 +16,8 @@ from judgments.drawing.stopping import expected_share
 from judgments.models import HIT, Study, Unit
 from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
 from judgments.studies.generation import Plan, plan_study
-from judgments.studies.pages import (
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
     PLAN_PARTS,
     Context,
     Group,
@@ -26,7 +27,6 @@ from judgments.studies.pages import (
     add_step,
     enqueue_once,
 )
-from judgments.studies.studies import design_of
 
 
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

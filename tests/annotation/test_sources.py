@@ -21,8 +21,8 @@ from judgments.design.study_design import make_design
 from judgments.kinds import KINDS
 from judgments.models import Item, Study, Unit
 from judgments.studies.generation import batch_lines, build_batch
-from judgments.studies.pages import page_address
 from judgments.studies.studies import design_of
+from judgments.studies.study_page import page_address
 from tests.annotation.calling import accept, join
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.posting import work_of
@@ -159,7 +159,7 @@ def test_hostile_text_stays_text(protocol: str) -> None:
 
 
 def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Client) -> None:
-    from judgments.design.editor import keep_look
+    from judgments.design.editor_page import keep_look
 
     study = sourced("slider", opened=False)
     html = designer.get(f"/s/{study.slug}/preview/").content.decode()
@@ -172,7 +172,7 @@ def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Clien
 
 
 def test_a_longer_page_asks_the_database_no_more_often(designer: Client) -> None:
-    from judgments.design.editor import keep_look
+    from judgments.design.editor_page import keep_look
 
     dataset = make_texts(images=14)
     counts = []

@@ -19,7 +19,7 @@ from common.errors import WrongState
 from judgments.access.roles import Right, give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent, Unit
-from judgments.studies.pages import STEPS, StudyStep, add_step
+from judgments.studies.study_page import STEPS, StudyStep, add_step
 from tests.judgments.desk import do
 from tests.studies import make_study, make_worker
 

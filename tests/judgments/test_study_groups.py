@@ -13,7 +13,7 @@ from annotation.rehearsal.rehearsal import rehearse
 from judgments.access.roles import give_role
 from judgments.models import Study
 from judgments.studies.generation import generate_hits
-from judgments.studies.pages import PAGES, Group
+from judgments.studies.study_page import PAGES, Group
 from tests.judgments.desk import page
 from tests.studies import make_study
 

@@ -28,7 +28,8 @@ from judgments.admin.base import signed_in
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
-from judgments.studies.pages import (
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
@@ -38,7 +39,6 @@ from judgments.studies.pages import (
     page_address,
     study_context,
 )
-from judgments.studies.studies import design_of
 
 SALT = "quorum.panel-list"
 AN_HOUR = 3600

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.crowds import steps as crowds_steps
+from annotation.crowds import steps_page as crowds_steps
 from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
 from annotation.money import ledger
@@ -20,8 +20,8 @@ from judgments.design.study_design import make_design
 from judgments.models import HIT, Job, Study, StudyEvent
 from judgments.studies.generation import generate_hits
 from judgments.studies.log import note_event
-from judgments.studies.pages import STEPS
 from judgments.studies.studies import create_study
+from judgments.studies.study_page import STEPS
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import publish, study_at_mturk
 from tests.judgments.desk import do, page, words

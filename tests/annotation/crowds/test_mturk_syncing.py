@@ -11,8 +11,8 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from annotation.crowds.mturk.hits import annotation_of
 from annotation.crowds.mturk.client import turk as turk_client
+from annotation.crowds.mturk.hits import annotation_of
 from annotation.crowds.publishing import close_study, open_study
 from annotation.crowds.sync import note_hint, sync_what_is_due
 from annotation.errors import SeatTaken

@@ -9,7 +9,7 @@ from annotation.money.costs import Forecast, forecast_of_design, top_up
 from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import Crowd
-from judgments.studies.pages import PlanPart, add_plan_part
+from judgments.studies.study_page import PlanPart, add_plan_part
 from judgments.templatetags.quorum_figures import cents
 
 

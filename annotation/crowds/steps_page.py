@@ -21,7 +21,7 @@ from common.errors import WrongState
 from judgments.access.roles import Right
 from judgments.admin.base import signed_in
 from judgments.models import Study
-from judgments.studies.pages import StudyStep, add_step, enqueue_once
+from judgments.studies.study_page import StudyStep, add_step, enqueue_once
 
 
 def go_on(request: HttpRequest, study: Study) -> None:

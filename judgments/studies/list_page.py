@@ -25,14 +25,15 @@ from common.errors import QuorumError
 from common.files import can_be_stored
 from judgments.access.roles import Right, may
 from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
-from judgments.design import editor
+from judgments.design import editor_page
 from judgments.design import page as design_page
 from judgments.hit_templates import page as hit_templates_page
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study, StudyEvent
 from judgments.remembered import BeingCounted
 from judgments.studies.log import note_event
-from judgments.studies.pages import (
+from judgments.studies.studies import delete_study
+from judgments.studies.study_page import (
     PAGES,
     START_PAGES,
     STEPS,
@@ -46,7 +47,6 @@ from judgments.studies.pages import (
     show_counting,
     study_context,
 )
-from judgments.studies.studies import delete_study
 
 FINISHED = ["submitted", "approved", "rejected"]
 STATE_COLOURS = {
@@ -136,7 +136,7 @@ class StudyAdmin(QuorumAdmin):
         own = [
             path(
                 "numbers/<slug:key>/",
-                self.admin_site.admin_view(editor.show_numbers),
+                self.admin_site.admin_view(editor_page.show_numbers),
                 name="judgments_study_numbers",
             ),
             path("compare/", self.admin_site.admin_view(self.compare_view), name="judgments_study_compare"),

@@ -29,7 +29,7 @@ from judgments.drawing.draws import content_key
 from judgments.models import Dataset
 from judgments.studies.generation import plan_study
 from judgments.studies.hits_page import parts_of_plan
-from judgments.studies.pages import PLAN_PARTS
+from judgments.studies.study_page import PLAN_PARTS
 
 SHELF = "quorum-looks"
 ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
