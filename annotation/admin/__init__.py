@@ -16,7 +16,7 @@ __all__ = [
     "crowds_rows",
     "crowds_steps",
     "panel_page",
-    "plan_cost",
+    "plan_page",
     "quiz_page",
     "review_page",
     "rows",

@@ -8,7 +8,7 @@ from judgments.studies import hits_page
 from judgments.studies import list_page as studies_admin
 
 __all__ = [
-    "accounts",
+    "accounts_page",
     "datasets_page",
     "design_page",
     "hits_page",
