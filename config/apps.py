@@ -11,7 +11,8 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         """Registers the checks."""
-        from config import checks, crowd_checks
+        from config import checks
+        from config import checks as crowd_checks
 
-        checks.register_all()
-        crowd_checks.register_all()
+        checks.register_setting_checks()
+        crowd_checks.register_crowd_checks()

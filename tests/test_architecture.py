@@ -186,12 +186,12 @@ def test_services_never_import_a_door() -> None:
 
 def test_mechanical_turk_has_one_door() -> None:
     found = [entry for entry in ALL if inside(entry.imported, "boto3", "botocore")]
-    assert {entry.importer for entry in found} <= {"annotation.backends.mturk_client"}
+    assert {entry.importer for entry in found} <= {"annotation.crowds.mturk.client"}
 
 
 def test_prolific_has_one_door() -> None:
     found = [entry for entry in ALL if inside(entry.imported, "httpx")]
-    assert {entry.importer for entry in found} == {"annotation.backends.prolific_http"}
+    assert {entry.importer for entry in found} == {"annotation.crowds.prolific.client"}
 
 
 def test_only_settings_read_the_environment() -> None:
