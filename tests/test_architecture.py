@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("config", "evaluation", "annotation", "judgments", "demo", "scripts")
+ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "scripts")
 LOWEST = ("evaluation.metrics", "evaluation.statistics")
 # Leaves below both: they import nothing of Quorum at all.
 LEAVES = ("evaluation.compiled", "evaluation.signatures")
@@ -22,7 +22,7 @@ DOORS = ("views", "api", "admin", "management", "tasks", "serializers", "forms",
 # Layers of an app from the outside in. A module imports from its own layer or from one further in.
 LAYERS = (
     ("admin", "api", "management", "tasks", "urls", "views", "handlers"),
-    ("forms", "cookies"),  # what views and API share
+    ("forms", "cookies", "operations"),  # what views, API and commands share
     (
         "services",
         "export",
@@ -88,7 +88,7 @@ def height(name: str) -> int | None:
         return -1
     if inside(name, *LOWEST):
         return 0
-    for floor, room in enumerate(("judgments", "annotation", "evaluation", "config"), start=1):
+    for floor, room in enumerate(("common", "judgments", "annotation", "evaluation", "config"), start=1):
         if inside(name, room):
             return floor
     return None
