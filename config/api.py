@@ -29,6 +29,7 @@ from rest_framework.response import Response
 from annotation.work.joining import worker_for_token
 from common.errors import QuorumError
 from common.files import can_be_stored
+from common.parameters import sentence_of
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 
@@ -218,10 +219,8 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
         headers["Retry-After"] = str(int(wait))
     if isinstance(error, exceptions.ValidationError):
         errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
-        first, words = next(iter(errors.items()))
-        said = words[0] if isinstance(words, list) and words else words
         told = {_shortened(str(name)): _shortened(found) for name, found in errors.items()}
-        return problem(400, f"{first}: {said}" if first else str(said), errors=told), headers
+        return problem(400, sentence_of(error.detail), errors=told), headers
     return problem(error.status_code, str(error.detail)), headers
 
 

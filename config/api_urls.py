@@ -5,9 +5,10 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
-from annotation.api import resources, running, work
+from annotation.api import resources, work
 from annotation.api import resources as annotation
 from annotation.money import api as money_api
+from annotation.operations import close, expire, extend, open_to_workers, pause, resume
 from annotation.quality import api as quality_api
 from annotation.quality import review_api
 from annotation.quiz import api as quiz_api
@@ -20,11 +21,14 @@ from evaluation.challenges import api as challenges_api
 from evaluation.comparing import api as comparing_api
 from evaluation.dashboard import api as dashboard_api
 from evaluation.error_analysis import api as error_analysis_api
+from evaluation.operations import reopen
 from evaluation.planning import api as planning_api
 from evaluation.results import api as results_api
 from judgments.api import resources as judgments
+from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
 from judgments.design import api as design_api
+from judgments.operations import generate
 
 app_name = "api"
 
@@ -84,13 +88,10 @@ urlpatterns = [
     path("assignments/<str:id>/return/", work.ReturnView.as_view(), name="return"),
     path("assignments/<str:id>/report/", work.ReportView.as_view(), name="report"),
     # the researchers' resources
-    path("studies/<str:slug>/open/", annotation.OpenStudyView.as_view(), name="open"),
-    path("studies/<str:slug>/close/", annotation.CloseStudyView.as_view(), name="close"),
-    path("studies/<str:slug>/pause/", running.PauseView.as_view(), name="pause"),
-    path("studies/<str:slug>/resume/", running.ResumeView.as_view(), name="resume"),
-    path("studies/<str:slug>/extend/", running.ExtendStudyView.as_view(), name="extend-study"),
-    path("studies/<str:slug>/reopen/", running.ReopenView.as_view(), name="reopen"),
-    path("studies/<str:slug>/expire/", running.ExpireView.as_view(), name="expire"),
+    *(
+        operation_path(one)
+        for one in (generate, open_to_workers, close, pause, resume, extend, expire, reopen)
+    ),
     path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
     path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
     path("studies/<str:slug>/approve/", review_api.ApproveView.as_view(), name="approve"),

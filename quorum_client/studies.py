@@ -232,19 +232,31 @@ class StudyHandle:
         )
         return next(rows, None)
 
+    def do(self, operation: str, **parameters: Any) -> dict[str, Any]:
+        """Do any operation of the interface, such as ``do("pause", why="a caption is broken")``.
+
+        Returns:
+            What the call answers, mostly the study; the job, once it is done, where the operation takes longer.
+
+        Raises:
+            Problem: a parameter is wrong, or it is not possible; nothing was changed.
+            JobFailed: the message says why.
+        """
+        answer = self.quorum.ask("POST", f"studies/{self.slug}/{operation}/", json=parameters)
+        found: dict[str, Any] = answer.json()
+        return self.quorum.wait(found) if answer.status_code == ACCEPTED else found
+
     def generate(self) -> dict[str, Any]:
         """Draw the HITs, and wait until they are stored."""
-        return self._do("generate")
+        return self.do("generate")
 
     def open(self) -> dict[str, Any]:
         """Let workers in."""
-        found: dict[str, Any] = self.quorum.post(f"studies/{self.slug}/open/")
-        return found
+        return self.do("open")
 
     def close(self) -> dict[str, Any]:
         """Offer no more work."""
-        found: dict[str, Any] = self.quorum.post(f"studies/{self.slug}/close/")
-        return found
+        return self.do("close")
 
     def export(self, format: str, path: str | Path) -> Path:
         """Make an export and download it."""

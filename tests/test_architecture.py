@@ -19,7 +19,6 @@ LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays")
 APPS = ("judgments", "annotation", "evaluation")
 LARGEST_FOLDER = 14  # modules, __init__.py aside
 LOOSE = 10  # modules at the root of an app
-SHORTEST = 40  # lines; a shorter module belongs to the module that uses it
 # A door is reached by pages, programs, people and messages; what is behind it knows no door.
 DOOR = re.compile(
     r"\.(admin|api|views|management|templatetags|tasks|handlers|urls|([a-z]+_)?(page|api|form|forms))(\.|$)"

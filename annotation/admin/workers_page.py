@@ -7,30 +7,21 @@ from django.contrib import messages
 from django.core.paginator import Paginator
 from django.db.models import Count, Q
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
 
 from annotation.crowds import backend_of
-from annotation.crowds.publishing import begin_closing, begin_opening
-from annotation.crowds.steps_page import go_on
 from annotation.models import Assignment, Invitation, Participation
+from annotation.operations import close, open_to_workers
 from annotation.rehearsal.people import SORTS, Crowd
 from annotation.work.joining import create_invitations
 from common.errors import WrongState
-from judgments.admin.base import public_address, signed_in
+from judgments.admin.base import public_address
+from judgments.admin.operations import add_operation
 from judgments.models import Study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import (
-    Context,
-    Group,
-    StudyPage,
-    StudyStep,
-    add_page,
-    add_step,
-    page_address,
-)
+from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
 
 USUAL = Crowd()
 
@@ -132,17 +123,6 @@ def _may_open(study: Study) -> bool:
     return waits and not study.simulated and study.source == Study.Source.DESIGNED
 
 
-def _open(request: HttpRequest, study: Study) -> HttpResponse:
-    messages.success(request, begin_opening(study=study, by=signed_in(request)))
-    go_on(request, study)
-    return redirect(page_address(study, "crowd" if backend_of(study).sends_people else "workers"))
-
-
-def _close(request: HttpRequest, study: Study) -> None:
-    begin_closing(study=study, by=signed_in(request))
-    go_on(request, study)
-
-
 def _invite(request: HttpRequest, study: Study) -> None:
     form = InvitationForm(request.POST)
     if not form.is_valid():
@@ -159,22 +139,12 @@ def _first_error(form: InvitationForm) -> str:
 
 
 add_page(StudyPage(name="workers", label="Workers", order=40, view=show_workers, group=Group.COLLECT))
-add_step(
-    StudyStep(
-        name="open",
-        label="Open to workers",
-        run=_open,
-        offered=_may_open,
-        primary_in=frozenset({Study.State.GENERATED.value}),
-    )
+add_operation(
+    open_to_workers,
+    label="Open to workers",
+    offered=_may_open,
+    primary_in={Study.State.GENERATED.value},
+    leads_to=lambda study: "crowd" if backend_of(study).sends_people else "workers",
 )
-add_step(
-    StudyStep(
-        name="close",
-        label="Close",
-        run=_close,
-        done="The study is closed; who holds a HIT may still hand it in.",
-        offered=lambda study: study.state == Study.State.OPEN,
-    )
-)
+add_operation(close, label="Close", offered=lambda study: study.state == Study.State.OPEN)
 add_step(StudyStep(name="invite", label="Make invitations", run=_invite))

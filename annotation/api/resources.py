@@ -8,7 +8,7 @@ from uuid import UUID
 import django_filters as filters
 from django.db.models import QuerySet
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import mixins, serializers
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -18,15 +18,11 @@ from rest_framework.viewsets import GenericViewSet
 
 from annotation.api import work
 from annotation.api.work import WorkersOnly, save_draft
-from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Assignment, Budget, CrowdSession, Judgment, LedgerEntry, Publication, Worker
 from common.errors import NotThere
-from judgments.access.permissions import IsStaff, VisibleRows, study_for
-from judgments.access.roles import Right
-from judgments.api.resources import Filters, Resource, StudySerializer, TrueOrFalse, study_filter
+from judgments.access.permissions import IsStaff, VisibleRows
+from judgments.api.resources import Filters, Resource, TrueOrFalse, study_filter
 from judgments.kinds import KINDS
-from judgments.models import Study
-from judgments.studies.studies import find_study
 
 
 class WorkerFilters(Filters):
@@ -238,46 +234,6 @@ class JudgmentResource(Resource):
     )
     serializer_class = JudgmentSerializer
     filterset_class = JudgmentFilters
-
-
-class StudyStep(APIView):
-    """A step of a study's life."""
-
-    answers: ClassVar = {
-        200: StudySerializer,
-        409: OpenApiResponse(work.Problem, description="Not possible now."),
-    }
-
-    @staticmethod
-    def reply(study: Study) -> Response:
-        """The study as it is now."""
-        return Response(StudySerializer(find_study(study.slug)).data)
-
-
-class OpenStudyView(StudyStep):
-    """POST /api/studies/{slug}/open/"""
-
-    @extend_schema(
-        request=None, responses=StudyStep.answers, operation_id="studies_open", summary="Let workers in"
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """Publishes the study to its crowd; twice is harmless."""
-        study = study_for(request, slug, Right.CHANGE)
-        open_study(study=study)
-        return self.reply(study)
-
-
-class CloseStudyView(StudyStep):
-    """POST /api/studies/{slug}/close/"""
-
-    @extend_schema(
-        request=None, responses=StudyStep.answers, operation_id="studies_close", summary="Offer no more work"
-    )
-    def post(self, request: Request, slug: str) -> Response:
-        """Who holds a HIT may still submit it; twice is harmless."""
-        study = study_for(request, slug, Right.CHANGE)
-        close_study(study=study)
-        return self.reply(study)
 
 
 class BudgetSerializer(serializers.ModelSerializer[Budget]):

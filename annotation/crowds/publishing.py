@@ -10,7 +10,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
-from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.delivery import Carried, carry_out_calls
 from annotation.crowds.effects import note_parked
 from annotation.crowds.outbox import ask, ask_to_take_down, call_key
 from annotation.models import CrowdCall, Publication
@@ -244,15 +244,29 @@ def open_study(*, study: Study, by: User | None = None, progress: Progress | Non
     Raises:
         WrongState: as for ``begin_opening``, or the account at the crowd holds too little.
     """
-    said = begin_opening(study=study, by=by)
+    words = begin_opening(study=study, by=by)
+    return f"{words} {carry_out_opening(study=study, progress=progress)}".rstrip()
+
+
+def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
+    """Carry out what opening asks of the crowd; return a sentence about what is left, or "".
+
+    Raises:
+        WrongState: the account at the crowd holds too little; the study is open all the same.
+    """
     carried = carry_out_calls(study=study, progress=progress)
     if carried.stopped:
         raise WrongState(
             f"Study {study.slug!r} is open, but its crowd stopped at {carried.done} publications: {carried.stopped}"
         )
-    rest = f" {carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
-    later = f" {carried.waiting} calls go on later (sync_crowd {study.slug})." if carried.waiting else ""
-    return said + rest + later
+    return left_to_do(study, carried)
+
+
+def left_to_do(study: Study, carried: Carried) -> str:
+    """Return a sentence about calls that were refused or go on later, or ""."""
+    refused = f"{carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
+    later = f"{carried.waiting} calls go on later (sync_crowd {study.slug})." if carried.waiting else ""
+    return f"{refused} {later}".strip()
 
 
 @transaction.atomic

@@ -10,7 +10,9 @@ from django.views.decorators.http import require_safe
 
 from evaluation.dashboard.now import Pulse, ask_for_board, board_now, is_stale, pulse_of
 from evaluation.models import BoardSnapshot
+from evaluation.operations import reopen
 from evaluation.results.tables_page import drawn, worker_note
+from judgments.admin.operations import add_operation
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
@@ -116,3 +118,6 @@ add_page(
     StudyPage(name="board", label="Board", order=1, view=show_board, shown=was_opened, group=Group.COLLECT)
 )
 add_page(StudyPage(name="board-live", label="", order=2, view=show_live))
+add_operation(
+    reopen, name="reopen-units", label="Re-open units", fields=("units", "votes", "why"), needed=("units",)
+)

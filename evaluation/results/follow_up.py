@@ -24,6 +24,8 @@ from judgments.studies.studies import change_design, create_study, design_of, ne
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+MARGIN = 0.34  # of its votes by which the winner of an uncertain unit leads at most
+
 
 class Need(StrEnum):
     """Why a unit wants more votes."""
@@ -33,7 +35,7 @@ class Need(StrEnum):
     SHORT = "short"  # judgments were invalidated, or their workers are set aside
 
 
-def units_in_need(study: Study, need: Need, *, margin: float = 0.34) -> list[str]:
+def units_in_need(study: Study, need: Need, *, margin: float = MARGIN) -> list[str]:
     """Keys of the judged units that are so, in their order.
 
     Args:

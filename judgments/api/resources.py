@@ -11,7 +11,6 @@ from django.db.models import Count, Prefetch, Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import mixins, serializers, status
-from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,10 +18,7 @@ from rest_framework.reverse import reverse
 from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
-from common.errors import WrongState
-from judgments import jobs
-from judgments.access.permissions import staff_of, study_for, token_of
-from judgments.access.roles import Right
+from judgments.access.permissions import staff_of, token_of
 from judgments.api.bodies import TOMLParser, body_of, member
 from judgments.design.saved_presets import saved_presets
 from judgments.design.study_design import make_design, read_toml
@@ -303,14 +299,6 @@ class SystemResource(Resource):
         },
         description="A study from its design: the study file as JSON, or as TOML (`application/toml`).",
     ),
-    generate=extend_schema(
-        request=None,
-        responses={
-            202: JobSerializer,
-            409: OpenApiResponse(description="It is no draft any more."),
-        },
-        description="Draws units, controls and HITs in the background; follow the job.",
-    ),
 )
 class StudyResource(mixins.CreateModelMixin, Resource):
     """Data collections."""
@@ -335,17 +323,6 @@ class StudyResource(mixins.CreateModelMixin, Resource):
         return Response(
             self.get_serializer(study).data, status=status.HTTP_201_CREATED, headers={"Location": place}
         )
-
-    @action(detail=True, methods=["post"])
-    def generate(self, request: Request, slug: str) -> Response:
-        """Start generating the HITs of a draft."""
-        study = study_for(request, slug, Right.CHANGE)
-        if study.state != Study.State.DRAFT:
-            raise WrongState(f"Study {slug!r} is {study.state}; HITs are generated once, from a draft.")
-        job = jobs.enqueue(kind="generate_hits", args={"study": study.slug}, user=staff_of(request))
-        place = reverse("api:jobs-detail", args=[job.pk], request=request)
-        body = JobSerializer(job).data
-        return Response(body, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
 
 class UnitResource(Resource):

@@ -9,24 +9,17 @@ from django.db.models import Count, Exists, Max, Q, Sum
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
-from common.errors import QuorumError, WrongState
+from common.errors import QuorumError
+from judgments.admin.operations import add_operation
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls import ControlPool
 from judgments.drawing.stopping import expected_share
 from judgments.models import HIT, Study, Unit
+from judgments.operations import generate
 from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
 from judgments.studies.generation import Plan, plan_study
 from judgments.studies.studies import design_of
-from judgments.studies.study_page import (
-    PLAN_PARTS,
-    Context,
-    Group,
-    StudyPage,
-    StudyStep,
-    add_page,
-    add_step,
-    enqueue_once,
-)
+from judgments.studies.study_page import PLAN_PARTS, Context, Group, StudyPage, add_page
 
 
 def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
@@ -137,22 +130,11 @@ PLAN: Figures[Plan | str] = add_figures(
 )
 
 
-def _generate(request: HttpRequest, study: Study) -> None:
-    """Ask for the HITs; the work itself is a job, whatever its size."""
-    if study.state != Study.State.DRAFT:
-        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
-    enqueue_once(request, study, "generate_hits")
-
-
 add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits, group=Group.PREPARE))
 add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
-add_step(
-    StudyStep(
-        name="generate",
-        label="Generate HITs",
-        run=_generate,
-        offered=lambda study: study.state == Study.State.DRAFT,
-        job="generate_hits",
-        primary_in=frozenset({Study.State.DRAFT.value}),
-    )
+add_operation(
+    generate,
+    label="Generate HITs",
+    offered=lambda study: study.state == Study.State.DRAFT,
+    primary_in={Study.State.DRAFT.value},
 )

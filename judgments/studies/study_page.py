@@ -14,6 +14,7 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from common.errors import DesignError, WrongState
+from common.parameters import Parameters
 from judgments.access.roles import Right, rights_of
 from judgments.admin.base import preview_address, signed_in
 from judgments.design.study_design import StudyDesign
@@ -75,6 +76,21 @@ def never(study: Study) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class StepForm:
+    """The form of a step that does an operation.
+
+    Attributes:
+        parameters: the operation's.
+        fields: those that the form asks for.
+        needed: optional parameters without which this form means nothing.
+    """
+
+    parameters: type[Parameters]
+    fields: tuple[str, ...]
+    needed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class StudyStep:
     """Something that is done to a study by a post.
 
@@ -90,6 +106,7 @@ class StudyStep:
         also: a permission of Django's that the person needs besides, such as ``judgments.add_study``; '' for none.
         job: the kind of job it asks for; while one is under way, the button is away.
         beside: whether its page shows beside the step's own form why it was refused (``take_refusal``).
+        form: what ``{% step_form %}`` asks for; None for a step whose form is written by hand.
     """
 
     name: str
@@ -103,6 +120,7 @@ class StudyStep:
     also: str = ""
     job: str = ""
     beside: bool = False
+    form: StepForm | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +261,7 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "title": study.name,
         "study": study,
         "kind": kind_of(study),
+        "steps": STEPS,
         "study_groups": tab_groups(study, rights, active),
         "next_step": next_step,
         "other_steps": others,

@@ -5,8 +5,6 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db.models import F
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -243,37 +241,3 @@ def test_units_are_opened_again_by_the_hits_that_hold_them() -> None:
     assert newest(study).what == "units-reopened"
     with pytest.raises(NotThere):
         reopen_units(study=study, units=["nowhere"], votes=2, why="tied")
-
-
-def test_a_stranger_and_a_viewer_change_nothing(client: Client) -> None:
-    study = make_study("pairwise")
-    client.force_login(User.objects.create_user("stranger", is_staff=True))
-    for step in ("pause", "resume", "extend", "reopen", "expire"):
-        body = {"why": WHY, "workers": 1, "units": [], "votes": 1}
-        answer = client.post(f"/api/studies/{study.slug}/{step}/", body, content_type="application/json")
-        assert answer.status_code in (403, 404), step
-    for name in ("pause", "resume", "add-workers", "more-time", "take-back", "expire-slots", "reopen-units"):
-        answer = client.post(reverse("admin:judgments_study_do", args=[study.pk, name]), {"why": WHY})
-        assert answer.status_code in (403, 404), name
-    assert fresh(study).paused_at is None
-    assert not study.hits.filter(extra__gt=0).exists()
-
-
-def test_a_program_pauses_extends_and_resumes(designer: Client) -> None:
-    study = make_study("pairwise")
-
-    def ask(step: str, **body: Any) -> int:
-        address = f"/api/studies/{study.slug}/{step}/"
-        return designer.post(address, body, content_type="application/json").status_code
-
-    assert ask("pause", why=WHY) == 200
-    assert fresh(study).paused_at is not None
-    assert ask("pause") == 400
-    assert ask("extend", why="pilot", workers=1) == 200
-    assert not study.hits.exclude(required=F("extra") + 3).exists()
-    assert ask("extend", why="pilot", workers=1, hits=[1]) == 400
-    assert ask("expire", why="pilot", hits=[study.hits.all()[0].key]) == 200
-    assert ask("expire", why="pilot", assignments=["x"]) == 400
-    assert ask("reopen", why="pilot", votes=1, units=[study.units.filter(control=False)[0].key]) == 200
-    assert ask("resume", why="mended") == 200
-    assert fresh(study).paused_at is None

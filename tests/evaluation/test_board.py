@@ -282,20 +282,24 @@ def _permissions(*names: str) -> list[Any]:
     return list(Permission.objects.filter(codename__in=names))
 
 
-def test_a_designer_pauses_extends_and_resumes_from_the_board(designer: Client) -> None:
+def test_the_forms_of_the_board_are_made_from_their_operations(designer: Client) -> None:
     study = judged(people=1)
+    page = designer.get(address(study)).content.decode()
+    assert re.search(r'<input id="workers-add-workers" [^>]*required min="1" max="100"', page)
+    assert re.search(r'<input id="minutes-more-time" [^>]*value="30"[^>]*max="10080"', page)
+    assert re.search(r'<input id="hits-add-workers" (?![^>]*required)', page)
+    assert re.search(r'<input id="hits-expire-slots" [^>]*required', page)
+    assert re.search(r'<input id="why-pause" [^>]*required maxlength="500"', page)
 
-    def do(step: str, **sent: Any) -> str:
-        where = reverse("admin:judgments_study_do", args=[study.pk, step])
-        return words(designer.post(where, {"page": "board", **sent}, follow=True))
 
-    assert "a reason is missing" in do("pause", why=" ")
-    assert "The study is paused." in do("pause", why="a caption is broken")
-    assert "Paused since" in words(designer.get(address(study)))
-    assert "Work is handed out again." in do("resume", why="mended")
-    assert "are offered to 1 more" in do("add-workers", workers="1", why="pilot")
-    assert "expected a whole number" in do("add-workers", workers="many", why="pilot")
-    assert {event.why for event in study.events.exclude(why="")} == {"a caption is broken", "mended", "pilot"}
+def test_a_refused_form_is_open_and_holds_what_was_sent(designer: Client) -> None:
+    study = judged(people=1)
+    where = reverse("admin:judgments_study_do", args=[study.pk, "add-workers"])
+    answer = designer.post(where, {"page": "board", "workers": "many", "why": "pilot"}, follow=True)
+    page = answer.content.decode()
+    assert '<details class="q-step" id="add-workers" open>' in page
+    assert re.search(r'<input id="workers-add-workers" [^>]*value="many"', page)
+    assert re.search(r'<input id="why-add-workers" [^>]*value="pilot"', page)
 
 
 def test_units_that_are_tied_or_short_are_found() -> None:

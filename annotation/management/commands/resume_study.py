@@ -1,28 +1,12 @@
 """Resume a study."""
 
-from argparse import ArgumentParser
-from typing import Any
-
-from annotation.crowds.delivery import carry_out_calls
-from annotation.work.pausing import resume_study
-from judgments.management.base import QuorumCommand
-from judgments.studies.studies import find_study
+from annotation import operations
+from judgments.management.operations import OperationCommand
 
 
-class Command(QuorumCommand):
+class Command(OperationCommand):
     """Doing it twice changes nothing."""
 
+    operation = operations.resume
     help = "Hand out work of a paused study again, here and at its crowd."
     example = "manage.py resume_study triplets-50 --why 'the caption is mended'"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """What the command takes (docs/commands.md)."""
-        parser.add_argument("study")
-        parser.add_argument("--why", required=True, help="the reason, which stands in the study's log")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        """Do it, and ask the crowd."""
-        study = find_study(options["study"])
-        resume_study(study=study, why=options["why"])
-        carry_out_calls(study=study)
-        self.say(f"Study {study.slug} hands out work again.")

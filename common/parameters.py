@@ -1,0 +1,113 @@
+"""The parameters of an operation: their types, bounds and words, declared once as a serializer.
+
+A JSON body is checked strictly: ``"2"`` is no number and ``true`` is no number. A form and a command line hold text,
+which the same fields parse. All of them get the same sentence about the same mistake (``sentence_of``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+from rest_framework.fields import empty
+from rest_framework.utils.html import is_html_input
+
+LONGEST_REASON = 500
+
+# What a value of a JSON body must be. The framework's fields also take "2" for 2, and 1 for true.
+JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tuple[type, ...]], ...] = (
+    (serializers.BooleanField, bool),
+    (serializers.IntegerField, int),
+    (serializers.FloatField, (int, float)),
+    (serializers.CharField, str),
+    (serializers.ChoiceField, str),
+    (serializers.UUIDField, str),
+)
+
+
+class Parameters(serializers.Serializer[Any]):
+    """What an operation takes. Subclasses declare fields with bounds, ``label``, ``help_text`` and ``initial``.
+
+    Attributes:
+        one_of: groups of optional parameters, of each of which exactly one must be given.
+    """
+
+    one_of: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    default_error_messages = {"invalid": "The body must be a JSON object."}
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping) and not is_html_input(data):
+            # null means the same as leaving an optional parameter out
+            data = {
+                name: value
+                for name, value in data.items()
+                if not (value is None and name in self.fields and not self.fields[name].required)
+            }
+            wrong = {
+                name: [problem]
+                for name, field in self.fields.items()
+                if name in data and (problem := _wrong_type(field, data[name]))
+            }
+            if wrong:
+                raise serializers.ValidationError(wrong)
+        return super().to_internal_value(data)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        for group in self.one_of:
+            given = [name for name in group if name in attrs]
+            if len(given) != 1:
+                expected = f"Expected one of {', '.join(group[:-1])} and {group[-1]}"
+                found = f"{' and '.join(given)} were given" if given else "none was given"
+                raise serializers.ValidationError({(given or group)[0]: [f"{expected}; {found}."]})
+        return attrs
+
+
+def _wrong_type(field: Any, value: Any) -> str:
+    """Return the field's own message about a JSON value of the wrong type, '' for one of the right type."""
+    if value is None:
+        return ""  # the field says itself whether it may be null
+    if isinstance(field, serializers.ListField) and isinstance(value, list):
+        return next((problem for one in value if (problem := _wrong_type(field.child, one))), "")
+    for known, expected in JSON_TYPES:
+        if isinstance(field, known):
+            right = isinstance(value, expected) and (expected is bool or not isinstance(value, bool))
+            key = "invalid_choice" if isinstance(field, serializers.ChoiceField) else "invalid"
+            return "" if right else str(field.error_messages[key]).format(input=value)
+    return ""
+
+
+class KeysField(serializers.ListField):
+    """Keys of rows. In text they have commas, spaces or line breaks between them."""
+
+    child = serializers.CharField()
+
+    def get_value(self, dictionary: Any) -> Any:
+        if not is_html_input(dictionary):
+            return super().get_value(dictionary)
+        texts = dictionary.getlist(self.field_name)
+        return [key for text in texts for key in text.replace(",", " ").split()] or empty
+
+
+class Reason(Parameters):
+    """Why; it stands in the study's log."""
+
+    why = serializers.CharField(
+        max_length=LONGEST_REASON,
+        label="Reason",
+        help_text="The reason, which stands in the study's log.",
+        error_messages=dict.fromkeys(
+            ("required", "null", "blank"), "A reason is missing; it stands in the study's log."
+        ),
+    )
+
+
+def sentence_of(detail: Any) -> str:
+    """Return one sentence about the first mistake in ``ValidationError.detail``, after the parameter's name."""
+    if isinstance(detail, Mapping):
+        name, inner = next(iter(detail.items()))
+        sentence = sentence_of(inner)
+        return sentence if name in ("", "non_field_errors") else f"{name}: {sentence}"
+    if isinstance(detail, list):
+        return sentence_of(detail[0])
+    return str(detail)

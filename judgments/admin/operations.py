@@ -1,0 +1,78 @@
+"""The page's door of operations: a step of a study, with a form made from the operation's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from functools import partial
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from rest_framework.exceptions import ValidationError
+
+from common.errors import QuorumError
+from common.parameters import sentence_of
+from judgments.admin.base import signed_in
+from judgments.models import Study
+from judgments.studies.study_page import StepForm, StudyStep, add_step, never, page_address
+from judgments.study_operations import Operation
+
+
+def add_operation(
+    operation: Operation,
+    *,
+    label: str,
+    name: str = "",
+    fields: tuple[str, ...] | None = None,
+    needed: tuple[str, ...] = (),
+    offered: Callable[[Study], bool] = never,
+    primary_in: Collection[str] = (),
+    primary_on: Collection[str] = (),
+    leads_to: Callable[[Study], str] | None = None,
+) -> None:
+    """Let an operation be done from a study's pages.
+
+    Args:
+        label: the button.
+        name: of the step, where one operation has several.
+        fields: the parameters that the step's form asks for (``{% step_form %}``); all if None.
+        needed: optional parameters without which this form means nothing.
+        offered: whether the button stands at the top of the study's pages.
+        primary_in, primary_on: the states and pages in which it is the next thing to do.
+        leads_to: the name of the page to show afterwards; the one that the post came from if None.
+    """
+    asked = tuple(operation.parameters().fields) if fields is None else fields
+    form = StepForm(operation.parameters, asked, needed)
+    add_step(
+        StudyStep(
+            name=name or operation.name,
+            label=label,
+            run=partial(_run, operation=operation, needed=needed, leads_to=leads_to),
+            offered=offered,
+            primary_in=frozenset(primary_in),
+            primary_on=frozenset(primary_on),
+            permission=operation.right,
+            job=operation.job,
+            beside=bool(asked),
+            form=form,
+        )
+    )
+
+
+def _run(
+    request: HttpRequest,
+    study: Study,
+    operation: Operation,
+    needed: tuple[str, ...],
+    leads_to: Callable[[Study], str] | None,
+) -> HttpResponse | None:
+    try:
+        values = operation.read(request.POST, needed=needed)
+    except ValidationError as error:
+        raise QuorumError(sentence_of(error.detail)) from error
+    if operation.job:
+        operation.start(study, values, by=signed_in(request), once=True)
+    else:
+        outcome = operation.run(study, values, by=signed_in(request), wait=False)
+        messages.success(request, outcome.words)
+    return None if leads_to is None else redirect(page_address(study, leads_to(study)))

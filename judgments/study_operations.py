@@ -1,0 +1,176 @@
+"""Operations on a study, each declared once: page, HTTP call, command and client all read the declaration.
+
+An operation is a function that calls a service and says what was done. ``@operation`` adds its parameters, the right
+that it needs, and what follows it::
+
+    @operation("pause", "Hand out nothing new", parameters=Reason, then=ASK_THE_CROWD)
+    def pause(*, study: Study, by: User | None, why: str) -> Outcome:
+        '''Who holds a HIT goes on; twice is harmless.'''
+        pause_study(study=study, why=why, by=by)
+        return Outcome("The study is paused.")
+
+The doors read it: ``judgments.api.operations``, ``judgments.admin.operations`` and ``judgments.management.operations``.
+docs/decisions/0010-operations.md tells how to add one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+
+from common.errors import WrongState
+from common.parameters import Parameters
+from judgments.access.roles import Right
+from judgments.jobs import enqueue
+from judgments.models import Job, Study
+
+UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an operation did.
+
+    Attributes:
+        words: one sentence with the numbers, for the page and the command.
+        value: what the HTTP call answers with, where that is not the study.
+    """
+
+    words: str
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class FollowUp:
+    """What follows an operation once it is committed.
+
+    Attributes:
+        now: does it, and returns a sentence to add or ""; for HTTP calls and commands, which wait.
+        later: asks for it in the background; for pages, which do not wait.
+    """
+
+    now: Callable[[Study], str]
+    later: Callable[[Study, User | None], object]
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Something that is done to a study.
+
+    Attributes:
+        name: last part of its HTTP address, and the end of its id in the schema, ``studies_<name>``.
+        summary: what it does, in a few words.
+        description: what else there is to know; the function's docstring.
+        parameters: what it takes, with checks and words.
+        right: what of the study a person must be allowed to do.
+        scope: the area of a token's scopes that opens it.
+        do: the function; gets ``study``, ``by`` (None for a command) and the parameters by name.
+        then: what follows it; None for nothing.
+        job: the kind of job that does it for pages and HTTP calls; "" for what is done at once. The job gets ``study``
+            (its slug) and the parameters; a command calls ``do`` instead, with ``progress``.
+        check: raises where it is not possible, before a job is asked for.
+    """
+
+    name: str
+    summary: str
+    description: str
+    parameters: type[Parameters]
+    right: Right
+    scope: str
+    do: Callable[..., Outcome]
+    then: FollowUp | None = None
+    job: str = ""
+    check: Callable[[Study], None] | None = None
+
+    def read(self, data: Any, *, needed: Collection[str] = ()) -> dict[str, Any]:
+        """Return the checked parameters of a parsed JSON body, or of text in a QueryDict.
+
+        Args:
+            needed: optional parameters that are required this time.
+
+        Raises:
+            rest_framework.exceptions.ValidationError: one of them is missing or wrong.
+        """
+        serializer = self.parameters(data=data)
+        for name in needed:
+            serializer.fields[name].required = True
+        serializer.is_valid(raise_exception=True)
+        found: dict[str, Any] = serializer.validated_data
+        return found
+
+    def run(
+        self, study: Study, values: Mapping[str, Any], *, by: User | None, wait: bool = True, **more: Any
+    ) -> Outcome:
+        """Do it, and what follows it.
+
+        Args:
+            values: the checked parameters.
+            wait: whether to wait for what follows.
+            more: arguments of ``do`` that are no parameters, such as ``progress``.
+
+        Raises:
+            QuorumError: it is not possible; nothing was changed.
+        """
+        outcome = self.do(study=study, by=by, **values, **more)
+        if self.then is None:
+            return outcome
+        if not wait:
+            self.then.later(study, by)
+            return outcome
+        added = self.then.now(study)
+        return Outcome(f"{outcome.words} {added}".rstrip(), outcome.value)
+
+    def start(self, study: Study, values: Mapping[str, Any], *, by: User | None, once: bool = False) -> Job:
+        """Ask for the job that does it.
+
+        Args:
+            once: whether to refuse while the same work waits or runs.
+
+        Raises:
+            QuorumError: it is not possible.
+        """
+        if self.check is not None:
+            self.check(study)
+        under_way = Job.objects.filter(kind=self.job, args__study=study.slug, state__in=UNDER_WAY)
+        if once and under_way.exists():
+            raise WrongState(f"This is under way already for study {study.slug!r}.")
+        return enqueue(kind=self.job, args={"study": study.slug, **values}, user=by)
+
+
+OPERATIONS: list[Operation] = []
+
+
+def operation(
+    name: str,
+    summary: str,
+    *,
+    parameters: type[Parameters] = Parameters,
+    right: Right = Right.CHANGE,
+    scope: str = "studies",
+    then: FollowUp | None = None,
+    job: str = "",
+    check: Callable[[Study], None] | None = None,
+) -> Callable[[Callable[..., Outcome]], Operation]:
+    """Declare a function as an operation on a study; its docstring is the description."""
+
+    def declare(do: Callable[..., Outcome]) -> Operation:
+        declared = Operation(
+            name=name,
+            summary=summary,
+            description=inspect.getdoc(do) or "",
+            parameters=parameters,
+            right=right,
+            scope=scope,
+            do=do,
+            then=then,
+            job=job,
+            check=check,
+        )
+        OPERATIONS.append(declared)
+        return declared
+
+    return declare

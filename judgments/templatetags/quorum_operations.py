@@ -1,0 +1,66 @@
+"""Forms of a study's steps, made from the parameters of their operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import template
+from django.template.context import RequestContext
+from rest_framework import serializers
+
+register = template.Library()
+
+# The control of each type of field; the first that fits, "text" for all others.
+INPUTS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], str], ...] = (
+    (serializers.BooleanField, "checkbox"),
+    (serializers.IntegerField, "number"),
+    (serializers.FloatField, "decimal"),
+    (serializers.ChoiceField, "select"),
+)
+
+
+@register.inclusion_tag("judgments/parts/step_form.html", takes_context=True)
+def step_form(
+    context: RequestContext, name: str, title: str, help: str = "", button: str = "", opened: bool = False
+) -> dict[str, Any]:
+    """The form of a step, folded up until it is opened or was refused.
+
+    Args:
+        title: what it is folded up under.
+        help: a sentence below it.
+        button: a class of the button.
+    """
+    step = context["steps"][name]
+    refusal = context.get("refusal")
+    sent = refusal.sent if refusal is not None and refusal.step == name else None
+    fields = step.form.parameters().fields
+    return {
+        "study": context["study"],
+        "page": context["active_page"],
+        "csrf_token": context["csrf_token"],
+        "step": step,
+        "title": title,
+        "help": help,
+        "button": button,
+        "opened": opened or sent is not None,
+        "inputs": [
+            _input(fields[name], sent, required=fields[name].required or name in step.form.needed)
+            for name in step.form.fields
+        ],
+    }
+
+
+def _input(
+    field: serializers.Field[Any, Any, Any, Any], sent: Mapping[str, str] | None, *, required: bool
+) -> dict[str, Any]:
+    """What the input of a field shows, and how the browser checks it."""
+    name = str(field.field_name)
+    initial = field.get_initial()
+    return {
+        "field": field,
+        "name": name,
+        "kind": next((kind for known, kind in INPUTS if isinstance(field, known)), "text"),
+        "required": required,
+        "value": sent.get(name, "") if sent is not None else "" if initial in (None, []) else initial,
+    }
