@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.batches.people import worker_name
+from annotation.people import worker_name
 from annotation.services.importing import import_judgments
 from annotation.services.understanding import understand_judgments
 from judgments.importers import (
