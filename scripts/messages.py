@@ -57,22 +57,24 @@ def _data() -> Iterator[tuple[str, str]]:
     from annotation import errors as of_answers
     from judgments import errors
     from judgments.countries import COUNTRIES
-    from judgments.english import QUESTIONS
     from judgments.kinds import KINDS
+    from judgments.kinds.caption_rules import RULES
     from judgments.presets import PRESETS
+    from judgments.quizzes import QUIZ_PRESETS
 
     for kind in KINDS.values():
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _of_design(path, kind.defaults)
-    for preset in PRESETS.values():
-        yield from _of_design("judgments/presets.py", preset.values)
-    for _, question, *_, why in QUESTIONS:
-        yield from (("judgments/english.py", text) for text in (question, why))
+    yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
+    for name, preset in PRESETS.items():
+        yield from _of_design(f"judgments/study_presets/{name}.toml", preset.values)
+    for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
+        yield from (("judgments/english.toml", text) for text in (question.text, question.why))
     for module, path in ((errors, "judgments/errors.py"), (of_answers, "annotation/errors.py")):
         named = [one for one in vars(module).values() if isinstance(one, type)]
         yield from ((path, one.title) for one in named if issubclass(one, errors.QuorumError))
-    yield from (("judgments/countries.py", name) for name in COUNTRIES.values())
+    yield from (("judgments/countries.csv", name) for name in COUNTRIES.values())
 
 
 def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
