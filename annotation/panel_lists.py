@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 
 from judgments.design_tables import Panel
 from judgments.errors import QuorumError
-from judgments.importers.formulas import guard_formula
+from judgments.importers.textio import guard_formula
 from judgments.panels import PANEL_PRESETS
 
 MOST_ROWS = 20_000

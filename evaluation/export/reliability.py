@@ -14,7 +14,7 @@ from operator import itemgetter
 from annotation.models import Worker
 from evaluation.export.work import Encoding, Work
 from judgments.files import HashedFile
-from judgments.importers.formulas import guard_formula
+from judgments.importers.textio import guard_formula
 from judgments.models import Unit
 from judgments.streams import batched
 

@@ -9,8 +9,8 @@ from typing import Any
 from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
 from evaluation.export.work import Encoding, Work
 from judgments.files import HashedFile
-from judgments.importers.formulas import guard_formula
 from judgments.importers.judgment_tables import answer_cell
+from judgments.importers.textio import guard_formula
 from judgments.streams import batched
 
 LINES_AT_ONCE = 500

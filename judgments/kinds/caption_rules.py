@@ -107,13 +107,15 @@ def _rule(
 ) -> Rule:
     """A rule of the file. ``times`` repeats the example that is refused."""
     whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
+    for name in ("languages", "besides"):
+        values[name] = tuple(values.get(name, ()))
     for name, part in PARTS.items():
         pattern, whole_words = (one.replace(f"{{{name}}}", part) for one in (pattern, whole_words))
     return Rule(
         says=_(says),
         refused=refused * times,
         pattern="|".join(filter(None, (pattern, whole_words))),
-        **{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()},
+        **values,
     )
 
 

@@ -24,7 +24,7 @@ from judgments.hit_templates import (
     read_template,
 )
 from judgments.hit_templates.shapes import fields_in
-from judgments.importers.inputs import InputTable
+from judgments.importers.tables import InputTable
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
 from judgments.kinds.template import HITTemplate

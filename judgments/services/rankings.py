@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 from judgments.bulk import insert_rows, refresh_statistics
 from judgments.errors import DataConflict
 from judgments.importers import read_runs
-from judgments.importers.notes import ImportNotes
+from judgments.importers.errors import ImportNotes
 from judgments.importers.records import HUMAN, HUMAN_OTHER
 from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.services.generation import Progress, no_progress

@@ -14,8 +14,7 @@ from judgments.importers import (
     ImportProblem,
     ResultColumns,
 )
-from judgments.importers.elsewhere.mapping import read_mapping
-from judgments.importers.mturk.judgments import EXAMPLE, parse_pairs, parse_zone
+from judgments.importers.mturk.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
 
