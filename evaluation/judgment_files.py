@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.sources import DEFAULT_LEVEL, Captions, Content, Source
+from evaluation.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
 from judgments.importers.errors import ImportNotes, ImportProblem
 from judgments.importers.fields import Record, read_flag, read_name, read_text, shown

@@ -23,8 +23,8 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("de",)
 CODE = (
-    "annotation", "judgments/hit_templates", "judgments/kinds", "config", "evaluation/forms.py",
-    "evaluation/services/submissions.py", "evaluation/submitted_captions.py", "evaluation/views.py",
+    "annotation", "judgments/hit_templates", "judgments/kinds", "config", "evaluation/challenges/forms.py",
+    "evaluation/challenges/submissions.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
 )  # fmt: skip
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
 TEMPLATES = (
@@ -55,12 +55,12 @@ def collected() -> Catalog:
 def _data() -> Iterator[tuple[str, str]]:
     """(path from the root, text) of what stands in the code as data, and is translated where it is shown."""
     from annotation import errors as of_answers
-    from judgments import errors
+    from common import errors
     from judgments.countries import COUNTRIES
+    from judgments.design.presets import PRESETS
+    from judgments.design.quizzes import QUIZ_PRESETS
     from judgments.kinds import KINDS
     from judgments.kinds.caption_rules import RULES
-    from judgments.presets import PRESETS
-    from judgments.quizzes import QUIZ_PRESETS
 
     for kind in KINDS.values():
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
@@ -68,10 +68,10 @@ def _data() -> Iterator[tuple[str, str]]:
         yield from _of_design(path, kind.defaults)
     yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
     for name, preset in PRESETS.items():
-        yield from _of_design(f"judgments/study_presets/{name}.toml", preset.values)
+        yield from _of_design(f"judgments/design/study_presets/{name}.toml", preset.values)
     for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
-        yield from (("judgments/english.toml", text) for text in (question.text, question.why))
-    for module, path in ((errors, "judgments/errors.py"), (of_answers, "annotation/errors.py")):
+        yield from (("judgments/design/english.toml", text) for text in (question.text, question.why))
+    for module, path in ((errors, "common/errors.py"), (of_answers, "annotation/errors.py")):
         named = [one for one in vars(module).values() if isinstance(one, type)]
         yield from ((path, one.title) for one in named if issubclass(one, errors.QuorumError))
     yield from (("judgments/countries.csv", name) for name in COUNTRIES.values())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from judgments.errors import QuorumError
+from common.errors import QuorumError
 
 
 class ImportProblem(QuorumError):

@@ -13,7 +13,7 @@ from tests.installations import Installation
 
 STUDIES = """
 from judgments.models import Dataset
-from judgments.presets import PRESETS
+from judgments.design.presets import PRESETS
 from tests.annotation.casting import make_study
 
 dataset = Dataset.objects.get(name="shapes")

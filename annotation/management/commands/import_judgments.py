@@ -4,9 +4,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.people import worker_name
-from annotation.services.importing import import_judgments
-from annotation.services.understanding import understand_judgments
+from annotation.crowds.people import worker_name
+from annotation.importing.judgments import import_judgments, understand_judgments
 from judgments.importers import (
     JUDGMENT_FORMATS,
     RESULT_FORMATS,

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from judgments.draws import content_key
+from judgments.drawing.draws import content_key
 from judgments.importers.errors import ImportNotes, ImportProblem
 from judgments.importers.fields import Record, shown
 from judgments.importers.judgment_tables import TableJudgments

@@ -6,9 +6,9 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+from annotation.crowds.publishing import open_study
+from annotation.importing.reviews import Reviewed, import_reviews
 from annotation.models import Assignment, CrowdCall
-from annotation.services.batch_reviews import Reviewed, import_reviews
-from annotation.services.crowd import open_study
 from evaluation.services import export_judgments
 from judgments.models import Study
 from tests.annotation.crowds.turking import Crowd, books, make_turk_study, same_money, sync

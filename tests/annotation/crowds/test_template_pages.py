@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from annotation.mturk.answers import write_answers
-from annotation.mturk.errors import PictureNotReachable
-from annotation.mturk.pages import answers_of_page, html_page
-from annotation.presentation import units_of_hit
+from annotation.crowds.mturk.answers import write_answers
+from annotation.crowds.mturk.pages import answers_of_page, html_page
+from annotation.crowds.mturk.questions import PictureNotReachable
+from annotation.work.presentation import units_of_hit
 from judgments.models import HIT, Item, Study
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.templating import TONE, make_template_study
 
 pytestmark = pytest.mark.django_db
