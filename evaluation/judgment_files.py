@@ -13,18 +13,17 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Columns, Fields, shown
-from judgments.importers.formulas import unguard_formula
-from judgments.importers.notes import ImportNotes
-from judgments.importers.tables import read_csv, read_json_lines
-from judgments.importers.textio import read_lines
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import Record, read_flag, read_name, read_text, shown
+from judgments.importers.readers import Columns, read_csv, read_json_lines
+from judgments.importers.textio import read_lines, unguard_formula
 from judgments.kinds import KINDS, Kind
 
 # What a source of judgments can be read from, besides a judgments file that says itself which of the two it is.
@@ -95,31 +94,31 @@ def read_judgment_table(
     textual = False
     unused = controls = unanswered = rows = 0
     shows: list[Content] = []
-    for fields in _records(path, encoding):
+    for record in _records(path, encoding):
         rows += 1
         if progress is not None and rows % _STEP == 0:
-            progress(fields.line or 0)
-        unit, worker = _name(fields, "unit"), _name(fields, "worker")
-        if not fields.flag("used", True):
+            progress(record.line or 0)
+        unit, worker = _name(record, "unit"), _name(record, "worker")
+        if not _flag(record, "used", True):
             unused += 1
             continue
-        if fields.flag("control", False):
+        if _flag(record, "control", False):
             controls += 1
             continue
-        value = _value(fields, numeric)
+        value = _value(record, numeric)
         if value is None:
             unanswered += 1
             continue
-        named = fields.optional_name("protocol")
+        named = _optional(record, "protocol", read_name)
         if named is not None and protocol is not None and named != protocol:
-            raise fields.problem("protocol", shown(named), f"{protocol!r} as before, one protocol a file")
+            raise record.problem("protocol", shown(named), f"{protocol!r} as before, one protocol a file")
         protocol = protocol or named
         textual = textual or isinstance(value, str)
         if contents and unit not in unit_index:
-            shows.append(_content(fields))
+            shows.append(_content(record))
         units.append(unit_index.setdefault(unit, len(unit_index)))
         workers.append(worker_index.setdefault(worker, len(worker_index)))
-        lines.append(fields.line or 0)
+        lines.append(record.line or 0)
         values.append(value)
     if not rows:
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
@@ -219,14 +218,14 @@ def _check_values(path: Path, table: JudgmentTable, kind: Kind) -> None:
         raise ImportProblem(path, None, "value", shown(wrong[0]), expected)
 
 
-def _content(fields: Fields) -> Content:
+def _content(record: Record) -> Content:
     names = ("reference", "first", "second")
-    ids = [fields.optional_name(name) for name in names]
-    texts = [fields.optional_text(f"{name}_text") for name in names]
-    if fields.textual:
+    ids = [_optional(record, name, read_name) for name in names]
+    texts = [_optional(record, f"{name}_text", read_text) for name in names]
+    if record.textual:
         ids = [one and unguard_formula(one) for one in ids]
         texts = [one and unguard_formula(one) for one in texts]
-    return Content(fields.optional_name("image"), (ids[0], ids[1], ids[2]), _stripped(*texts))
+    return Content(_optional(record, "image", read_name), (ids[0], ids[1], ids[2]), _stripped(*texts))
 
 
 def _stripped(*texts: str | None) -> Captions:
@@ -235,7 +234,7 @@ def _stripped(*texts: str | None) -> Captions:
     return reference, first, second
 
 
-def _records(path: Path, encoding: str | None) -> Iterator[Fields]:
+def _records(path: Path, encoding: str | None) -> Iterator[Record]:
     """The first character tells JSON lines from CSV, whatever the file is called."""
     columns = _Needed(("unit", "worker", "value"))
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
@@ -245,35 +244,45 @@ def _records(path: Path, encoding: str | None) -> Iterator[Fields]:
     return reader(path, columns, ImportNotes(), encoding)
 
 
-def _name(fields: Fields, column: str) -> str:
-    name = fields.name(column)
-    return unguard_formula(name) if fields.textual else name
+def _optional(record: Record, column: str, read: Callable[[Any], str]) -> str | None:
+    return None if record.get(column) is None else record.read(column, read)
 
 
-def _value(fields: Fields, numeric: bool) -> float | str | None:
-    value = fields.raw("value")
+def _flag(record: Record, column: str, default: bool) -> bool:
+    if record.get(column) is None:
+        return default
+    return record.read(column, lambda value: read_flag(value, record.textual))
+
+
+def _name(record: Record, column: str) -> str:
+    name = record.read(column, read_name)
+    return unguard_formula(name) if record.textual else name
+
+
+def _value(record: Record, numeric: bool) -> float | str | None:
+    value = record.get("value")
     if value is None:
         return None
     expected = "a number" if numeric else "a number or a text"
     if isinstance(value, bool):
         return float(value)
     if isinstance(value, str):
-        text = unguard_formula(value).strip() if fields.textual else value.strip()
-        if fields.textual:
+        text = unguard_formula(value).strip() if record.textual else value.strip()
+        if record.textual:
             try:
                 value = float(text)
             except ValueError:
                 value = text
         if isinstance(value, str):
             if numeric or not text:
-                raise fields.problem("value", shown(value), expected)
+                raise record.problem("value", shown(value), expected)
             return text
     if not isinstance(value, (int, float)) or not abs(value) < math.inf:
-        raise fields.problem("value", shown(value), expected)
+        raise record.problem("value", shown(value), expected)
     try:
         return float(value)
     except OverflowError:
-        raise fields.problem("value", "a number of hundreds of digits", expected) from None
+        raise record.problem("value", "a number of hundreds of digits", expected) from None
 
 
 def _refuse_duplicates(path: Path, table: JudgmentTable, lines: NDArray[np.int64]) -> None:

@@ -58,21 +58,23 @@ def _data() -> Iterator[tuple[str, str]]:
     from common import errors
     from judgments.countries import COUNTRIES
     from judgments.design.presets import PRESETS
-    from judgments.english import QUESTIONS
+    from judgments.design.quizzes import QUIZ_PRESETS
     from judgments.kinds import KINDS
+    from judgments.kinds.caption_rules import RULES
 
     for kind in KINDS.values():
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _of_design(path, kind.defaults)
-    for preset in PRESETS.values():
-        yield from _of_design("judgments/design/presets.py", preset.values)
-    for _, question, *_, why in QUESTIONS:
-        yield from (("judgments/english.py", text) for text in (question, why))
+    yield from (("judgments/kinds/caption_rules.toml", str(rule.says)) for rule in RULES)
+    for name, preset in PRESETS.items():
+        yield from _of_design(f"judgments/design/study_presets/{name}.toml", preset.values)
+    for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
+        yield from (("judgments/design/english.toml", text) for text in (question.text, question.why))
     for module, path in ((errors, "common/errors.py"), (of_answers, "annotation/errors.py")):
         named = [one for one in vars(module).values() if isinstance(one, type)]
         yield from ((path, one.title) for one in named if issubclass(one, errors.QuorumError))
-    yield from (("judgments/countries.py", name) for name in COUNTRIES.values())
+    yield from (("judgments/countries.csv", name) for name in COUNTRIES.values())
 
 
 def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

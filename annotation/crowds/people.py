@@ -14,12 +14,24 @@ from django.db.models import Q
 from annotation.models import CrowdCall, CrowdSession, RawId
 
 BY_THE_LINK = ("", "local")  # places of studies that nobody is sent to
+# People of result files; those whom Mechanical Turk's API names are rows of their own.
+OF_FILES = "mturk-files"
+AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
+ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # what Label Studio names people by
 
 
 def pseudonym(place: str, raw: str) -> str:
     """The name of the person whom ``place`` calls ``raw``: the same every time, and telling nothing without the
     installation's key."""
     return f"p-{_mark('person', place, raw)[:16]}"
+
+
+def worker_name(found: str) -> str:
+    """Return a pseudonym for an Amazon id or a mail address of a result file, the same in every file.
+
+    Other names were given by somebody already and stay.
+    """
+    return pseudonym(OF_FILES, found) if AMAZON_ID.fullmatch(found) or ADDRESS.fullmatch(found) else found
 
 
 def session_pseudonym(place: str, raw: str) -> str:

@@ -15,7 +15,7 @@ from annotation.models import Worker
 from common.files import HashedFile
 from common.streams import batched
 from evaluation.export.work import Encoding, Work
-from judgments.importers.formulas import guard_formula
+from judgments.importers.textio import guard_formula
 from judgments.models import Unit
 
 ROWS_AT_ONCE = 2_000

@@ -11,6 +11,7 @@ import csv
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import groupby
 from typing import Any
 
@@ -23,7 +24,9 @@ from common.streams import batched
 from evaluation.export.tables import Lines
 from evaluation.export.work import Encoding, Stage, Work
 from judgments.design.study_design import StudyDesign
-from judgments.importers.mturk import Result, result_cells, result_header
+from judgments.importers.mturk.cells import format_cents, format_time
+from judgments.importers.mturk.columns import ANSWER, COLUMNS, INPUT, REVIEW_COLUMNS
+from judgments.importers.textio import guard_formula
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, HITUnit, Study, Unit
 from judgments.studies.studies import design_of
@@ -85,9 +88,10 @@ class Results(Encoding):
 
     def write_part(self, work: Work, file: HashedFile) -> None:
         """The assignments of the next HITs."""
-        study, moment, inputs, answers = work.study, work.moment, work.kept["inputs"], work.kept["answers"]
+        study, moment = work.study, work.moment
         design = design_of(study)
         kind, single = KINDS[study.protocol].of(design), work.kept["most"] <= 1
+        header = _header(work.kept["inputs"], work.kept["answers"])
         writer = _writer(file)
         for hits in batched(work.pieces, HITS_AT_ONCE):
             places = _places(hits)
@@ -106,14 +110,16 @@ class Results(Encoding):
                     answered = _own_answers(units, judged, kind, single=single) | _answers(
                         units, judged, kind
                     )
-                    result = _result(study, design, assignment, asked, answered)
-                    writer.writerow(result_cells(result, inputs, answers))
+                    cells = _assignment_cells(study, design, assignment)
+                    cells |= {f"{INPUT}{name}": cell for name, cell in asked.items()}
+                    cells |= {f"{ANSWER}{name}": cell for name, cell in answered.items()}
+                    writer.writerow(guard_formula(cells.get(column, "")) for column in header)
                     work.counts["assignments"] += 1
                     work.counts["judgments"] += len(judged)
 
     def join(self, work: Work, file: HashedFile) -> None:
         """The header, and then the parts."""
-        _writer(file).writerow(result_header(work.kept["inputs"], work.kept["answers"]))
+        _writer(file).writerow(_header(work.kept["inputs"], work.kept["answers"]))
         super().join(work, file)
 
 
@@ -241,35 +247,40 @@ def _cell(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 
-def _result(
-    study: Study,
-    design: StudyDesign,
-    assignment: Assignment,
-    inputs: Mapping[str, str],
-    answers: Mapping[str, str],
-) -> Result:
+def _header(inputs: Sequence[str], answers: Sequence[str]) -> list[str]:
+    named = [f"{INPUT}{name}" for name in inputs] + [f"{ANSWER}{name}" for name in answers]
+    return [*COLUMNS, *named, *REVIEW_COLUMNS]
+
+
+def _assignment_cells(study: Study, design: StudyDesign, assignment: Assignment) -> dict[str, str]:
+    """What the columns say of an assignment and its HIT; columns that are not named here stay empty."""
     hit, session, crowd = assignment.hit, assignment.session, design.crowd
     state = assignment.before_exclusion or assignment.state
     submitted = assignment.submitted_at
     hit_name = (hit.external_id or hit.key) if hit is not None else ""
-    return Result(
-        hit_id=(session.publication.external_id if session else "") or hit_name,
-        title=crowd.title or study.name,
-        description=crowd.description or design.question,
-        keywords=crowd.keywords,
-        reward_cents=session.publication.reward_cents if session else crowd.reward_cents,
-        created_at=study.generated_at,
-        max_assignments=hit.required if hit is not None else None,
-        annotation=f"Study:{study.slug};",
-        duration_seconds=crowd.lease_minutes * 60,
-        assignment_id=assignment.external_id or str(assignment.pk),
-        worker_id=assignment.worker.name,
-        status=STATUS.get(Assignment.State(state), "Submitted"),
-        accepted_at=assignment.accepted_at,
-        submitted_at=submitted,
-        auto_approval_at=session.auto_approval_at if session else None,
-        feedback=assignment.reason,
-        work_seconds=int((submitted - assignment.accepted_at).total_seconds()) if submitted else None,
-        inputs=inputs,
-        answers=answers,
-    )
+    reward = session.publication.reward_cents if session else crowd.reward_cents
+    return {
+        "HITId": (session.publication.external_id if session else "") or hit_name,
+        "Title": crowd.title or study.name,
+        "Description": crowd.description or design.question,
+        "Keywords": crowd.keywords,
+        "Reward": format_cents(reward) if reward is not None else "",
+        "CreationTime": _time(study.generated_at),
+        "MaxAssignments": str(hit.required) if hit is not None else "",
+        "RequesterAnnotation": f"Study:{study.slug};",
+        "AssignmentDurationInSeconds": str(crowd.lease_minutes * 60),
+        "AssignmentId": assignment.external_id or str(assignment.pk),
+        "WorkerId": assignment.worker.name,
+        "AssignmentStatus": STATUS.get(Assignment.State(state), "Submitted"),
+        "AcceptTime": _time(assignment.accepted_at),
+        "SubmitTime": _time(submitted),
+        "AutoApprovalTime": _time(session.auto_approval_at if session else None),
+        "RequesterFeedback": assignment.reason,
+        "WorkTimeInSeconds": str(int((submitted - assignment.accepted_at).total_seconds()))
+        if submitted
+        else "",
+    }
+
+
+def _time(moment: datetime | None) -> str:
+    return "" if moment is None else format_time(moment)

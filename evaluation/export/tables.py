@@ -10,8 +10,8 @@ from common.files import HashedFile
 from common.streams import batched
 from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
 from evaluation.export.work import Encoding, Work
-from judgments.importers.formulas import guard_formula
 from judgments.importers.judgment_tables import answer_cell
+from judgments.importers.textio import guard_formula
 
 LINES_AT_ONCE = 500
 JSON_COLUMNS = {"answer", "content", "systems"}

@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 from difflib import get_close_matches
+from pathlib import Path
 
 from evaluation.errors import ReleaseError
 
-_CC = "https://creativecommons.org"
-# identifier -> (name, where its text stands), for data and for what people wrote
-LICENCES = {
-    "CC0-1.0": ("Creative Commons Zero v1.0 Universal", f"{_CC}/publicdomain/zero/1.0/legalcode"),
-    "CC-BY-4.0": ("Creative Commons Attribution 4.0 International", f"{_CC}/licenses/by/4.0/legalcode"),
-    "CC-BY-SA-4.0": (
-        "Creative Commons Attribution Share Alike 4.0 International", f"{_CC}/licenses/by-sa/4.0/legalcode",
-    ),
-    "CC-BY-NC-4.0": (
-        "Creative Commons Attribution Non Commercial 4.0 International", f"{_CC}/licenses/by-nc/4.0/legalcode",
-    ),
-    "CC-BY-NC-SA-4.0": (
-        "Creative Commons Attribution Non Commercial Share Alike 4.0 International",
-        f"{_CC}/licenses/by-nc-sa/4.0/legalcode",
-    ),
-    "CC-BY-ND-4.0": (
-        "Creative Commons Attribution No Derivatives 4.0 International", f"{_CC}/licenses/by-nd/4.0/legalcode",
-    ),
-    "CC-BY-NC-ND-4.0": (
-        "Creative Commons Attribution Non Commercial No Derivatives 4.0 International",
-        f"{_CC}/licenses/by-nc-nd/4.0/legalcode",
-    ),
-    "CC-BY-3.0": ("Creative Commons Attribution 3.0 Unported", f"{_CC}/licenses/by/3.0/legalcode"),
-    "CC-BY-SA-3.0": (
-        "Creative Commons Attribution Share Alike 3.0 Unported", f"{_CC}/licenses/by-sa/3.0/legalcode",
-    ),
-    "ODbL-1.0": ("Open Data Commons Open Database License v1.0", "https://opendatacommons.org/licenses/odbl/1-0/"),
-    "ODC-By-1.0": ("Open Data Commons Attribution License v1.0", "https://opendatacommons.org/licenses/by/1-0/"),
-    "PDDL-1.0": (
-        "Open Data Commons Public Domain Dedication & License 1.0", "https://opendatacommons.org/licenses/pddl/1-0/",
-    ),
-    "CDLA-Permissive-2.0": (
-        "Community Data License Agreement Permissive 2.0", "https://cdla.dev/permissive-2-0/",
-    ),
-    "CDLA-Sharing-1.0": ("Community Data License Agreement Sharing 1.0", "https://cdla.dev/sharing-1-0/"),
-    "MIT": ("MIT License", "https://opensource.org/license/mit/"),
-    "Apache-2.0": ("Apache License 2.0", "https://www.apache.org/licenses/LICENSE-2.0"),
-}  # fmt: skip
+
+def _read() -> dict[str, tuple[str, str]]:
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        return {row["identifier"]: (row["name"], row["address"]) for row in csv.DictReader(file)}
+
+
+# Identifier -> (name, where its text stands), for data and for what people wrote.
+LICENCES = _read()
 
 
 def check_licence(name: str) -> str:

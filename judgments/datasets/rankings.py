@@ -11,7 +11,7 @@ from common.rows import insert_rows, refresh_statistics
 from common.streams import fingerprint_of
 from judgments.datasets.importing import ImportSummary, know_whole
 from judgments.importers import read_runs
-from judgments.importers.notes import ImportNotes
+from judgments.importers.errors import ImportNotes
 from judgments.importers.records import HUMAN, HUMAN_OTHER
 from judgments.models import Caption, Dataset, Item, Output, System
 from judgments.studies.generation import Progress, no_progress

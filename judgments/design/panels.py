@@ -1,5 +1,7 @@
 """What is known of panels that send people by a link and take them back: parameters, addresses, columns. Pure.
 
+The panels themselves stand in panels.toml.
+
 Sources (all looked at in November 2026): Prolific's parameters and completion address, docs.prolific.com "The study
 object"; its export's columns, docs.prolific.com "Export demographic data" and published exports; SONA's completion
 address, sona-systems.com "External Study Credit Granting"; Connect's redirect,
@@ -10,10 +12,12 @@ and other platforms read; neither Connect's nor SONA's columns are documented in
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from string import Formatter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 if TYPE_CHECKING:
@@ -21,7 +25,6 @@ if TYPE_CHECKING:
 
 OUTCOMES = ("completed", "screened-out", "timed-out", "returned", "full")
 PLACEHOLDERS = frozenset({"code", "worker", "session"})
-PROLIFIC_BACK = "https://app.prolific.com/submissions/complete?cc={code}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,52 +58,21 @@ class PanelPreset:
     pays_by_session: bool = False
 
 
-PANEL_PRESETS: dict[str, PanelPreset] = {
-    "plain": PanelPreset(
-        title="Invitation links of your own",
-        worker="id",
-        values={"id": "ID-OF-THE-PERSON"},
-        columns=Columns(worker=("id", "worker", "participant", "participant id"), session=("session",)),
-    ),
-    "prolific": PanelPreset(
-        title="Prolific",
-        worker="PROLIFIC_PID",
-        session="SESSION_ID",
-        project="STUDY_ID",
-        values={
-            "PROLIFIC_PID": "{{%PROLIFIC_PID%}}",
-            "STUDY_ID": "{{%STUDY_ID%}}",
-            "SESSION_ID": "{{%SESSION_ID%}}",
-        },
-        addresses=dict.fromkeys(OUTCOMES, PROLIFIC_BACK),
-        columns=Columns(
-            worker=("participant id",),
-            session=("submission id", "session id"),
-            code=("completion code", "entered code"),
-        ),
-        pays_by_session=True,
-    ),
-    "connect": PanelPreset(
-        title="CloudResearch Connect",
-        worker="participantId",
-        session="assignmentId",
-        project="projectId",
-        columns=Columns(
-            worker=("participant id", "connect id"),
-            session=("assignment id",),
-            status=("status", "assignment status"),
-        ),
-    ),
-    "sona": PanelPreset(
-        title="SONA",
-        worker="survey_code",
-        values={"survey_code": "%SURVEY_CODE%"},
-        columns=Columns(
-            worker=("survey code", "id code", "sona id"),
-            status=("credit status", "status", "participation status"),
-        ),
-    ),
-}
+def _read() -> dict[str, PanelPreset]:
+    panels = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    return {name: _preset(**values) for name, values in panels.items()}
+
+
+def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
+    """A panel of the file; its ``address`` takes people back whatever the outcome."""
+    return PanelPreset(
+        columns=Columns(**{name: tuple(words) for name, words in columns.items()}),
+        addresses=dict.fromkeys(OUTCOMES, address) if address else {},
+        **values,
+    )
+
+
+PANEL_PRESETS = _read()
 
 
 def worker_parameter(panel: Panel) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judgments import english
 from judgments.drawing.draws import content_key, shuffled
 
 if TYPE_CHECKING:
@@ -51,17 +52,23 @@ class QuizPreset:
     ours: str
 
 
-QUIZ_PRESETS: dict[str, QuizPreset] = {
-    "hodosh-2013-english": QuizPreset(
-        title="English spelling and grammar",
-        source="Hodosh, Young, Hockenmaier 2013, section 2.3.2",
-        questions=tuple(
-            Question(key=f"english-{name}", text=text, options=(right, *wrong), right=0, why=why)
-            for name, text, right, *wrong, why in english.QUESTIONS
-        ),
-        ours="the questions, how many are asked, the pass mark, the attempts",
-    ),
-}
+def _english() -> QuizPreset:
+    """Read the test of english.toml; the first option of each question is the right one."""
+    test = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
+    questions = tuple(
+        Question(
+            key=f"english-{one['id']}",
+            text=one["text"],
+            options=tuple(one["options"]),
+            right=0,
+            why=one["why"],
+        )
+        for one in test["questions"]
+    )
+    return QuizPreset(title=test["title"], source=test["source"], questions=questions, ours=test["ours"])
+
+
+QUIZ_PRESETS: dict[str, QuizPreset] = {"hodosh-2013-english": _english()}
 
 
 def question_of(text: str, options: Sequence[str], answer: int, why: str) -> Question:

@@ -7,7 +7,6 @@ questions that its controls ask. It says in plain sentences what could not be ca
 from judgments.hit_templates.answers import (
     NoTemplateAnswer,
     answer_of_form,
-    answer_of_results,
     checked_answer,
     first_answer,
 )
@@ -33,7 +32,6 @@ __all__ = [
     "Template",
     "TemplateProblem",
     "answer_of_form",
-    "answer_of_results",
     "checked_answer",
     "expected_again",
     "expected_columns",

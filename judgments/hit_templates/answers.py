@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -223,43 +222,6 @@ def answer_of_form(
             found[question.name] = text
     untouched = {name: _plain(value) for name, value in found.items()} == first_answer(questions)
     return None if untouched and f"{prefix}-none" not in form else found
-
-
-def answer_of_results(
-    fields: Mapping[str, str], prefix: str, questions: Sequence[Question]
-) -> dict[str, Any]:
-    """What a row of Mechanical Turk's result file holds under the names of the form, each with ``prefix`` before it.
-
-    Several ticked values have a bar between them, or are a JSON list as classifiers send it (``NAME.labels``); a single
-    box may be true or false. What is blank is no answer; boxes without a word are not ticked. A form that was handed in
-    is an answer, also where it stands as it stood at first.
-    """
-    found: dict[str, Any] = {}
-    for question in questions:
-        name = f"{prefix}{question.name}"
-        text = fields.get(name) or fields.get(f"{name}.label") or ""
-        if question.shape == "several":
-            found[question.name] = _ticked_of(question, text or fields.get(f"{name}.labels", ""))
-        elif question.shape == "number":
-            found |= _read_number(question.name, text)
-        elif question.shape != "fixed" and text.strip():
-            found[question.name] = text
-    return found
-
-
-def _ticked_of(question: Question, text: str) -> list[str]:
-    values = [option.value for option in question.options]
-    if text in values:
-        return [text]
-    if not text.strip() or text.strip().lower() == "false":
-        return []
-    if text.strip().lower() == "true" and len(values) == 1:
-        return values
-    try:
-        listed = json.loads(text) if text.lstrip().startswith("[") else None
-    except (ValueError, RecursionError):
-        listed = None
-    return [str(one) for one in listed] if isinstance(listed, list) else text.split("|")
 
 
 def _plain(value: Any) -> Any:

@@ -64,7 +64,6 @@ class _Step:
     held: Mapping[str, Any]
     labelled: frozenset[str]
     keyed: int
-    named: str | None
 
 
 def fill_page(
@@ -74,7 +73,6 @@ def fill_page(
     position: int,
     held: Mapping[str, Any] | None = None,
     picture: str = "",
-    named: str | None = None,
 ) -> SafeString:
     """The page of a row as HTML.
 
@@ -83,7 +81,6 @@ def fill_page(
         position: of the unit, from 1; ids begin with ``t<position>-``, names with ``u<position>-``.
         held: what was answered, as ``checked_answer`` or ``answer_of_form`` gives it; None: nothing yet.
         picture: where the row's own picture is.
-        named: controls keep the names of the template with this before them, as a result file has them.
     """
     questions = filled_questions(template.questions, cells)
     radios = [number for number, one in enumerate(questions) if one.control == "radio"]
@@ -94,7 +91,6 @@ def fill_page(
         questions=questions,
         held=first_answer(questions) if held is None else held,
         labelled=frozenset(_labelled(template.page)),
-        named=named,
         keyed=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
     )
     html = "".join(_written(template.page, step, inside_label=False))
@@ -187,7 +183,7 @@ def _control(
         option = question.options[element.option]
         chosen = {"selected": ""} if step.held.get(question.name) == option.value else {}
         return attributes | {"value": option.value} | chosen
-    name = f"u{step.position}-{element.question}" if step.named is None else step.named + question.name
+    name = f"u{step.position}-{element.question}"
     made = attributes | {"name": name, "data-question": question.name, "data-shape": question.shape}
     if element.option >= 0:
         option = question.options[element.option]
@@ -196,7 +192,7 @@ def _control(
         if held is not None and (option.value in held if isinstance(held, list) else option.value == held):
             made["checked"] = ""
         made["type"] = question.control
-        if question.control == "checkbox" and step.named is None:
+        if question.control == "checkbox":
             made["name"] = f"{name}-{element.option}"
         elif step.keyed == element.question:
             made["data-key"] = str(element.option + 1)

@@ -27,7 +27,7 @@ from judgments.hit_templates import (
 )
 from judgments.hit_templates.kind import HITTemplate
 from judgments.hit_templates.shapes import fields_in
-from judgments.importers.inputs import InputTable
+from judgments.importers.tables import InputTable
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study

@@ -21,7 +21,6 @@ from judgments.hit_templates import (
     Template,
     TemplateProblem,
     answer_of_form,
-    answer_of_results,
     checked_answer,
     expected_again,
     expected_in_words,
@@ -281,10 +280,6 @@ class HITTemplate(OpenKind):
         """``u<position>-<question>``, boxes ``u<position>-<question>-<option>``, both from 0; ``u<position>-none``: as
         it is."""
         return answer_of_form(form, f"u{position}", self.questions(unit))
-
-    def read_results(self, fields: Mapping[str, str], prefix: str, unit: Any) -> dict[str, Any]:
-        """As ``judgments.hit_templates.answer_of_results`` says."""
-        return answer_of_results(fields, prefix, self.questions(unit))
 
     def in_words(self, given: Any) -> str:
         """Name by name, of an answer as of what is expected."""

@@ -8,27 +8,34 @@ document instead, such as `annotations[17].caption`.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Fields, shown
-from judgments.importers.notes import ImportNotes
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import Address, CaptionText, ImageName, Record, Shape, name, shown
+from judgments.importers.readers import parse_json
 from judgments.importers.records import CandidateRow, PairRow, ReferenceRow
-from judgments.importers.tables import CandidateRegister, CaptionRegister, parse_json
+from judgments.importers.tables import CandidateRegister, CaptionRegister
 from judgments.importers.textio import read_whole
 
 
-class _Place(Fields):
-    """Fields of an object inside a document: problems name the path to it."""
+@dataclass(frozen=True, slots=True)
+class _Image:
+    id: ImageName
+    file_name: ImageName | None = None
+    coco_url: Address | None = None
 
-    __slots__ = ("path",)
 
-    def __init__(self, file: Path, path: str, values: dict[str, object]) -> None:
-        super().__init__(file, None, values, textual=False)
-        self.path = path
+@dataclass(frozen=True, slots=True)
+class _Annotation:
+    image_id: Annotated[str, name("the id of an image")]
+    id: Annotated[str, name("the annotation's id")]
+    caption: CaptionText
 
-    def where(self, column: str | None) -> str | None:
-        return self.path if column is None else f"{self.path}.{column}"
+
+_IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)
+_RESULT = Shape(CandidateRow, columns={"image": "image_id", "text": "caption"}, given=("rank", "score"))
 
 
 class CocoDataset:
@@ -55,35 +62,29 @@ class CocoDataset:
         if not isinstance(document, dict) or not {"images", "annotations"} <= document.keys():
             found = "a list" if isinstance(document, list) else "a document without both lists"
             raise ImportProblem(self.path, None, None, found, 'an object with "images" and "annotations"')
-        images = self._images(document["images"])
+        images: dict[str, _Image] = {}
+        for record in _records(self.path, "images", document["images"]):
+            image = _IMAGE.read(record)
+            if images.setdefault(image.id, image) != image:
+                raise record.problem("id", f"image {shown(image.id)} a second time", "every image once")
         register = CaptionRegister(self.notes)
         described: set[str] = set()
-        for fields in _objects(self.path, "annotations", document["annotations"]):
-            image = fields.name("image_id", "the id of an image")
-            if image not in images:
-                raise fields.problem(
-                    "image_id", shown(fields.values["image_id"]), 'an id of the list "images"'
+        for record in _records(self.path, "annotations", document["annotations"]):
+            row = _ANNOTATION.read(record)
+            if row.image_id not in images:
+                raise record.problem(
+                    "image_id", shown(record.values["image_id"]), 'an id of the list "images"'
                 )
-            caption_id = fields.name("id", "the annotation's id")
-            text = fields.text("caption", "a caption")
-            position = register.position(image)
-            if register.add(fields, caption_id, image, text, column="id"):
-                described.add(image)
-                file, url = images[image]
-                yield ReferenceRow(image, text, caption_id, position, url=url, file=file)
+            position = register.position(row.image_id)
+            if register.add(record, row.id, row.image_id, row.caption, column="id"):
+                described.add(row.image_id)
+                image = images[row.image_id]
+                yield ReferenceRow(
+                    row.image_id, row.caption, row.id, position, url=image.coco_url, file=image.file_name
+                )
         if not described:
             raise ImportProblem(self.path, None, "annotations", "an empty list", "at least one caption")
         self.notes.count("no-captions", len(images) - len(described))
-
-    def _images(self, listed: object) -> dict[str, tuple[str | None, str | None]]:
-        images: dict[str, tuple[str | None, str | None]] = {}
-        for fields in _objects(self.path, "images", listed):
-            image = fields.image("id")
-            file = fields.image("file_name") if fields.has("file_name") else None
-            about = (file, fields.address("coco_url"))
-            if images.setdefault(image, about) != about:
-                raise fields.problem("id", f"image {shown(image)} a second time", "every image once")
-        return images
 
 
 class CocoCandidates:
@@ -101,9 +102,9 @@ class CocoCandidates:
         if not isinstance(document, list):
             expected = 'a list of objects with "image_id" and "caption"'
             raise ImportProblem(self.path, None, None, shown(document), expected)
-        for fields in _objects(self.path, "", document):
-            row = CandidateRow(fields.image("image_id"), fields.text("caption", "a caption"))
-            if register.add(fields, row, column="image_id"):
+        for record in _records(self.path, "", document):
+            row = _RESULT.read(record)
+            if register.add(record, row, column="image_id"):
                 yield row
         register.finish(self.path)
 
@@ -112,11 +113,11 @@ def _document(path: Path, encoding: str | None) -> object:
     return parse_json(read_whole(path, encoding=encoding), path, None)
 
 
-def _objects(path: Path, name: str, listed: object) -> Iterator[_Place]:
+def _records(path: Path, name: str, listed: object) -> Iterator[Record]:
     if not isinstance(listed, list):
         raise ImportProblem(path, None, name, shown(listed), "a list")
     for number, values in enumerate(listed):
         place = f"{name}[{number}]"
         if not isinstance(values, dict):
             raise ImportProblem(path, None, place, shown(values), "an object")
-        yield _Place(path, place, values)
+        yield Record(path, None, values, path=place)

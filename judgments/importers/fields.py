@@ -1,18 +1,24 @@
-"""One record of a table, and the checks that every column goes through."""
+"""A record of a file, and the types that its columns are read as.
+
+The fields of a dataclass carry the types as pydantic annotations; `Shape` reads records as that dataclass. A value that
+does not fit becomes an ImportProblem with file, line, column, what was found and what was expected.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from difflib import get_close_matches
 from pathlib import Path
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import PlainValidator, TypeAdapter, ValidationError, ValidationInfo
 
 from judgments.importers.errors import ImportProblem
-from judgments.importers.notes import ImportNotes
 
 # What Quorum stores; a longer name would fail in the database without a word about where it stands.
 NAME_LIMIT = 200
@@ -22,186 +28,239 @@ ADDRESS_LIMIT = 500
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
+_TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
+T = TypeVar("T")
 
 
-class Fields:
-    """The values of one record with the place they came from.
+class Unfit(ValueError):
+    """A value is not what its column holds. `place` leads to it inside the column: `[3].label`."""
 
-    `textual` is true for formats without types (CSV): there an empty cell is a missing value, and
-    numbers and flags are read from their text.
-    """
-
-    __slots__ = ("file", "line", "textual", "values")
-
-    def __init__(self, file: Path, line: int | None, values: Mapping[str, object], *, textual: bool) -> None:
-        self.file = file
-        self.line = line
-        self.values = values
-        self.textual = textual
-
-    def where(self, column: str | None) -> str | None:
-        """How a problem names a column; documents without lines name their path to it."""
-        return column
-
-    def problem(self, column: str | None, found: str, expected: str) -> ImportProblem:
-        return ImportProblem(self.file, self.line, self.where(column), found, expected)
-
-    def raw(self, column: str) -> object | None:
-        value = self.values.get(column)
-        return None if self.textual and value == "" else value
-
-    def has(self, column: str) -> bool:
-        return self.raw(column) is not None
-
-    def text(self, column: str, expected: str = "a text") -> str:
-        """A text with something in it, unchanged: blanks at its edges stay."""
-        return self.check_text(self.values.get(column), column, expected)
-
-    def check_text(self, value: object, column: str, expected: str = "a text") -> str:
-        """The same for a value inside a column, which `column` then says: `references[3]`."""
-        if not isinstance(value, str):
-            raise self.problem(column, shown(value), expected)
-        return check_text(value, self.file, self.line, self.where(column), expected)
-
-    def optional_text(self, column: str) -> str | None:
-        return self.text(column) if self.has(column) else None
-
-    def name(self, column: str, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
-        """An identifier in one line; whole numbers become their digits, as MS COCO's image ids do."""
-        value = self.raw(column)
-        if type(value) is int:
-            value = str(value)
-        if not isinstance(value, str):
-            raise self.problem(column, shown(value), expected)
-        return check_name(value, self.file, self.line, self.where(column), expected, limit)
-
-    def optional_name(self, column: str, limit: int = NAME_LIMIT) -> str | None:
-        return self.name(column, limit=limit) if self.has(column) else None
-
-    def image(self, column: str = "image") -> str:
-        """An image's name; it may be looked for under a folder, so it must not lead out of it."""
-        return check_image(self.name(column, "an image's name"), self.file, self.line, self.where(column))
-
-    def address(self, column: str) -> str | None:
-        value = self.optional_text(column)
-        if value is not None and len(value) > ADDRESS_LIMIT:
-            found = f"an address of {len(value):,} characters"
-            raise self.problem(column, found, f"at most {ADDRESS_LIMIT} characters")
-        if value is not None and not re.match(r"https?://[^\s/]+\S*\Z", value):
-            raise self.problem(column, shown(value), "an address that begins with http:// or https://")
-        return value
-
-    def number(self, column: str, expected: str = "a number") -> float | None:
-        """A finite number or None; whole numbers come back as int."""
-        value = self.raw(column)
-        if value is None:
-            return None
-        if self.textual and isinstance(value, str):
-            try:
-                value = float(value) if not re.fullmatch(r"[+-]?\d{1,18}", value.strip()) else int(value)
-            except ValueError:
-                raise self.problem(column, shown(value), expected) from None
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.problem(column, shown(value), expected)
-        if not abs(value) < math.inf:  # nan as well; no conversion that a long integer would break
-            raise self.problem(column, shown(self.raw(column)), expected)
-        return int(value) if value == int(value) else value
-
-    def whole(self, column: str, expected: str = "a whole number from 0") -> int | None:
-        value = self.number(column, expected)
-        if value is not None and (value < 0 or not isinstance(value, int)):
-            raise self.problem(column, shown(value), expected)
-        return value
-
-    def flag(self, column: str, default: bool) -> bool:
-        value = self.raw(column)
-        if value is None:
-            return default
-        if self.textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
-            return _FLAGS[value.strip().lower()]
-        if not isinstance(value, bool):
-            raise self.problem(column, shown(value), "true or false")
-        return value
-
-    def time(self, column: str) -> datetime | None:
-        expected = "a time with its zone, such as 2026-01-01T10:00:00Z"
-        value = self.raw(column)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise self.problem(column, shown(value), expected)
-        try:
-            moment = datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise self.problem(column, shown(value), expected) from None
-        if moment.tzinfo is None:
-            raise self.problem(column, f"{shown(value)} without a time zone", expected)
-        return moment
-
-
-def check_text(value: str, file: Path, line: int | None, column: str | None, expected: str = "a text") -> str:
-    """`value` itself, or ImportProblem when it is blank or no database could store it."""
-    if not value.strip():
-        raise ImportProblem(file, line, column, "an empty text", expected)
-    if _UNSTORABLE.search(value):
-        raise ImportProblem(file, line, column, "a NUL character or half a surrogate pair", expected)
-    return value
-
-
-def check_name(
-    value: str,
-    file: Path,
-    line: int | None,
-    column: str | None,
-    expected: str = "a name",
-    limit: int = NAME_LIMIT,
-) -> str:
-    """`value` without blanks at its edges, or ImportProblem when it is no identifier."""
-    name = value.strip()
-    if not name:
-        raise ImportProblem(file, line, column, "an empty text", expected)
-    if len(name) > limit:
-        found = f"a name of {len(name):,} characters"
-        raise ImportProblem(file, line, column, found, f"at most {limit} characters")
-    if _CONTROL.search(name) or _UNSTORABLE.search(name):
-        raise ImportProblem(file, line, column, f"control characters in {shown(name)}", expected)
-    return name
-
-
-def check_image(name: str, file: Path, line: int | None, column: str | None) -> str:
-    """An image's name that stays inside the folder it is looked for in."""
-    parts = re.split(r"[/\\]", name)
-    if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
-        raise ImportProblem(file, line, column, shown(name), "a name inside the folder of images")
-    return name
+    def __init__(self, found: str, expected: str, place: str = "") -> None:
+        super().__init__(found, expected, place)
+        self.found = found
+        self.expected = expected
+        self.place = place
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """The columns of a table. When `strict`, any other column is an error; else it goes unused.
+class Record:
+    """The values of one record with the place they came from.
 
-    `instead` names for a required column another one that may stand in its place.
+    Attributes:
+        line: the 1-based line on which it starts; None where the format has no lines.
+        textual: whether the format has no types (CSV): an empty cell is a missing value, and numbers and flags are
+            read from their text.
+        path: where the record is inside a document without lines, such as `annotations[3]`.
+        origins: column -> how a problem names it, where the file calls it otherwise.
     """
 
-    required: tuple[str, ...]
-    optional: tuple[str, ...] = ()
-    strict: bool = False
-    instead: Mapping[str, str] = field(default_factory=dict)
+    file: Path
+    line: int | None
+    values: Mapping[str, Any]
+    textual: bool = False
+    path: str = ""
+    origins: Mapping[str, str] = field(default_factory=dict)
 
-    def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
-        """Raise ImportProblem for a column that is missing, or that looks like a misspelt one."""
-        known = self.required + self.optional
-        for name in names:
-            if name in known or any(note.detail == name for note in notes):
-                continue
-            near = get_close_matches(name.lower(), known, n=1, cutoff=0.6 if self.strict else 0.8)
-            if near or self.strict:
-                expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
-                raise ImportProblem(file, line, None, f"the unknown column {shown(name)}", expected)
-            notes.count("ignored-column", detail=name)
-        for name in self.required:
-            if name not in names and self.instead.get(name) not in names:
-                raise ImportProblem(file, line, name, "no such field", "it in every record")
+    def problem(self, column: str | None, found: str, expected: str) -> ImportProblem:
+        """Return the error about a column, or about the whole record."""
+        where = self.origins.get(column, column) if column else None
+        if self.path:
+            where = f"{self.path}.{where}" if where else self.path
+        return ImportProblem(self.file, self.line, where, found, expected)
+
+    def get(self, column: str) -> Any:
+        """Return the value of a column, None where it is missing."""
+        value = self.values.get(column)
+        return None if self.textual and value == "" else value
+
+    def read(self, column: str, read: Callable[[Any], T]) -> T:
+        """Return what `read` makes of one column.
+
+        Raises:
+            ImportProblem: `read` raised Unfit.
+        """
+        try:
+            return read(self.values.get(column))
+        except Unfit as unfit:
+            raise self.problem(f"{column}{unfit.place}", unfit.found, unfit.expected) from None
+
+
+class Shape(Generic[T]):
+    """How records become rows of a dataclass.
+
+    Args:
+        row: the dataclass; its annotated types read the values.
+        columns: field -> column, for columns with another name than their field.
+        given: fields that do not come from columns, but from the caller of `read`.
+    """
+
+    def __init__(
+        self, row: type[T], *, columns: Mapping[str, str] | None = None, given: Collection[str] = ()
+    ) -> None:
+        fields = [one for one in dataclasses.fields(row) if one.name not in given]  # type: ignore[arg-type]
+        self._adapter = TypeAdapter(row)
+        self._columns = {one.name: (columns or {}).get(one.name, one.name) for one in fields}
+        missing = dataclasses.MISSING
+        self._required = {
+            one.name for one in fields if one.default is missing and one.default_factory is missing
+        }
+
+    def read(self, record: Record, **given: Any) -> T:
+        """Return the row of a record.
+
+        Raises:
+            ImportProblem: a value does not fit, or a required one is missing.
+        """
+        for name, column in self._columns.items():
+            value = record.values.get(column)
+            if name in self._required or not (value is None or (record.textual and value == "")):
+                given[name] = value
+        try:
+            return self._adapter.validate_python(given, context=record)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            column, unfit = self._columns[str(first["loc"][0])], first["ctx"]["error"]
+            raise record.problem(f"{column}{unfit.place}", unfit.found, unfit.expected) from None
+
+
+def read_text(value: Any, expected: str = "a text") -> str:
+    """Return a text with something in it, unchanged: blanks at its edges stay."""
+    if not isinstance(value, str):
+        raise Unfit(shown(value), expected)
+    if not value.strip():
+        raise Unfit("an empty text", expected)
+    if _UNSTORABLE.search(value):
+        raise Unfit("a NUL character or half a surrogate pair", expected)
+    return value
+
+
+def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> str:
+    """Return an identifier in one line; whole numbers become their digits, as MS COCO's image ids do."""
+    if type(value) is int:
+        value = str(value)
+    if not isinstance(value, str):
+        raise Unfit(shown(value), expected)
+    name = value.strip()
+    if not name:
+        raise Unfit("an empty text", expected)
+    if len(name) > limit:
+        raise Unfit(f"a name of {len(name):,} characters", f"at most {limit} characters")
+    if _CONTROL.search(name) or _UNSTORABLE.search(name):
+        raise Unfit(f"control characters in {shown(name)}", expected)
+    return name
+
+
+def read_image(value: Any) -> str:
+    """Return an image's name. It may be looked for under a folder, so it must not lead out of it."""
+    name = read_name(value, "an image's name")
+    parts = re.split(r"[/\\]", name)
+    if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
+        raise Unfit(shown(name), "a name inside the folder of images")
+    return name
+
+
+def read_address(value: Any) -> str:
+    """Return an address of the web."""
+    address = read_text(value)
+    if len(address) > ADDRESS_LIMIT:
+        raise Unfit(f"an address of {len(address):,} characters", f"at most {ADDRESS_LIMIT} characters")
+    if not re.match(r"https?://[^\s/]+\S*\Z", address):
+        raise Unfit(shown(address), "an address that begins with http:// or https://")
+    return address
+
+
+def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
+    """Return a finite number; whole numbers come back as int."""
+    number = value
+    if textual and isinstance(value, str):
+        try:
+            number = int(value) if re.fullmatch(r"[+-]?\d{1,18}", value.strip()) else float(value)
+        except ValueError:
+            raise Unfit(shown(value), expected) from None
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise Unfit(shown(value), expected)
+    if not abs(number) < math.inf:  # nan as well; no conversion that a long integer would break
+        raise Unfit(shown(value), expected)
+    return int(number) if number == int(number) else number
+
+
+def read_whole(value: Any, textual: bool, expected: str = "a whole number from 0") -> int:
+    """Return a whole number from 0."""
+    number = read_number(value, textual, expected)
+    if number < 0 or not isinstance(number, int):
+        raise Unfit(shown(number), expected)
+    return number
+
+
+def read_flag(value: Any, textual: bool) -> bool:
+    """Return true or false; CSV may say 1 and 0."""
+    if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
+        return _FLAGS[value.strip().lower()]
+    if not isinstance(value, bool):
+        raise Unfit(shown(value), "true or false")
+    return value
+
+
+def read_time(value: Any) -> datetime:
+    """Return a moment, which the file must give a zone."""
+    if not isinstance(value, str):
+        raise Unfit(shown(value), _TIME)
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise Unfit(shown(value), _TIME) from None
+    if moment.tzinfo is None:
+        raise Unfit(f"{shown(value)} without a time zone", _TIME)
+    return moment
+
+
+def _textual(info: ValidationInfo) -> bool:
+    record = info.context
+    return isinstance(record, Record) and record.textual
+
+
+def _seconds(value: Any, info: ValidationInfo) -> float:
+    expected = "a number of seconds from 0"
+    seconds = read_number(value, _textual(info), expected)
+    if seconds < 0:
+        raise Unfit(shown(seconds), expected)
+    return seconds
+
+
+def text(expected: str) -> PlainValidator:
+    """The type of a text, by the words for what is expected."""
+    return PlainValidator(lambda value: read_text(value, expected))
+
+
+def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
+    """The type of a name."""
+    return PlainValidator(lambda value: read_name(value, expected, limit))
+
+
+def one_of(*choices: str) -> PlainValidator:
+    """The type of a name among a few."""
+
+    def read(value: Any) -> str:
+        chosen = read_name(value)
+        if chosen not in choices:
+            raise Unfit(shown(chosen), f"one of {', '.join(choices)}")
+        return chosen
+
+    return PlainValidator(read)
+
+
+Text = Annotated[str, text("a text")]
+CaptionText = Annotated[str, text("a caption")]
+Name = Annotated[str, name()]
+ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
+WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
+ImageName = Annotated[str, PlainValidator(read_image)]
+Address = Annotated[str, PlainValidator(read_address)]
+Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, _textual(info)))]
+Whole = Annotated[int, PlainValidator(lambda value, info: read_whole(value, _textual(info)))]
+Seconds = Annotated[float, PlainValidator(_seconds)]
+Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, _textual(info)))]
+Time = Annotated[datetime, PlainValidator(read_time)]
 
 
 def counted(n: int, noun: str) -> str:
@@ -210,7 +269,7 @@ def counted(n: int, noun: str) -> str:
 
 
 def shown(value: object) -> str:
-    """A value for the eyes of a person: short, and nothing for a missing one."""
+    """Return a value for the eyes of a person: short, and nothing for a missing one."""
     if value is None:
         return "nothing"
     if isinstance(value, str) and not value.strip():

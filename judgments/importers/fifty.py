@@ -10,11 +10,26 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Any
 
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import SHORT_NAME_LIMIT, Columns, Fields, counted, shown
+from pydantic import PlainValidator
+
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import (
+    ImageName,
+    Record,
+    Shape,
+    ShortName,
+    Unfit,
+    counted,
+    one_of,
+    read_text,
+    read_whole,
+    shown,
+    text,
+)
 from judgments.importers.flickr8k import inside
-from judgments.importers.notes import ImportNotes
+from judgments.importers.readers import Columns, read_json_lines
 from judgments.importers.records import (
     HUMAN,
     HUMAN_OTHER,
@@ -24,7 +39,7 @@ from judgments.importers.records import (
     ReferenceRow,
     WinnerRow,
 )
-from judgments.importers.tables import CaptionRegister, read_json_lines
+from judgments.importers.tables import CaptionRegister
 
 # PASCAL-50S keeps its last two references out of every triplet.
 TRIPLET_REFERENCES = 48
@@ -44,92 +59,127 @@ _PAIRS = {
 _SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN, 7: HUMAN_OTHER}
 
 
+def _texts(value: Any) -> list[str]:
+    if not isinstance(value, list) or not value:
+        raise Unfit(shown(value), "a list of texts")
+    for place, one in enumerate(value):
+        try:
+            read_text(one)
+        except Unfit as unfit:
+            raise Unfit(unfit.found, unfit.expected, f"[{place}]") from None
+    return value
+
+
+def _votes(value: Any) -> list[int]:
+    whole = isinstance(value, list) and all(type(vote) is int and 1 <= vote <= 2 for vote in value)
+    if not isinstance(value, list) or not value or not whole:
+        raise Unfit(shown(value), "a list of votes that are 1 or 2")
+    return value
+
+
+def _source(value: Any) -> int:
+    number = read_whole(value, textual=False)
+    if number not in _SOURCES:
+        raise Unfit(shown(number), "a source from 1 to 7")
+    return number
+
+
+def _winner(value: Any) -> int:
+    winner = read_whole(value, textual=False, expected="1 or 2")
+    if winner not in (1, 2):
+        raise Unfit(shown(winner), "1 or 2")
+    return winner
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    image: ImageName
+    references: Annotated[list[str], PlainValidator(_texts)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    row: PairRow
-    fields: Fields
+    pair: ShortName
+    image: ImageName
+    kind: Annotated[str, one_of(*PAIR_KINDS)]
+    first: Annotated[str, text("a candidate")]
+    second: Annotated[str, text("a candidate")]
+
+
+_IMAGE, _PAIR = Shape(_Image), Shape(_Pair)
 
 
 class _Folder:
     """The two files of a set, read and checked once for all that its readers make of them."""
 
-    def __init__(self, name: str, path: Path, notes: ImportNotes, encoding: str | None) -> None:
+    def __init__(self, name: str, path: Path, encoding: str | None) -> None:
         self.name = name
-        self.references_file = inside(path, "references.jsonl")
-        self.pairs_file = inside(path, "pairs.jsonl")
-        if self.references_file == self.pairs_file:
+        self.notes = ImportNotes()
+        self._references_file = inside(path, "references.jsonl")
+        self._pairs_file = inside(path, "pairs.jsonl")
+        if self._references_file == self._pairs_file:
             raise ImportProblem(
                 path, None, None, "a file", "the folder with references.jsonl and pairs.jsonl"
             )
-        self.notes = notes
-        self.encoding = encoding
+        self._encoding = encoding
 
-    def images(self) -> Iterator[tuple[Fields, str, list[str]]]:
-        """(fields, image, references) for every line of references.jsonl."""
+    def images(self) -> Iterator[tuple[Record, str, list[str]]]:
+        """(record, image, references) for every line of references.jsonl."""
         seen: set[str] = set()
-        for fields in read_json_lines(self.references_file, _REFERENCES, self.notes, self.encoding):
-            image = fields.image()
-            if image in seen:
-                raise fields.problem("image", f"{shown(image)} a second time", "every image on one line")
-            seen.add(image)
-            texts = fields.values["references"]
-            if not isinstance(texts, list) or not texts:
-                raise fields.problem("references", shown(texts), "a list of texts")
-            for place, text in enumerate(texts):
-                fields.check_text(text, f"references[{place}]")
-            yield fields, image, texts
+        for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
+            row = _IMAGE.read(record)
+            if row.image in seen:
+                raise record.problem("image", f"{shown(row.image)} a second time", "every image on one line")
+            seen.add(row.image)
+            yield record, row.image, row.references
         if not seen:
-            raise ImportProblem(self.references_file, None, None, "no references", "at least one line")
+            raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
 
-    def pairs(self) -> Iterator[_Pair]:
-        """The candidate pairs with the record each stands in."""
+    def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, PairRow]]:
+        """The candidate pairs with the record each stands in; with `images`, another image is a problem."""
         references = {image: texts for _, image, texts in self.images()}
         seen: set[str] = set()
-        for fields in read_json_lines(self.pairs_file, _PAIRS[self.name], self.notes, self.encoding):
-            pair = fields.name("pair", limit=SHORT_NAME_LIMIT)
-            if pair in seen:
-                raise fields.problem("pair", f"{shown(pair)} a second time", "every pair once")
-            seen.add(pair)
-            image = fields.image()
-            if image not in references:
-                raise fields.problem("image", shown(image), "an image of references.jsonl")
-            kind = fields.name("kind")
-            if kind not in PAIR_KINDS:
-                raise fields.problem("kind", shown(kind), f"one of {', '.join(PAIR_KINDS)}")
-            first, second = fields.text("first", "a candidate"), fields.text("second", "a candidate")
-            systems = self._systems(fields, kind)
-            used = TRIPLET_REFERENCES if len(references[image]) > TRIPLET_REFERENCES else None
-            yield _Pair(PairRow(pair, image, kind, first, second, *systems, references=used), fields)
+        for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
+            row = _PAIR.read(record)
+            if row.pair in seen:
+                raise record.problem("pair", f"{shown(row.pair)} a second time", "every pair once")
+            seen.add(row.pair)
+            if row.image not in references:
+                raise record.problem("image", shown(row.image), "an image of references.jsonl")
+            if images is not None and row.image not in images:
+                raise record.problem("image", shown(row.image), "an image of the dataset")
+            used = TRIPLET_REFERENCES if len(references[row.image]) > TRIPLET_REFERENCES else None
+            systems = self._systems(record, row.kind)
+            yield (
+                record,
+                PairRow(row.pair, row.image, row.kind, row.first, row.second, *systems, references=used),
+            )
         if not seen:
-            raise ImportProblem(self.pairs_file, None, None, "no pairs", "at least one line")
+            raise ImportProblem(self._pairs_file, None, None, "no pairs", "at least one line")
 
-    def _systems(self, fields: Fields, kind: str) -> tuple[str, str]:
+    def _systems(self, record: Record, kind: str) -> tuple[str, str]:
         if self.name == "abstract-50s":
-            correct = fields.values["correct"]
+            correct = record.values["correct"]
             if correct not in ([1, 2], [1], [2]) or (correct == [1, 2]) != (kind == "HC") or kind[0] != "H":
-                raise fields.problem("correct", shown(correct), "[1, 2] for HC, [1] or [2] for HI")
+                raise record.problem("correct", shown(correct), "[1, 2] for HC, [1] or [2] for HI")
             return (HUMAN if 1 in correct else HUMAN_OTHER, HUMAN if 2 in correct else HUMAN_OTHER)
-        numbers = []
-        for column in ("first_source", "second_source"):
-            number = fields.whole(column)
-            if number not in _SOURCES:
-                raise fields.problem(column, shown(number), "a source from 1 to 7")
-            numbers.append(number)
+        numbers = [record.read(column, _source) for column in ("first_source", "second_source")]
         low, high = sorted(numbers)
         implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
         if (high == 7 and low != 6) or implied != kind:
-            raise fields.problem(
-                "kind", f"{shown(kind)} with sources {numbers}", "the kind these sources make"
-            )
+            found = f"{shown(kind)} with sources {numbers}"
+            raise record.problem("kind", found, "the kind these sources make")
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
 
 
-class FiftyDataset:
-    """References and candidate pairs of a folder. Holds the references while it reads the pairs."""
-
+class _FiftyReader:
     def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
-        self.notes = ImportNotes()
-        self._folder = _Folder(name, path, self.notes, encoding)
+        self._folder = _Folder(name, path, encoding)
+        self.notes = self._folder.notes
+
+
+class FiftyDataset(_FiftyReader):
+    """References and candidate pairs of a folder. Holds the references while it reads the pairs."""
 
     def rows(self) -> Iterator[ReferenceRow]:
         """Captions are all it has."""
@@ -137,25 +187,23 @@ class FiftyDataset:
 
     def references(self) -> Iterator[ReferenceRow]:
         register = CaptionRegister(self.notes)
-        for fields, image, texts in self._folder.images():
-            self.notes.count(
-                "unused-references", max(0, len(texts) - TRIPLET_REFERENCES), detail=f"{TRIPLET_REFERENCES}"
-            )
-            for position, text in enumerate(texts):
+        for record, image, texts in self._folder.images():
+            unused = max(0, len(texts) - TRIPLET_REFERENCES)
+            self.notes.count("unused-references", unused, detail=f"{TRIPLET_REFERENCES}")
+            for position, reference in enumerate(texts):
                 caption_id = f"{image}#{position}"
-                register.add(fields, caption_id, image, text)
-                if "\ufffd" in text:
+                register.add(record, caption_id, image, reference)
+                if "\ufffd" in reference:
                     self.notes.count("broken-character")
-                yield ReferenceRow(image, text, caption_id, position)
+                yield ReferenceRow(image, reference, caption_id, position)
 
     def pairs(self) -> Iterator[PairRow]:
         references = {(image, text.strip()) for _, image, texts in self._folder.images() for text in texts}
         seen: set[tuple[str, frozenset[str]]] = set()
-        for pair in self._folder.pairs():
-            row = pair.row
+        for _, row in self._folder.pairs():
             first, second = row.first_text.strip(), row.second_text.strip()
-            for text in (first, second):
-                self.notes.count("candidate-is-reference", (row.image, text) in references)
+            for candidate in (first, second):
+                self.notes.count("candidate-is-reference", (row.image, candidate) in references)
             content = (row.image, frozenset((first, second)))
             self.notes.count("repeated-pair", content in seen)
             seen.add(content)
@@ -163,26 +211,20 @@ class FiftyDataset:
             yield row
 
 
-class FiftyPairwise:
+class FiftyPairwise(_FiftyReader):
     """The pairwise votes of PASCAL-50S (V15 App. I): eleven a pair, of anonymous raters."""
 
     protocol: str | None = "pairwise"
     anonymous = True
 
-    def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
-        self.notes = ImportNotes()
-        self._folder = _Folder(name, path, self.notes, encoding)
-
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
     ) -> Iterator[JudgmentRow]:
         """A row a vote; with `images`, another image is a problem. `captions` has nothing to check."""
-        for pair in self._folder.pairs():
-            _known(pair, images)
-            votes = _votes(pair.fields, "pairwise_votes")
+        for record, row in self._folder.pairs(images):
+            votes = record.read("pairwise_votes", _votes)
             self.notes.count("fewer-votes", len(votes) < _PAIRWISE_VOTES, detail=f"{len(votes)}")
             self.notes.count("anonymous-totals")
-            row = pair.row
             for place, vote in enumerate(votes, 1):
                 yield JudgmentRow(
                     unit=f"{self._folder.name}-pair-{row.pair}",
@@ -202,15 +244,11 @@ class FiftyPairwise:
         return iter(())
 
 
-class FiftyTriplets:
+class FiftyTriplets(_FiftyReader):
     """Triplet judgments (V15 §3): ABSTRACT-50S's majority votes, PASCAL-50S's winners without votes."""
 
     protocol: str | None = "triplet"
     anonymous = True
-
-    def __init__(self, name: str, path: Path, encoding: str | None = None) -> None:
-        self.notes = ImportNotes()
-        self._folder = _Folder(name, path, self.notes, encoding)
 
     def judgments(
         self, images: Container[str] | None = None, captions: Container[str] | None = None
@@ -222,19 +260,16 @@ class FiftyTriplets:
         if self._folder.name == "pascal-50s":
             return
         references = {image: texts for _, image, texts in self._folder.images()}
-        for pair in self._folder.pairs():
-            _known(pair, images)
-            row = pair.row
-            votes = _votes(pair.fields, "triplet_votes")
-            texts = references[row.image]
+        for record, row in self._folder.pairs(images):
+            votes, texts = record.read("triplet_votes", _votes), references[row.image]
             if len(votes) != len(texts):
                 expected = f"{len(texts)}, one for each reference of the image"
-                raise pair.fields.problem("triplet_votes", counted(len(votes), "vote"), expected)
+                raise record.problem("triplet_votes", counted(len(votes), "vote"), expected)
             self.notes.count("aggregated-votes", len(votes))
-            for position, (vote, text) in enumerate(zip(votes, texts, strict=True)):
+            for position, (vote, reference_text) in enumerate(zip(votes, texts, strict=True)):
                 reference = f"{row.image}#{position}"
                 if captions is not None and reference not in captions:
-                    raise pair.fields.problem("image", f"no caption {shown(reference)}", "it in the dataset")
+                    raise record.problem("image", f"no caption {shown(reference)}", "it in the dataset")
                 yield JudgmentRow(
                     unit=f"{self._folder.name}-pair-{row.pair}-reference-{position}",
                     worker="anon-1",
@@ -242,7 +277,7 @@ class FiftyTriplets:
                     protocol="triplet",
                     image=row.image,
                     reference=reference,
-                    reference_text=text,
+                    reference_text=reference_text,
                     first_text=row.first_text,
                     second_text=row.second_text,
                     kind=row.kind,
@@ -255,24 +290,7 @@ class FiftyTriplets:
         """PASCAL-50S's published winners; its makers broke draws at random and did not mark them."""
         if self._folder.name != "pascal-50s":
             return
-        for pair in self._folder.pairs():
-            _known(pair, images)
-            winner = pair.fields.whole("triplet_winner", "1 or 2")
-            if winner not in (1, 2):
-                raise pair.fields.problem("triplet_winner", shown(winner), "1 or 2")
+        for record, row in self._folder.pairs(images):
+            winner = record.read("triplet_winner", _winner)
             self.notes.count("published-winners")
-            row = pair.row
             yield WinnerRow(row.pair, row.image, row.kind, row.first_text, row.second_text, winner)
-
-
-def _known(pair: _Pair, images: Container[str] | None) -> None:
-    if images is not None and pair.row.image not in images:
-        raise pair.fields.problem("image", shown(pair.row.image), "an image of the dataset")
-
-
-def _votes(fields: Fields, column: str) -> list[int]:
-    votes = fields.raw(column)
-    whole = isinstance(votes, list) and all(type(vote) is int and 1 <= vote <= 2 for vote in votes)
-    if not isinstance(votes, list) or not votes or not whole:
-        raise fields.problem(column, shown(votes), "a list of votes that are 1 or 2")
-    return votes

@@ -5,30 +5,39 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Iterator, Mapping
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import SHORT_NAME_LIMIT, WORKER_LIMIT, Columns, Fields, check_name, shown
-from judgments.importers.formulas import unguard_formula
-from judgments.importers.notes import ImportNotes
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import (
+    SHORT_NAME_LIMIT,
+    Record,
+    Shape,
+    Unfit,
+    read_name,
+    read_number,
+    read_text,
+    shown,
+)
+from judgments.importers.readers import Columns, RecordReader, json_cell, parse_json
 from judgments.importers.records import (
     ANNOTATION,
     JUDGMENT_COLUMNS,
-    PAIR_KINDS,
     SEARCH,
     Credit,
     CreditedRow,
     JudgmentRow,
     WinnerRow,
 )
-from judgments.importers.tables import RecordReader, parse_json
+from judgments.importers.textio import unguard_formula
 
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
-RULE_LIMIT = 40
 MOST_RANK = 100_000  # deeper than any run is kept
+_READ_HERE = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated")
+JUDGMENT = Shape(JudgmentRow, given=_READ_HERE)
+CREDITED = Shape(CreditedRow, given=(*_READ_HERE, "credits"))
 _ANONYMOUS = re.compile(r"anon-[1-9]\d*")
 
 
@@ -93,214 +102,169 @@ class TableJudgments:
         lines: dict[int, int | None] = {}
         revisions: dict[int, int] = {}
         contents: dict[int, int] = {}
-        for fields in self._records(self.path, _COLUMNS, self.notes, self._encoding):
-            row = self._row(fields)
+        for record in self._records(self.path, _COLUMNS, self.notes, self._encoding):
+            row = self._row(record)
             held = json.dumps(row.content, sort_keys=True)
             content = hash((row.protocol, row.image, row.reference, row.first, row.second, row.pair, held))
             if contents.setdefault(hash(row.unit), content) != content:
                 expected = "the same protocol, image, captions and pair in all of its rows"
-                raise fields.problem("unit", f"{shown(row.unit)} with other content than before", expected)
+                raise record.problem("unit", f"{shown(row.unit)} with other content than before", expected)
             answered = hash((row.unit, row.worker))
             if answered in lines and row.revision != revisions[answered] + 1:
                 found = f"a second answer of {shown(row.worker)} on unit {shown(row.unit)}"
-                raise fields.problem(
+                raise record.problem(
                     "worker",
                     f"{found} (the first is on line {lines[answered]})",
                     "one answer a worker and unit",
                 )
-            lines[answered], revisions[answered] = fields.line, row.revision
+            lines[answered], revisions[answered] = record.line, row.revision
             if images is not None and row.image is not None and row.image not in images:
-                raise fields.problem("image", shown(row.image), "an image of the dataset")
+                raise record.problem("image", shown(row.image), "an image of the dataset")
             if captions is not None:
                 for column in ("reference", "first", "second"):
                     name = getattr(row, column)
                     if name is not None and name not in captions:
-                        raise fields.problem(column, shown(name), "a caption of the dataset")
+                        raise record.problem(column, shown(name), "a caption of the dataset")
             yield row
         if not lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
-    def _row(self, fields: Fields) -> JudgmentRow:
-        fields = _unguarded(fields)
-        protocol = self._protocol(fields)
-        worker = fields.name("worker", limit=WORKER_LIMIT)
-        accepted, submitted = fields.time("accepted_at"), fields.time("submitted_at")
-        if accepted is not None and submitted is not None and submitted < accepted:
-            raise fields.problem("submitted_at", "a time before accepted_at", "one after it")
-        seconds = fields.number("seconds", "a number of seconds")
-        if seconds is not None and seconds < 0:
-            raise fields.problem("seconds", shown(seconds), "a number of seconds from 0")
-        wall = fields.number("wall_seconds", "a number of seconds")
-        if wall is not None and wall < 0:
-            raise fields.problem("wall_seconds", shown(wall), "a number of seconds from 0")
-        revision = fields.number("revision", "a whole number from 0") or 0
-        if not isinstance(revision, int) or revision < 0:
-            raise fields.problem("revision", shown(revision), "a whole number from 0")
-        value, answer = _answered(fields, protocol)
-        credits = _credits(fields)
-        return (JudgmentRow if credits is None else partial(CreditedRow, credits=credits))(
-            unit=fields.name("unit", limit=SHORT_NAME_LIMIT),
-            worker=worker,
-            value=value,
-            answer=answer,
-            study=fields.optional_name("study"),
-            protocol=protocol,
-            image=fields.image() if fields.has("image") else None,
-            reference=fields.optional_name("reference"),
-            first=fields.optional_name("first"),
-            second=fields.optional_name("second"),
-            reference_text=fields.optional_text("reference_text"),
-            first_text=fields.optional_text("first_text"),
-            second_text=fields.optional_text("second_text"),
-            kind=_kind(fields),
-            pair=fields.optional_name("pair", SHORT_NAME_LIMIT),
-            assignment=fields.optional_name("assignment", SHORT_NAME_LIMIT),
-            hit=fields.optional_name("hit", SHORT_NAME_LIMIT),
-            control=fields.flag("control", False),
-            expected=_expected(fields),
-            used=fields.flag("used", True),
-            presented=_presented(fields, protocol),
-            simulated=fields.flag("simulated", False),
-            accepted_at=accepted,
-            submitted_at=submitted,
-            seconds=seconds,
-            wall_seconds=wall,
-            comment=fields.optional_text("comment") or "",
-            revision=revision,
-            invalidated=fields.optional_name("invalidated", RULE_LIMIT),
-            content=_content(fields),
-            anonymous=_ANONYMOUS.fullmatch(worker) is not None,
+    def _row(self, record: Record) -> JudgmentRow:
+        record = _unguarded(record)
+        protocol = self._protocol(record)
+        value, answer = _answered(record, protocol)
+        given = {
+            "protocol": protocol,
+            "value": value,
+            "answer": answer,
+            "expected": _expected(record),
+            "content": _content(record),
+            "anonymous": _ANONYMOUS.fullmatch(str(record.get("worker")).strip()) is not None,
+        }
+        credits = _credits(record)
+        row = (
+            JUDGMENT.read(record, **given)
+            if credits is None
+            else CREDITED.read(record, credits=credits, **given)
         )
+        if row.accepted_at and row.submitted_at and row.submitted_at < row.accepted_at:
+            raise record.problem("submitted_at", "a time before accepted_at", "one after it")
+        if row.presented and protocol is not None and protocol not in _TWO_SIDED:
+            raise record.problem("presented", shown(row.presented), f"nothing: {protocol} has no sides")
+        return row
 
-    def _protocol(self, fields: Fields) -> str | None:
-        protocol = fields.optional_name("protocol")
-        if protocol is None:
+    def _protocol(self, record: Record) -> str | None:
+        if record.get("protocol") is None:
             return self.protocol
+        protocol = record.read("protocol", read_name)
         if protocol not in _VALUES and protocol not in _OPEN:
-            raise fields.problem("protocol", shown(protocol), _known_protocols())
+            raise record.problem("protocol", shown(protocol), _known_protocols())
         if self.protocol is not None and protocol != self.protocol:
-            raise fields.problem("protocol", shown(protocol), f"{self.protocol!r}, the study's protocol")
+            raise record.problem("protocol", shown(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
 
 
-def _unguarded(fields: Fields) -> Fields:
-    """The fields without the apostrophes of a CSV export; most rows have none and stay as they are."""
+def _unguarded(record: Record) -> Record:
+    """The record without the apostrophes of a CSV export; most rows have none and stay as they are."""
     cells = {
         column: unguard_formula(cell)
-        for column, cell in fields.values.items()
-        if fields.textual and isinstance(cell, str) and cell.startswith("'")
+        for column, cell in record.values.items()
+        if record.textual and isinstance(cell, str) and cell.startswith("'")
     }
-    return Fields(fields.file, fields.line, {**fields.values, **cells}, textual=True) if cells else fields
+    return replace(record, values={**record.values, **cells}) if cells else record
 
 
 def _known_protocols() -> str:
     return f"one of {', '.join((*_VALUES, *_OPEN))}"
 
 
-def _answered(fields: Fields, protocol: str | None) -> tuple[int | float | None, object | None]:
-    """(value, answer) of a row, one of which is there."""
-    answer = fields.raw("answer")
-    if fields.textual and isinstance(answer, str) and answer[0] in '[{"':
-        answer = parse_json(answer, fields.file, fields.line)
+def _answered(record: Record, protocol: str | None) -> tuple[float | None, object | None]:
+    """(value, answer) of a record, one of which is there."""
+    answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
-        answer = fields.check_text(answer, "answer")
-    elif answer is not None and not isinstance(answer, (list, dict)):
-        raise fields.problem("answer", shown(answer), "a text, a list or an object")
+        answer = record.read("answer", lambda _: read_text(answer))
+    elif answer is not None and not isinstance(answer, list | dict):
+        raise record.problem("answer", shown(answer), "a text, a list or an object")
     if protocol in _OPEN:
         if answer is None:
-            raise fields.problem("answer", "nothing", f"the answer of a {protocol} unit")
-        return fields.number("value"), answer
+            raise record.problem("answer", "nothing", f"the answer of a {protocol} unit")
+        return _value(record), answer
     if protocol is None:
-        value = fields.number("value")
+        value = _value(record)
         if value is None and answer is None:
-            raise fields.problem("value", "nothing", "a number, or an answer")
+            raise record.problem("value", "nothing", "a number, or an answer")
         return value, answer
     scale = _VALUES[protocol]
     expected = f"{scale} ({protocol})"
-    value = fields.number("value", expected)
+    value = _value(record, expected)
     if value is None or not isinstance(value, int) or not scale.low <= value <= scale.high:
-        raise fields.problem("value", shown(value), expected)
+        raise record.problem("value", shown(value), expected)
     return value, answer
 
 
-def _kind(fields: Fields) -> str | None:
-    kind = fields.optional_name("kind")
-    if kind is not None and kind not in PAIR_KINDS:
-        raise fields.problem("kind", shown(kind), f"one of {', '.join(PAIR_KINDS)}, or nothing")
-    return kind
-
-
-def _expected(fields: Fields) -> object | None:
-    """The right answer of a control item: a whole number, a range such as "3-4", or an open answer as JSON."""
-    value = fields.raw("expected")
-    if value is None:
+def _value(record: Record, expected: str = "a number") -> float | None:
+    if record.get("value") is None:
         return None
-    if fields.textual and isinstance(value, str) and value[0] in '[{"':
-        value = parse_json(value, fields.file, fields.line)
-    if isinstance(value, (list, dict)):
+    return record.read("value", lambda value: read_number(value, record.textual, expected))
+
+
+def _json_or_text(record: Record, column: str) -> object:
+    """The value of a column that a CSV file holds as JSON, where it is no plain text."""
+    value = record.get(column)
+    if record.textual and isinstance(value, str) and value[0] in '[{"':
+        return parse_json(value, record.file, record.line)
+    return value
+
+
+def _expected(record: Record) -> object | None:
+    """The right answer of a control item: a whole number, a range such as "3-4", or an open answer as JSON."""
+    value = _json_or_text(record, "expected")
+    if value is None or isinstance(value, list | dict):
         return value
     text = str(value).strip() if type(value) in (int, str) else ""
     if re.fullmatch(r"\d{1,3}", text):
         return int(text)
     if re.fullmatch(r"\d{1,3}-\d{1,3}", text):
         return text
-    raise fields.problem("expected", shown(value), 'a value, or a range of grades such as "3-4"')
+    raise record.problem("expected", shown(value), 'a value, or a range of grades such as "3-4"')
 
 
-def _content(fields: Fields) -> dict[str, object] | None:
+def _content(record: Record) -> dict[str, object] | None:
     """What else the unit showed: an object, in CSV as JSON."""
-    value = fields.raw("content")
-    if fields.textual and isinstance(value, str):
-        value = parse_json(value, fields.file, fields.line)
+    value = json_cell(record, "content")
     if value is not None and not isinstance(value, dict):
-        raise fields.problem("content", shown(value), "an object")
+        raise record.problem("content", shown(value), "an object")
     return value
 
 
-def _credits(fields: Fields) -> Mapping[str, tuple[Credit, ...]] | None:
+def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
     """The systems behind the unit's captions, by caption id: an object, in CSV as JSON."""
-    value = fields.raw("systems")
-    if fields.textual and isinstance(value, str):
-        value = parse_json(value, fields.file, fields.line)
+    value = json_cell(record, "systems")
     if value is None:
         return None
     if not isinstance(value, dict) or not all(isinstance(own, list) for own in value.values()):
-        raise fields.problem("systems", shown(value), "an object from caption ids to lists of systems")
-    content = fields.raw("content")
-    if fields.textual and isinstance(content, str):
-        content = parse_json(content, fields.file, fields.line)
+        raise record.problem("systems", shown(value), "an object from caption ids to lists of systems")
+    content = json_cell(record, "content")
     options = content.get("options") if isinstance(content, dict) else None
-    known = {fields.raw(name) for name in ("first", "second")}
+    known = {record.get(name) for name in ("first", "second")}
     known |= {one.get("key") for one in options or () if isinstance(one, dict)}
     unknown = [key for key in value if key not in known]
     if unknown:
-        raise fields.problem("systems", f"the caption id {shown(unknown[0])}", "a caption of the unit")
-    return {key: tuple(_credit(fields, one) for one in own) for key, own in value.items()}
+        raise record.problem("systems", f"the caption id {shown(unknown[0])}", "a caption of the unit")
+    return record.read("systems", lambda _: {key: tuple(map(_credit, own)) for key, own in value.items()})
 
 
-def _credit(fields: Fields, value: object) -> Credit:
+def _credit(value: object) -> Credit:
     if not isinstance(value, dict) or not value.keys() <= {"system", "rank", "task"}:
-        raise fields.problem("systems", shown(value), 'an object such as {"system": "nearest", "rank": 1}')
+        raise Unfit(shown(value), 'an object such as {"system": "nearest", "rank": 1}')
     system, rank, task = value.get("system"), value.get("rank"), value.get("task", ANNOTATION)
     if not isinstance(system, str):
-        raise fields.problem("systems", shown(system), "a system's name")
-    name = check_name(system, fields.file, fields.line, "systems", "a system's name", SHORT_NAME_LIMIT)
+        raise Unfit(shown(system), "a system's name")
     if rank is not None and (type(rank) is not int or not 1 <= rank <= MOST_RANK):
-        raise fields.problem("systems", f"the rank {shown(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
+        raise Unfit(f"the rank {shown(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
     if task not in (ANNOTATION, SEARCH):
-        raise fields.problem("systems", f"the task {shown(task)}", f"{ANNOTATION} or {SEARCH}")
-    return Credit(name, rank, task)
-
-
-def _presented(fields: Fields, protocol: str | None) -> Literal["first-left", "second-left"] | None:
-    value = fields.raw("presented")
-    if value is None:
-        return None
-    if value != "first-left" and value != "second-left":
-        raise fields.problem("presented", shown(value), "first-left, second-left or nothing")
-    if protocol is not None and protocol not in _TWO_SIDED:
-        raise fields.problem("presented", shown(value), f"nothing: {protocol} has no sides")
-    return value
+        raise Unfit(f"the task {shown(task)}", f"{ANNOTATION} or {SEARCH}")
+    return Credit(read_name(system, "a system's name", SHORT_NAME_LIMIT), rank, task)
 
 
 def answer_cell(answer: object) -> str:

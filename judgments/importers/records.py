@@ -1,39 +1,39 @@
-"""What every reader yields: typed, frozen records with nothing of the file's format left in them."""
+"""What every reader yields: typed, frozen rows with nothing of the file's format left in them.
+
+Annotated types say how a field is read where a `Shape` reads the row from a record (fields.py).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Literal
+from typing import Annotated
 
-from judgments.importers.notes import ImportNotes, Note
+from pydantic import PlainValidator
 
-__all__ = [
-    "ANNOTATION",
-    "HUMAN",
-    "HUMAN_OTHER",
-    "JUDGMENT_COLUMNS",
-    "PAIR_KINDS",
-    "SEARCH",
-    "BoxRow",
-    "CandidateRow",
-    "Credit",
-    "CreditedRow",
-    "ImageRow",
-    "ImportNotes",
-    "InputRow",
-    "JudgmentRow",
-    "Note",
-    "PairRow",
-    "ReferenceRow",
-    "WinnerRow",
-]
+from judgments.importers.fields import (
+    CaptionText,
+    Flag,
+    ImageName,
+    Name,
+    Number,
+    Seconds,
+    ShortName,
+    Text,
+    Time,
+    Unfit,
+    Whole,
+    WorkerName,
+    name,
+    read_number,
+    shown,
+)
 
 PAIR_KINDS = ("HC", "HI", "HM", "MM")
 HUMAN = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
+RULE_LIMIT = 40
 
 # The columns of an exported judgments file, in the order in which a CSV has them.
 JUDGMENT_COLUMNS = (
@@ -88,16 +88,19 @@ class ReferenceRow:
     file: str | None = None
 
 
+_Decimal = Annotated[float, PlainValidator(lambda value: float(read_number(value, textual=False)))]
+
+
 @dataclass(frozen=True, slots=True)
 class BoxRow:
     """A labelled box over an image: upper left corner and size, in shares of the picture's sides."""
 
-    id: str
-    label: str
-    x: float
-    y: float
-    width: float
-    height: float
+    id: ShortName
+    label: ShortName
+    x: _Decimal
+    y: _Decimal
+    width: _Decimal
+    height: _Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +148,22 @@ class PairRow:
 class CandidateRow:
     """A system's caption for an image; `rank` 0 is its best one."""
 
-    image: str
-    text: str
-    rank: int = 0
-    score: float | None = None
+    image: ImageName
+    text: CaptionText
+    rank: Whole = 0
+    score: Number | None = None
+
+
+def _kind(value: object) -> str:
+    if value not in PAIR_KINDS:
+        raise Unfit(shown(value), f"one of {', '.join(PAIR_KINDS)}, or nothing")
+    return str(value)
+
+
+def _presented(value: object) -> str:
+    if value not in ("first-left", "second-left"):
+        raise Unfit(shown(value), "first-left, second-left or nothing")
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,35 +177,35 @@ class JudgmentRow:
     answer out; `content` is what else an open kind showed.
     """
 
-    unit: str
-    worker: str
+    unit: ShortName
+    worker: WorkerName
     value: int | float | None
     answer: object | None = None
-    study: str | None = None
+    study: Name | None = None
     protocol: str | None = None
-    image: str | None = None
-    reference: str | None = None
-    first: str | None = None
-    second: str | None = None
-    reference_text: str | None = None
-    first_text: str | None = None
-    second_text: str | None = None
-    kind: str | None = None
-    pair: str | None = None
-    assignment: str | None = None
-    hit: str | None = None
-    control: bool = False
+    image: ImageName | None = None
+    reference: Name | None = None
+    first: Name | None = None
+    second: Name | None = None
+    reference_text: Text | None = None
+    first_text: Text | None = None
+    second_text: Text | None = None
+    kind: Annotated[str, PlainValidator(_kind)] | None = None
+    pair: ShortName | None = None
+    assignment: ShortName | None = None
+    hit: ShortName | None = None
+    control: Flag = False
     expected: object | None = None
-    used: bool = True
-    presented: Literal["first-left", "second-left"] | None = None
-    simulated: bool = False
-    accepted_at: datetime | None = None
-    submitted_at: datetime | None = None
-    seconds: float | None = None
-    wall_seconds: float | None = None
-    comment: str = ""
-    revision: int = 0
-    invalidated: str | None = None
+    used: Flag = True
+    presented: Annotated[str, PlainValidator(_presented)] | None = None
+    simulated: Flag = False
+    accepted_at: Time | None = None
+    submitted_at: Time | None = None
+    seconds: Seconds | None = None
+    wall_seconds: Seconds | None = None
+    comment: Text = ""
+    revision: Whole = 0
+    invalidated: Annotated[str, name(limit=RULE_LIMIT)] | None = None
     content: Mapping[str, object] | None = None
     anonymous: bool = False
     aggregated: bool = False

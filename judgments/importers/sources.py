@@ -11,14 +11,12 @@ from judgments.importers.coco import CocoCandidates, CocoDataset
 from judgments.importers.elsewhere.crowdflower import CROWDFLOWER
 from judgments.importers.elsewhere.label_studio import LABEL_STUDIO
 from judgments.importers.elsewhere.potato import POTATO
-from judgments.importers.elsewhere.turkle import TURKLE
-from judgments.importers.errors import ImportProblem
+from judgments.importers.errors import ImportNotes, ImportProblem
 from judgments.importers.fifty import FiftyDataset, FiftyPairwise, FiftyTriplets
 from judgments.importers.flickr8k import Flickr8kCrowd, Flickr8kDataset, Flickr8kExpert
-from judgments.importers.inputs import InputTable
 from judgments.importers.judgment_tables import TableJudgments
-from judgments.importers.mturk.judgments import EXAMPLE, MTURK, ResultColumns, ResultJudgments
-from judgments.importers.notes import ImportNotes
+from judgments.importers.mturk.judgments import EXAMPLE, MTURK, TURKLE, ResultColumns, ResultJudgments
+from judgments.importers.readers import read_csv, read_json_lines
 from judgments.importers.records import (
     CandidateRow,
     ImageRow,
@@ -28,7 +26,7 @@ from judgments.importers.records import (
     ReferenceRow,
     WinnerRow,
 )
-from judgments.importers.tables import TableCandidates, TableDataset, read_csv, read_json_lines
+from judgments.importers.tables import InputTable, TableCandidates, TableDataset
 
 
 class DatasetSource(Protocol):

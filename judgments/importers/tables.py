@@ -1,21 +1,43 @@
-"""JSON lines and CSV: datasets, candidates, and the record readers that other formats build on."""
+"""JSON lines and CSV as datasets, inputs of HIT templates, and candidates."""
 
 from __future__ import annotations
 
-import csv
-import json
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterator
-from dataclasses import dataclass
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, Any
 
-from judgments.importers.boxes import boxes_of
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import SHORT_NAME_LIMIT, Columns, Fields, counted, shown
-from judgments.importers.notes import ImportNotes
-from judgments.importers.records import CandidateRow, ImageRow, PairRow, ReferenceRow
+from pydantic import PlainValidator
+
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import (
+    SHORT_NAME_LIMIT,
+    Address,
+    ImageName,
+    Name,
+    Record,
+    Shape,
+    Unfit,
+    read_image,
+    read_name,
+    read_number,
+    read_text,
+    shown,
+)
+from judgments.importers.readers import (
+    Columns,
+    RecordReader,
+    csv_rows,
+    find_header,
+    json_cell,
+    named_cells,
+    read_csv,
+    read_json_lines,
+)
+from judgments.importers.records import BoxRow, CandidateRow, ImageRow, InputRow, PairRow, ReferenceRow
 from judgments.importers.textio import read_lines
 
 DATASET_COLUMNS = Columns(
@@ -23,127 +45,44 @@ DATASET_COLUMNS = Columns(
     ("caption_id", "split", "url", "text", "boxes", "image_width", "image_height"),
     instead={"caption": "text"},
 )
-MOST_TEXT = 100_000  # characters of the text that stands with an image
-PAIR_COLUMNS = Columns(("image", "caption"), ())
+PAIR_COLUMNS = Columns(("image", "caption"))
 CANDIDATE_COLUMNS = Columns(("image", "caption"), ("rank", "score", "system"))
-_SEPARATORS = ",;\t|"
+MOST_TEXT = 100_000  # characters of the text that stands with an image
 _SPLIT = re.compile(r"[^\s/\\]{1,20}")
 
-RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Fields]]
+read_caption = partial(read_text, expected="a caption")
 
 
-def read_json_lines(
-    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
-) -> Iterator[Fields]:
-    """One JSON object a line; blank lines are passed over. Holds one line at a time."""
-    for number, line in read_lines(path, encoding=encoding):
-        if line.isspace():
-            continue
-        values = parse_json(line.rstrip("\r\n"), path, number)
-        if not isinstance(values, dict):
-            found = "a JSON array" if isinstance(values, list) else shown(values)
-            raise ImportProblem(path, number, None, found, "one JSON object a line")
-        columns.check(values, path, number, notes)
-        yield Fields(path, number, values, textual=False)
+def _split(value: Any) -> str:
+    split = read_name(value)
+    if not _SPLIT.fullmatch(split):
+        raise Unfit(shown(split), "a word such as train, dev or test (at most 20 letters)")
+    return split
 
 
-def parse_json(text: str, path: Path, line: int | None) -> object:
-    """The JSON value in a text. NaN and Infinity, which JSON does not have, and repeated keys are refused."""
-
-    def refuse(constant: str) -> NoReturn:
-        raise ImportProblem(path, line, None, constant, "a JSON number or null")
-
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        values = dict(pairs)
-        if len(values) < len(pairs):
-            names = Counter(name for name, _ in pairs)
-            twice = next(name for name in names if names[name] > 1)
-            raise ImportProblem(path, line, twice, "this key twice in one object", "every key once")
-        return values
-
-    try:
-        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
-        at = line if line is not None else error.lineno
-        found = f"text that is not JSON ({error.msg.lower()} at character {error.colno})"
-        expected = "one JSON object a line" if line is not None else "a complete JSON document"
-        raise ImportProblem(path, at, None, found, expected) from error
-    except RecursionError as error:
-        raise ImportProblem(path, line, None, "JSON nested too deeply", "flat records") from error
-    except ValueError as error:  # an integer of thousands of digits
-        raise ImportProblem(path, line, None, "a number too long to read", "a JSON number") from error
+def _long_text(value: Any) -> str:
+    text = read_text(value)
+    if len(text) > MOST_TEXT:
+        raise Unfit(f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
+    return text
 
 
-def read_csv(
-    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
-) -> Iterator[Fields]:
-    """The records of a CSV file with a header; the line number is that of the record's start.
-
-    Comma, semicolon, tab or bar separate, whichever makes the required columns appear in the header.
-    Raises ImportProblem for a missing header, a column that stands twice, ragged rows, unclosed quotes.
-    """
-    lines = read_lines(path, encoding=encoding, newline="")
-    first, header = 1, next((text for _, text in lines), "")
-    separators = _SEPARATORS
-    if named := re.fullmatch(r"sep=(.)[\r\n]*", header):  # written by Excel above the header
-        first, header, separators = 2, next((text for _, text in lines), ""), named.group(1)
-    separator, names = _header(path, first, header, columns, separators)
-    columns.check(names, path, first, notes)
-    reader = csv.reader((text for _, text in lines), delimiter=separator, strict=True)
-    while True:
-        start = first + 1 + reader.line_num
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            raise ImportProblem(path, start, None, csv_fault(error), "a CSV record") from error
-        if cells is None:
-            return
-        if not any(cells):
-            continue
-        if len(cells) != len(names):
-            found = counted(len(cells), "cell")
-            expected = f"{len(names)} as in the header (a text that holds {separator!r} needs quotes)"
-            raise ImportProblem(path, start, None, found, expected)
-        yield Fields(path, start, dict(zip(names, cells, strict=True)), textual=True)
+# --- Datasets -----------------------------------------------------------------------------------------------
 
 
-def _header(path: Path, line: int, text: str, columns: Columns, separators: str) -> tuple[str, list[str]]:
-    wanted = f"a header with {', '.join(columns.required)}"
-    if not text.strip():
-        raise ImportProblem(path, line, None, "no header", wanted)
-    readings: list[tuple[int, str, list[str]]] = []
-    for separator in separators:
-        try:
-            cells = next(csv.reader([text], delimiter=separator, strict=True))
-        except csv.Error:
-            continue  # quotes that make no sense with this separator: another one may fit
-        names = [cell.strip().lower() for cell in cells]
-        readings.append((sum(name in names for name in columns.required), separator, names))
-    if not readings:
-        raise ImportProblem(path, line, None, f"the header {shown(text.strip())}", wanted)
-    hits, separator, names = max(readings, key=lambda reading: reading[0])
-    if not hits:
-        raise ImportProblem(path, line, None, f"the first line {shown(text.strip())}", wanted)
-    twice = [name for name, n in Counter(names).items() if n > 1]
-    if twice:
-        raise ImportProblem(path, line, twice[0], "this column twice in the header", "every column once")
-    return separator, names
+@dataclass(frozen=True, slots=True)
+class _AboutImage:
+    """What a record says of its image; its caption is read apart, as an image with a text needs none."""
+
+    image: ImageName
+    text: Annotated[str, PlainValidator(_long_text)] = ""
+    boxes: tuple[BoxRow, ...] = ()
+    split: Annotated[str, PlainValidator(_split)] | None = None
+    url: Address | None = None
+    caption_id: Name | None = None
 
 
-def csv_fault(error: csv.Error) -> str:
-    """What is wrong with a record, in words."""
-    reason = str(error)
-    if "unexpected end" in reason:
-        return "a quotation mark that is never closed"
-    if "field larger" in reason:
-        limit = f"a cell of more than {csv.field_size_limit():,} characters"
-        return f"{limit}, perhaps a quotation mark that is never closed"
-    if "expected after" in reason:
-        return "text behind a closing quotation mark (a quotation mark inside a cell is written twice)"
-    return f"a record that cannot be read ({reason})"
-
-
-READERS: dict[str, RecordReader] = {"jsonl": read_json_lines, "csv": read_csv}
+_ABOUT = Shape(_AboutImage, given=("boxes",))
 
 
 class TableDataset:
@@ -172,28 +111,26 @@ class TableDataset:
     def rows(self) -> Iterator[ReferenceRow | ImageRow]:
         """Captions; before its captions, an image that has a text or boxes."""
         register = CaptionRegister(self.notes)
-        about: dict[str, _About] = {}
+        about: dict[str, _FirstRecord] = {}
         silent: set[str] = set()
-        for fields in self._records(self.path, DATASET_COLUMNS, self.notes, self._encoding):
-            image = fields.image()
-            said = ImageRow(
-                image, _long_text(fields), boxes_of(fields) or (), _split(fields), fields.address("url")
-            )
+        for record in self._records(self.path, DATASET_COLUMNS, self.notes, self._encoding):
+            said = _ABOUT.read(record, boxes=boxes_of(record) or ())
+            image = said.image
             if image not in about:
-                about[image] = _About.of(said)
+                about[image] = _FirstRecord.of(said)
                 if said.text or said.boxes:
-                    yield said
+                    yield ImageRow(image, said.text, said.boxes, said.split, said.url)
             else:
-                about[image].check(fields, said)
-            if not fields.has("caption") and about[image].text:
+                about[image].check(record, said)
+            if record.get("caption") is None and about[image].text:
                 if not register.position(image):
                     silent.add(image)
                 continue
             silent.discard(image)
-            text = fields.text("caption", "a caption")
+            text = record.read("caption", read_caption)
             position = register.position(image)
-            caption_id = fields.optional_name("caption_id") or f"{image}#{position}"
-            if register.add(fields, caption_id, image, text):
+            caption_id = said.caption_id or f"{image}#{position}"
+            if register.add(record, caption_id, image, text):
                 yield ReferenceRow(image, text, caption_id, position, about[image].split, about[image].url)
         self.notes.count("text-alone", len(silent))
         if not about:
@@ -201,7 +138,7 @@ class TableDataset:
 
 
 @dataclass(frozen=True, slots=True)
-class _About:
+class _FirstRecord:
     """What an image's first record said of it; later ones may say the same again or nothing."""
 
     split: str | None
@@ -210,21 +147,21 @@ class _About:
     boxes: int
 
     @classmethod
-    def of(cls, row: ImageRow) -> _About:
+    def of(cls, row: _AboutImage) -> _FirstRecord:
         return cls(row.split, row.url, hash(row.text) if row.text else 0, hash(row.boxes) if row.boxes else 0)
 
-    def check(self, fields: Fields, row: ImageRow) -> None:
-        """ImportProblem where a later record says something else."""
+    def check(self, record: Record, row: _AboutImage) -> None:
+        """Raise ImportProblem where a later record says something else."""
         for column, before, now in (("split", self.split, row.split), ("url", self.url, row.url)):
             if now is not None and now != before:
-                raise fields.problem(column, shown(now), f"{shown(before)} as before for this image")
-        later = _About.of(row)
+                raise record.problem(column, shown(now), f"{shown(before)} as before for this image")
+        later = _FirstRecord.of(row)
         for column, known, again in (("text", self.text, later.text), ("boxes", self.boxes, later.boxes)):
             if again and again != known:
                 expected = (
                     "the same as in the image's first record" if known else "it in the image's first record"
                 )
-                raise fields.problem(column, "something else than before", expected)
+                raise record.problem(column, "something else than before", expected)
 
 
 class CaptionRegister:
@@ -240,13 +177,13 @@ class CaptionRegister:
         """How many captions of the image were added so far."""
         return self._counts[image]
 
-    def add(self, fields: Fields, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
+    def add(self, record: Record, caption_id: str, image: str, text: str, column: str = "caption_id") -> bool:
         """True for a new caption, False for an exact repetition; the same id otherwise is a problem."""
         key, content = hash(caption_id), hash((image, text))
         if key in self._by_id:
             if self._by_id[key] != content:
                 expected = "every id once, or again with the same image and text"
-                raise fields.problem(column, f"{shown(caption_id)} a second time", expected)
+                raise record.problem(column, f"{shown(caption_id)} a second time", expected)
             self._notes.count("repeated-line")
             return False
         self._by_id[key] = content
@@ -255,6 +192,164 @@ class CaptionRegister:
         self._texts.add(content)
         self._counts[image] += 1
         return True
+
+
+# --- Boxes --------------------------------------------------------------------------------------------------
+
+# Quorum keeps boxes in shares of the picture's sides (0 to 1, the corner at the upper left), so that they fit the
+# picture at whatever size it is shown. Boxes in pixels need the columns `image_width` and `image_height`.
+MOST_BOXES = 100
+SIZE = ("image_width", "image_height")
+KEYS = ("id", "label", "x", "y", "width", "height")
+BEYOND = 0.005  # share of a side by which drawn boxes stick out of the picture; it is cut off
+DECIMALS = 6
+_BOX = Shape(BoxRow)
+
+
+def boxes_of(record: Record, column: str = "boxes") -> tuple[BoxRow, ...] | None:
+    """The boxes of a record, or None where it names none.
+
+    Raises:
+        ImportProblem: it names the box and what is wrong.
+    """
+    if record.get(column) is None:
+        return None
+    expected = 'a list of {"id", "label", "x", "y", "width", "height"}'
+    listed = json_cell(record, column)
+    if not isinstance(listed, list):
+        raise record.problem(column, shown(listed), expected)
+    if len(listed) > MOST_BOXES:
+        raise record.problem(column, f"{len(listed):,} boxes", f"at most {MOST_BOXES}")
+    size = _size(record)
+    found: dict[str, BoxRow] = {}
+    for place, entry in enumerate(listed):
+        where = f"{column}[{place}]"
+        if not isinstance(entry, dict):
+            raise record.problem(where, shown(entry), expected)
+        box = _box(Record(record.file, record.line, entry, path=where), size)
+        if box.id in found:
+            raise record.problem(f"{where}.id", f"{shown(box.id)} a second time", "every id once an image")
+        found[box.id] = box
+    return tuple(found.values())
+
+
+def _size(record: Record) -> tuple[float, float] | None:
+    """The picture's size in pixels where the record says it."""
+    width, height = (_side(record, name) for name in SIZE)
+    if (width is None) != (height is None):
+        missing = SIZE[1 if height is None else 0]
+        raise record.problem(missing, "nothing", "both sides of the picture, or none")
+    return None if width is None or height is None else (width, height)
+
+
+def _side(record: Record, name: str) -> float | None:
+    if record.get(name) is None:
+        return None
+    side = record.read(name, lambda value: read_number(value, record.textual))
+    if side <= 0:
+        raise record.problem(name, shown(side), "the picture's size in pixels")
+    return side
+
+
+def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
+    """A box in shares of the picture's sides, cut off at its edges."""
+    for name in KEYS:
+        if name not in record.values:
+            raise record.problem(name, "no such key", "it in every box")
+    for name in record.values:
+        if name not in KEYS:
+            raise record.problem(None, f"the unknown key {shown(name)}", f"one of {', '.join(KEYS)}")
+    box = _BOX.read(record)
+    x, width = _within(record, ("x", "width"), box.x, box.width, size and size[0])
+    y, height = _within(record, ("y", "height"), box.y, box.height, size and size[1])
+    return replace(box, x=x, y=y, width=width, height=height)
+
+
+def _within(
+    record: Record, names: tuple[str, str], start: float, length: float, pixels: float | None
+) -> tuple[float, float]:
+    """(start, length) as shares of a side; `pixels` is its length where the box is in pixels."""
+    side = pixels or 1.0
+    if length <= 0:
+        raise record.problem(names[1], shown(length), "more than 0")
+    if start < -BEYOND * side or start + length > (1 + BEYOND) * side:
+        expected = (
+            f"pixels from 0 to {side:g}"
+            if pixels
+            else "shares of the picture's side from 0 to 1 (boxes in pixels need columns image_width and image_height)"
+        )
+        raise record.problem(names[0], f"{start:g} to {start + length:g}", expected)
+    first, last = max(0.0, start / side), min(1.0, (start + length) / side)
+    return round(first, DECIMALS), round(last - first, DECIMALS)
+
+
+# --- Inputs of HIT templates --------------------------------------------------------------------------------
+
+PICTURE = "picture"
+MOST_COLUMNS = 200
+MOST_CELL = 100_000
+LONGEST_COLUMN = 100
+
+
+class InputTable:
+    """A CSV file with a column for each `${field}` of a HIT template and a row for each task, as Mechanical Turk's
+    requester pages and Turkle took it.
+
+    Names of columns keep their capitals, cells may hold line breaks and may be empty. A column `picture` names the
+    row's picture, where pictures are imported with it.
+
+    Streams, holding one record; read it once.
+    """
+
+    def __init__(self, path: Path, encoding: str | None = None) -> None:
+        self.path = path
+        self.notes = ImportNotes()
+        self._encoding = encoding
+
+    def pairs(self) -> Iterator[PairRow]:
+        """None: rows have no captions."""
+        return iter(())
+
+    def references(self) -> Iterator[ReferenceRow]:
+        """None."""
+        return iter(())
+
+    def rows(self) -> Iterator[InputRow]:
+        """One for each record, named by its number: `row-1`.
+
+        Raises:
+            ImportProblem: no header, a column twice or without a name, ragged rows, unclosed quotes, no rows.
+        """
+        lines = read_lines(self.path, encoding=self._encoding, newline="")
+        header = find_header(
+            self.path,
+            *next(lines, (1, "")),
+            wanted="the names of the columns in the first line",
+            score=len,
+        )
+        if len(header.names) > MOST_COLUMNS:
+            raise ImportProblem(self.path, 1, None, f"{len(header.names)} columns", f"at most {MOST_COLUMNS}")
+        for name in header.names:
+            Record(self.path, 1, {"": name}).read(
+                "", lambda value: read_name(value, "a name for every column", LONGEST_COLUMN)
+            )
+        count = 0
+        for count, (line, cells) in enumerate(csv_rows(self.path, lines, header), 1):
+            values = named_cells(self.path, line, header.names, cells, header.separator)
+            yield self._row(count, Record(self.path, line, values, textual=True))
+        if not count:
+            raise ImportProblem(self.path, None, None, "no rows", "one row of inputs at least")
+
+    def _row(self, number: int, record: Record) -> InputRow:
+        for name, cell in record.values.items():
+            if len(cell) > MOST_CELL:
+                raise record.problem(name, f"a cell of {len(cell):,} characters", f"at most {MOST_CELL:,}")
+        picture = record.values.get(PICTURE, "").strip()
+        own = record.read(PICTURE, read_image) if picture and "://" not in picture else None
+        return InputRow(f"row-{number}", tuple(record.values.items()), file=own)
+
+
+# --- Candidates ---------------------------------------------------------------------------------------------
 
 
 def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, str]]:
@@ -266,9 +361,10 @@ def read_pairs(path: Path, encoding: str | None = None) -> Iterator[tuple[str, s
     first = next((line for _, line in read_lines(path, encoding=encoding) if not line.isspace()), "")
     records = read_json_lines if first.lstrip().startswith("{") else read_csv
     found = False
-    for fields in records(path, PAIR_COLUMNS, ImportNotes(), encoding):
+    for record in records(path, PAIR_COLUMNS, ImportNotes(), encoding):
         found = True
-        yield fields.image(), fields.text("caption", "a caption's id or text")
+        caption = record.read("caption", lambda value: read_text(value, "a caption's id or text"))
+        yield record.read("image", read_image), caption
     if not found:
         raise ImportProblem(path, None, None, "no pairs", "at least one record")
 
@@ -280,6 +376,8 @@ class TableCandidates:
     Streams; holds one entry an image and rank. Read it once.
     """
 
+    shape = Shape(CandidateRow, columns={"text": "caption"})
+
     def __init__(self, path: Path, records: RecordReader, encoding: str | None = None) -> None:
         self.path = path
         self.notes = ImportNotes()
@@ -290,22 +388,17 @@ class TableCandidates:
         """The rows; with `images`, an image outside them is a problem."""
         register = CandidateRegister(self.notes, images)
         system: str | None = None
-        for fields in self._records(self.path, CANDIDATE_COLUMNS, self.notes, self._encoding):
-            if name := fields.optional_name("system", SHORT_NAME_LIMIT):
+        for record in self._records(self.path, CANDIDATE_COLUMNS, self.notes, self._encoding):
+            if record.get("system") is not None:
+                name = record.read("system", lambda value: read_name(value, limit=SHORT_NAME_LIMIT))
                 if system is None:
                     self.notes.count("file-names-system", detail=name)
                 elif name != system:
-                    raise fields.problem(
-                        "system", shown(name), f"one system a file, as {shown(system)} before"
-                    )
+                    expected = f"one system a file, as {shown(system)} before"
+                    raise record.problem("system", shown(name), expected)
                 system = name
-            row = CandidateRow(
-                fields.image(),
-                fields.text("caption", "a caption"),
-                fields.whole("rank") or 0,
-                fields.number("score"),
-            )
-            if register.add(fields, row):
+            row = self.shape.read(record)
+            if register.add(record, row):
                 yield row
         register.finish(self.path)
 
@@ -318,37 +411,23 @@ class CandidateRegister:
         self._images = images
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
 
-    def add(self, fields: Fields, row: CandidateRow, column: str = "image") -> bool:
+    def add(self, record: Record, row: CandidateRow, column: str = "image") -> bool:
         """True for a new candidate, False for an exact repetition."""
         if self._images is not None and row.image not in self._images:
-            raise fields.problem(column, shown(row.image), "an image of the dataset")
+            raise record.problem(column, shown(row.image), "an image of the dataset")
         key, content = (row.image, row.rank), hash((row.text, row.score))
         if key in self._seen:
             line, before = self._seen[key]
             if before != content:
                 where = "" if line is None else f" (the first is on line {line})"
                 found = f"a second caption of image {shown(row.image)}{where}"
-                raise fields.problem(column, found, "one caption an image, or ranks that differ")
+                raise record.problem(column, found, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False
-        self._seen[key] = (fields.line, content)
+        self._seen[key] = (record.line, content)
         return True
 
     def finish(self, path: Path) -> None:
         """Refuse a file without candidates."""
         if not self._seen:
             raise ImportProblem(path, None, None, "no candidates", "at least one record")
-
-
-def _split(fields: Fields) -> str | None:
-    split = fields.optional_name("split")
-    if split is not None and not _SPLIT.fullmatch(split):
-        raise fields.problem("split", shown(split), "a word such as train, dev or test (at most 20 letters)")
-    return split
-
-
-def _long_text(fields: Fields) -> str:
-    text = fields.optional_text("text") or ""
-    if len(text) > MOST_TEXT:
-        raise fields.problem("text", f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
-    return text

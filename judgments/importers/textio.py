@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import io
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -129,3 +130,22 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
             found += f" but looks like Windows-1252 ({letter!r} there)"
             expected += " (encoding=windows-1252)"
     return ImportProblem(path, number, None, found, expected)
+
+
+_RISKY = re.compile(r"'*[=+\-@\t\r]")
+_GUARDED = re.compile(r"'+[=+\-@\t\r]")
+
+
+def guard_formula(text: str) -> str:
+    """Return `text` as it may stand in a CSV cell.
+
+    To spreadsheet programs a cell that begins with one of `= + - @`, a tab or a carriage return is a formula. It gets
+    an apostrophe in front; so does a cell that looks as if it had got one, so that removing one apostrophe gives back
+    every text.
+    """
+    return f"'{text}" if _RISKY.match(text) else text
+
+
+def unguard_formula(cell: str) -> str:
+    """Return the text that `guard_formula` made a cell of."""
+    return cell[1:] if _GUARDED.match(cell) else cell

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import PlainValidator
 
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import SHORT_NAME_LIMIT, check_name, counted, shown
-from judgments.importers.notes import ImportNotes
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import Record, Shape, ShortName, Unfit, counted, read_number, shown
 from judgments.importers.textio import read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
@@ -21,13 +20,23 @@ MOST_DIGITS = 9
 STEP = 50_000  # lines between two reports of progress
 
 
-class _Line(NamedTuple):
+def _rank(value: Any) -> int:
+    if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS):
+        raise Unfit(shown(value), "a whole number from 0")
+    return int(value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
     number: int
     query: str
     item: str
-    rank: int
-    score: float
-    system: str
+    rank: Annotated[int, PlainValidator(_rank)]
+    score: Annotated[float, PlainValidator(lambda value: read_number(value, textual=True))]
+    system: ShortName
+
+
+_LINE = Shape(_Line, columns={"query": "qid", "item": "docid"}, given=("number",))
 
 
 @dataclass(slots=True)
@@ -124,28 +133,9 @@ def _read_lines(path: Path, encoding: str | None) -> Iterator[_Line]:
         if not cells:
             continue
         if len(cells) != len(COLUMNS):
-            raise ImportProblem(
-                path, number, None, counted(len(cells), "column"), f"six: {' '.join(COLUMNS)}"
-            )
+            expected = f"six: {' '.join(COLUMNS)}"
+            raise ImportProblem(path, number, None, counted(len(cells), "column"), expected)
         found = True
-        query, _, item, rank, score, system = cells
-        name = check_name(system, path, number, "system", limit=SHORT_NAME_LIMIT)
-        yield _Line(number, query, item, _rank(path, number, rank), _score(path, number, score), name)
+        yield _LINE.read(Record(path, number, dict(zip(COLUMNS, cells, strict=True))), number=number)
     if not found:
         raise ImportProblem(path, None, None, "no lines", "at least one ranked item")
-
-
-def _rank(path: Path, line: int, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS):
-        raise ImportProblem(path, line, "rank", shown(text), "a whole number from 0")
-    return int(text)
-
-
-def _score(path: Path, line: int, text: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
-        raise ImportProblem(path, line, "score", shown(text), "a number")
-    return score

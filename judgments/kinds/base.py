@@ -265,11 +265,6 @@ class Kind(ABC):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
         """The answer that a plain form holds at ``position``, not checked yet; None where it holds none."""
 
-    def read_results(self, fields: Mapping[str, str], prefix: str, unit: Any) -> Any:
-        """Where ``own_pages``: the answer that a result file of Mechanical Turk holds under the names of the page with
-        ``prefix`` before them, not checked yet; None where it holds none, as it does of every other kind."""
-        return None
-
     def canonical(self, given: Any, *, side: Any) -> Any:
         """The answer in the unit's order, for one as the worker saw it."""
         return given

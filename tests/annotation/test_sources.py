@@ -14,7 +14,6 @@ from django.test.utils import CaptureQueriesContext
 from annotation.crowds.mturk.pages import html_page
 from annotation.crowds.mturk.questions import PictureNotReachable
 from annotation.models import Adjudication
-from annotation.services.batches import _pages
 from annotation.work.presentation import units_of_hit
 from common.errors import DesignError
 from judgments.design.study_design import make_design
@@ -223,14 +222,6 @@ def test_a_page_of_mturk_still_refuses_captions_whose_pictures_have_no_address()
         html_page(
             design=design_of(study), hit=hit, units=units_of_hit(hit.pk), hosts=["https://www.mturk.com"]
         )
-
-
-def test_the_template_of_the_requester_pages_has_a_field_for_it() -> None:
-    study = sourced("graded")
-    page = next(_pages(study, ""))
-    assert page.steps[0].first.shown["source"] == {"text": "${u1_source}", "language": "de"}
-    assert page.steps[0].first.shown["image"]["url"] == ""
-    assert page.cells["u1_source"].startswith("Der Zug nach Hamburg")
 
 
 def test_an_adjudicator_reads_it(designer: Client) -> None:

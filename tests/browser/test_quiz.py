@@ -13,7 +13,7 @@ from tests.installations import Installation
 
 STUDIES = """
 from judgments.models import Dataset
-from judgments.design.worked_examples import GRADED
+from judgments.design.presets import PRESETS
 from tests.annotation.casting import make_study
 
 dataset = Dataset.objects.get(name="shapes")
@@ -23,7 +23,8 @@ asked = [
 ]
 make_study(
     dataset, "graded", name="Taught", slug="taught", judgments_per_unit=100, quiz={"questions": asked, "attempts": 5},
-    examples=GRADED, workers={"countries": ["DE"]}, crowd={"reward_cents": 20},
+    examples=PRESETS["hodosh-2013-graded"].values["examples"],
+    workers={"countries": ["DE"]}, crowd={"reward_cents": 20},
 )
 make_study(
     dataset, "pairwise", name="Tried", slug="tried", judgments_per_unit=100, controls={"per_hit": 0},

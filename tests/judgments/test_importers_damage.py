@@ -17,7 +17,7 @@ from judgments.importers import (
     open_dataset,
     open_judgments,
 )
-from judgments.importers.mturk import read_results, result_of
+from judgments.importers.mturk import read_results
 
 GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
     "csv dataset": (
@@ -78,8 +78,8 @@ GOOD: dict[str, tuple[bytes, Callable[[Path], Iterator[object]]]] = {
 
 
 def _results(path: Path, columns: dict[str, str]) -> Iterator[object]:
-    """Every cell of every row, typed, and then the judgments."""
-    yield from map(result_of, read_results(path))
+    """Every row with its answers and times, and then the judgments."""
+    yield from ((row.answers, row.time("SubmitTime")) for row in read_results(path))
     how = ResultColumns(columns, {"left": "1", "right": "2"})
     yield from open_judgments("mturk", path, protocol="pairwise", columns=how).judgments()
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judgments.importers import ImportProblem, open_judgments
-from judgments.importers.formulas import guard_formula, unguard_formula
 from judgments.importers.judgment_tables import answer_cell
 from judgments.importers.records import JUDGMENT_COLUMNS, JudgmentRow
+from judgments.importers.textio import guard_formula, unguard_formula
 from tests.judgments.files import refusal, written
 
 EXPORTED: dict[str, object] = {

@@ -177,7 +177,7 @@ def test_the_example_table_and_the_rows_agree(tmp_path: Path) -> None:
         ('{"unit": "u", "worker": "w", "value": "x"}', {"level": "interval"}, 'found "x", expected a number'),
         ("unit,worker,value\nu,a,1\nu,b,nan\n", {}, "line 3, value: found NaN, expected a number"),
         ("unit,worker,value\nu,a,1\nu,b\n", {}, "line 3: found 2 cells, expected 3"),
-        ("unit,worker,value\nu,,1\n", {}, "line 2, worker: found nothing, expected a name"),
+        ("unit,worker,value\nu,,1\n", {}, "line 2, worker: found an empty text, expected a name"),
         (
             "unit,worker,value\nu,a,1\nv,a,1\nu,a,2\n",
             {},

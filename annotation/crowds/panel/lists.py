@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from common.errors import QuorumError
 from judgments.design.panels import PANEL_PRESETS
 from judgments.design.tables import Panel
-from judgments.importers.formulas import guard_formula
+from judgments.importers.textio import guard_formula
 
 MOST_ROWS = 20_000
 MOST_CHARACTERS = 5_000_000

@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.batches.people import worker_name
+from annotation.crowds.people import worker_name
 from annotation.importing.judgments import import_judgments, understand_judgments
 from judgments.importers import (
     JUDGMENT_FORMATS,
@@ -13,8 +13,7 @@ from judgments.importers import (
     ImportProblem,
     ResultColumns,
 )
-from judgments.importers.elsewhere.mapping import read_mapping
-from judgments.importers.mturk.judgments import EXAMPLE, parse_pairs, parse_zone
+from judgments.importers.mturk.judgments import EXAMPLE, parse_pairs, parse_zone, read_mapping
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
 

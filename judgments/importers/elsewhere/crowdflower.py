@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from pathlib import Path
 
-from judgments.importers.elsewhere.records import Record, csv_records
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import shown
-from judgments.importers.formulas import unguard_formula
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import Record, shown
 from judgments.importers.mturk.judgments import ResultSource
 from judgments.importers.mturk.results import ResultRow
-from judgments.importers.notes import ImportNotes
+from judgments.importers.readers import csv_records
+from judgments.importers.textio import unguard_formula
 
 GOLD = "_gold"
 _FLAGS = {"true": True, "false": False, "": False}

@@ -13,12 +13,11 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from judgments.importers.elsewhere.records import Record, cell_of, csv_records, json_array
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import shown
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import Record, shown
 from judgments.importers.mturk.judgments import ResultSource
 from judgments.importers.mturk.results import ResultRow
-from judgments.importers.notes import ImportNotes
+from judgments.importers.readers import cell_of, csv_records, json_array
 from judgments.importers.textio import read_lines
 
 # where each control tag keeps its answer
@@ -72,7 +71,7 @@ def _of_task(path: Path, record: Record, zone: tzinfo | None, notes: ImportNotes
             yield _row(path, record.line, cells, one, one.get("completed_by"), one.get("id"), zone, truth)
 
 
-def _results(path: Path, line: int, annotation: Mapping[str, Any]) -> dict[str, str]:
+def _results(path: Path, line: int | None, annotation: Mapping[str, Any]) -> dict[str, str]:
     results = annotation.get("result")
     if not isinstance(results, list):
         raise ImportProblem(path, line, "result", shown(results), "a list")
@@ -105,7 +104,7 @@ def _short(path: Path, record: Record, zone: tzinfo | None) -> ResultRow:
 
 def _row(
     path: Path,
-    line: int,
+    line: int | None,
     cells: Mapping[str, str],
     annotation: Mapping[str, Any],
     by: Any,
@@ -126,7 +125,7 @@ def _row(
     )
 
 
-def _seconds(path: Path, line: int, value: Any) -> float | None:
+def _seconds(path: Path, line: int | None, value: Any) -> float | None:
     if value is None or value == "":
         return None
     try:

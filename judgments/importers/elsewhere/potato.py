@@ -16,12 +16,11 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
-from judgments.importers.elsewhere.records import cell_of, csv_records
-from judgments.importers.errors import ImportProblem
+from judgments.importers.errors import ImportNotes, ImportProblem
 from judgments.importers.fields import shown
 from judgments.importers.mturk.judgments import ResultSource
 from judgments.importers.mturk.results import ResultRow
-from judgments.importers.notes import ImportNotes
+from judgments.importers.readers import cell_of, csv_records
 from judgments.importers.textio import read_lines, read_whole
 
 STATE, LINES = "user_state.json", "annotated_instances.jsonl"
@@ -90,7 +89,7 @@ def _of_state(path: Path, encoding: str | None, zone: tzinfo | None) -> Iterator
         yield _row(path, line, user, {"id": instance}, _labels(path, line, instance, labels), behaviour, zone)
 
 
-def _json(path: Path, line: int, text: str) -> dict[str, Any]:
+def _json(path: Path, line: int | None, text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -100,7 +99,7 @@ def _json(path: Path, line: int, text: str) -> dict[str, Any]:
     return value
 
 
-def _labels(path: Path, line: int, instance: str, labels: Any) -> Any:
+def _labels(path: Path, line: int | None, instance: str, labels: Any) -> Any:
     """``[[{"schema", "name"}, value], ...]`` as the object of the lines; older states have that object."""
     if not isinstance(labels, list):
         return labels
@@ -117,7 +116,7 @@ def _labels(path: Path, line: int, instance: str, labels: Any) -> Any:
 
 def _row(
     path: Path,
-    line: int,
+    line: int | None,
     user: object,
     about: Mapping[str, Any],
     labels: Any,

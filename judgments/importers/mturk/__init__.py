@@ -5,6 +5,5 @@ docs/crowds/batch-files.md names the variants.
 """
 
 from judgments.importers.mturk.results import ResultRow, read_results
-from judgments.importers.mturk.writing import Result, result_cells, result_header, result_of
 
-__all__ = ["Result", "ResultRow", "read_results", "result_cells", "result_header", "result_of"]
+__all__ = ["ResultRow", "read_results"]

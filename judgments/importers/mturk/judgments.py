@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 from difflib import get_close_matches
 from pathlib import Path
@@ -13,14 +14,14 @@ from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from judgments.drawing.draws import content_key
-from judgments.importers.errors import ImportProblem
-from judgments.importers.fields import Columns, Fields, shown
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import Record, shown
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mturk.columns import ANSWER, canonical
 from judgments.importers.mturk.results import ResultRow, read_results
-from judgments.importers.notes import ImportNotes
+from judgments.importers.readers import Columns, parse_json
 from judgments.importers.records import JudgmentRow
-from judgments.importers.tables import parse_json
+from judgments.importers.textio import read_whole
 
 NUMBER = "{n}"  # in the name of a column: 0, 1, 2, ..., where a HIT asked about several things
 WHAT = (
@@ -39,6 +40,7 @@ NAMES = ("unit", *WHAT, "value", "answer", "control", "expected", "comment", "se
 GIVEN = ("value", "answer")
 _WHOLE = re.compile(r"[+-]?\d{1,18}(?:\.0*)?", re.ASCII)
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+MAPPING_KEYS = ("columns", "values", "zone")
 EXAMPLE = "pairs such as image=Input.image,value=Answer.choice"
 
 
@@ -93,6 +95,41 @@ def parse_zone(text: str, path: Path) -> tzinfo:
         raise ImportProblem(path, None, "--zone", shown(text), "one such as America/Los_Angeles") from None
 
 
+def read_mapping(path: Path, worker_name: Callable[[str], str]) -> ResultColumns:
+    """``[columns]``, ``[values]`` and ``zone`` of a file.
+
+    Raises:
+        ImportProblem: it is no TOML, or says something else.
+    """
+    try:
+        found = tomllib.loads(read_whole(path))
+    except tomllib.TOMLDecodeError as error:
+        raise ImportProblem(
+            path, None, None, f"no TOML ({error})", "[columns] with a line a column"
+        ) from None
+    for name in found:
+        if name not in MAPPING_KEYS:
+            raise ImportProblem(path, None, name, "this unknown key", f"one of {', '.join(MAPPING_KEYS)}")
+    zone = found.get("zone")
+    if zone is not None and not isinstance(zone, str):
+        raise ImportProblem(path, None, "zone", shown(zone), "one such as America/Los_Angeles")
+    return ResultColumns(
+        columns=_texts(path, "columns", found.get("columns", {})),
+        values=_texts(path, "values", found.get("values", {})),
+        zone=parse_zone(zone, path) if zone else None,
+        worker_name=worker_name,
+    )
+
+
+def _texts(path: Path, name: str, found: Any) -> dict[str, str]:
+    if not isinstance(found, dict):
+        raise ImportProblem(path, None, name, shown(found), "a table")
+    for key, value in found.items():
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise ImportProblem(path, None, f"{name}.{key}", shown(value), "a text or a whole number")
+    return {str(key): str(value) for key, value in found.items()}
+
+
 Read = Callable[[Path, str | None, tzinfo | None, ImportNotes], Iterator[ResultRow]]
 
 
@@ -128,19 +165,19 @@ class ResultSource:
 MTURK = ResultSource(_mturk_rows, canonical)
 
 
-class _MappedFields(Fields):
-    """A record whose problems name the column of the file."""
+def _turkle_rows(
+    path: Path, encoding: str | None, zone: tzinfo | None, notes: ImportNotes
+) -> Iterator[ResultRow]:
+    for row in read_results(path, required=("AssignmentId", "WorkerId"), encoding=encoding, zone=zone):
+        # work without a login is by somebody unknown, another one each time as far as anybody can say
+        name = row.text("Turkle.Username").strip() or row.text("WorkerId").strip()
+        worker = name or f"anonymous-{row.required('AssignmentId')}"
+        yield replace(row, cells={**row.cells, "WorkerId": worker})
 
-    __slots__ = ("columns",)
 
-    def __init__(self, row: ResultRow, values: Mapping[str, object], columns: Mapping[str, str]) -> None:
-        super().__init__(row.file, row.line, values, textual=False)
-        self.columns = columns
-
-    def where(self, column: str | None) -> str | None:
-        """``Answer.choice (value)``."""
-        origin = self.columns.get(column or "")
-        return f"{origin} ({column})" if origin else column
+# The columns of ``Batch._get_csv_fieldnames`` in turkle/models.py of github.com/hltcoe/turkle (read in version 2.10):
+# Mechanical Turk's, but ``WorkerId`` is the user's row number and empty for anonymous work.
+TURKLE = ResultSource(_turkle_rows, canonical)
 
 
 class ResultJudgments(TableJudgments):
@@ -188,7 +225,7 @@ class ResultJudgments(TableJudgments):
 
     def _read(
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
-    ) -> Iterator[Fields]:
+    ) -> Iterator[Record]:
         unseen = set(self._columns.values())
         for row in self._source.read(path, encoding, self.how.zone, notes):
             answers = row.answers
@@ -206,7 +243,9 @@ class ResultJudgments(TableJudgments):
                     continue
                 if row.rejected:
                     notes.count(self._source.rejected)
-                yield _MappedFields(row, self._values(row, texts, place, alone=len(places) == 1), place)
+                values = self._values(row, texts, place, alone=len(places) == 1)
+                origins = {name: f"{column} ({name})" for name, column in place.items()}
+                yield Record(row.file, row.line, values, origins=origins)
         if unseen:
             column = sorted(unseen)[0]
             raise ImportProblem(
@@ -244,8 +283,8 @@ class ResultJudgments(TableJudgments):
 
     def _values(
         self, row: ResultRow, texts: Mapping[str, str], place: Mapping[str, str], *, alone: bool
-    ) -> dict[str, object]:
-        values: dict[str, object] = {
+    ) -> dict[str, Any]:
+        values: dict[str, Any] = {
             name: self._typed(row, name, text, place[name]) for name, text in texts.items() if text
         }
         if "unit" not in texts:

@@ -6,15 +6,11 @@ import csv
 from collections import Counter
 from pathlib import Path
 
-import pytest
-
 from annotation.crowds.publishing import open_study
 from annotation.importing.reviews import Reviewed, import_reviews
 from annotation.models import Assignment, CrowdCall
-from annotation.services.batches import export_batch
-from common.errors import WrongState
 from evaluation.services import export_judgments
-from judgments.models import HIT, Study
+from judgments.models import Study
 from tests.annotation.crowds.turking import Crowd, books, make_turk_study, same_money, sync
 from tests.fakes.mturk import MTurkEmulator
 
@@ -62,14 +58,3 @@ def test_a_file_of_reviews_pays_and_rejects_there_once(turk: MTurkEmulator, tmp_
     assert CrowdCall.objects.count() == calls
     same_money(study, turk)
     assert sync(study).discrepancies == []
-
-
-def test_what_is_published_by_this_platform_is_not_published_by_hand(
-    turk: MTurkEmulator, tmp_path: Path
-) -> None:
-    study = make_turk_study()
-    open_study(study=study)
-    with pytest.raises(WrongState, match=r"is put up at .* by this platform"):
-        export_batch(study=study, folder=tmp_path)
-    assert list(tmp_path.iterdir()) == []
-    assert HIT.objects.filter(study=study).exists()

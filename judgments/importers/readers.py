@@ -1,0 +1,312 @@
+"""Files -> records: JSON lines, JSON arrays and CSV, one record in memory at a time.
+
+pyarrow's readers are not used here: they guess types, and their errors name neither the line nor the column.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from json import JSONDecodeError, JSONDecoder
+from pathlib import Path
+from typing import Any, NoReturn
+
+from judgments.importers.errors import ImportNotes, ImportProblem
+from judgments.importers.fields import Record, counted, shown
+from judgments.importers.textio import LINE_LIMIT, read_lines
+
+SEPARATORS = ",;\t|"
+_SPACE = " \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a table. When `strict`, any other column is an error; else it goes unused.
+
+    `instead` names for a required column another one that may stand in its place.
+    """
+
+    required: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+    strict: bool = False
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+    def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
+        """Raise ImportProblem for a column that is missing, or that looks like a misspelt one."""
+        known = self.required + self.optional
+        for name in names:
+            if name in known or any(note.detail == name for note in notes):
+                continue
+            near = get_close_matches(name.lower(), known, n=1, cutoff=0.6 if self.strict else 0.8)
+            if near or self.strict:
+                expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(known)}"
+                raise ImportProblem(file, line, None, f"the unknown column {shown(name)}", expected)
+            notes.count("ignored-column", detail=name)
+        for name in self.required:
+            if name not in names and self.instead.get(name) not in names:
+                raise ImportProblem(file, line, name, "no such field", "it in every record")
+
+
+RecordReader = Callable[[Path, Columns, ImportNotes, str | None], Iterator[Record]]
+
+
+# --- JSON ---------------------------------------------------------------------------------------------------
+
+
+def read_json_lines(
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+) -> Iterator[Record]:
+    """One JSON object a line; blank lines are passed over."""
+    for number, line in read_lines(path, encoding=encoding):
+        if line.isspace():
+            continue
+        values = parse_json(line.rstrip("\r\n"), path, number)
+        if not isinstance(values, dict):
+            found = "a JSON array" if isinstance(values, list) else shown(values)
+            raise ImportProblem(path, number, None, found, "one JSON object a line")
+        columns.check(values, path, number, notes)
+        yield Record(path, number, values)
+
+
+def parse_json(text: str, path: Path, line: int | None) -> object:
+    """The JSON value in a text. NaN and Infinity, which JSON does not have, and repeated keys are refused."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise ImportProblem(path, line, None, constant, "a JSON number or null")
+
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        values = dict(pairs)
+        if len(values) < len(pairs):
+            names = Counter(name for name, _ in pairs)
+            twice = next(name for name in names if names[name] > 1)
+            raise ImportProblem(path, line, twice, "this key twice in one object", "every key once")
+        return values
+
+    try:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        at = line if line is not None else error.lineno
+        found = f"text that is not JSON ({error.msg.lower()} at character {error.colno})"
+        expected = "one JSON object a line" if line is not None else "a complete JSON document"
+        raise ImportProblem(path, at, None, found, expected) from error
+    except RecursionError as error:
+        raise ImportProblem(path, line, None, "JSON nested too deeply", "flat records") from error
+    except ValueError as error:  # an integer of thousands of digits
+        raise ImportProblem(path, line, None, "a number too long to read", "a JSON number") from error
+
+
+def json_cell(record: Record, column: str) -> Any:
+    """The value of a column that holds JSON, which in CSV is a text."""
+    value = record.get(column)
+    return parse_json(value, record.file, record.line) if record.textual and isinstance(value, str) else value
+
+
+def json_array(path: Path, *, encoding: str | None) -> Iterator[Record]:
+    """The objects of a JSON array, one in memory at a time.
+
+    Raises:
+        ImportProblem: it is no array of objects, or damaged.
+    """
+    stream = read_lines(path, encoding=encoding)
+    decoder, held, line = JSONDecoder(), "", 1
+    began = False
+    while True:
+        stripped = held.lstrip(_SPACE)
+        line += held.count("\n", 0, len(held) - len(stripped))
+        held = stripped
+        if not held:
+            held = _more(path, stream, line, at_least=1)
+        elif not began:
+            if held[0] != "[":
+                raise ImportProblem(path, line, None, shown(held[:30]), "a JSON array of objects")
+            began, held = True, held[1:]
+        elif held[0] == ",":
+            held = held[1:]
+        elif held[0] == "]":
+            return
+        else:
+            value, end, held = _next_value(path, decoder, held, stream, line)
+            if not isinstance(value, dict):
+                raise ImportProblem(path, line, None, shown(value), "an object")
+            yield Record(path, line, value)
+            line += held.count("\n", 0, end)
+            held = held[end:]
+
+
+def _next_value(
+    path: Path, decoder: JSONDecoder, held: str, stream: Iterator[tuple[int, str]], line: int
+) -> tuple[Any, int, str]:
+    """(value, where it ends in what is held, what is held). Reads on, twice as much each time, until it is whole."""
+    while True:
+        try:
+            value, end = decoder.raw_decode(held)
+        except JSONDecodeError as error:
+            if len(held) > LINE_LIMIT:
+                raise ImportProblem(path, line, None, "a record that does not end", "shorter ones") from None
+            try:
+                held += _more(path, stream, line, at_least=len(held))
+            except ImportProblem:
+                at, found = line + error.lineno - 1, error.msg[:1].lower() + error.msg[1:]
+                raise ImportProblem(path, at, None, f"damaged JSON ({found})", "a JSON array") from None
+        except RecursionError:
+            raise ImportProblem(path, line, None, "JSON nested too deeply", "a flatter document") from None
+        else:
+            return value, end, held
+
+
+def _more(path: Path, stream: Iterator[tuple[int, str]], line: int, *, at_least: int) -> str:
+    parts: list[str] = []
+    size = 0
+    for _, text in stream:
+        parts.append(text)
+        size += len(text)
+        if size >= at_least:
+            break
+    if not parts:
+        raise ImportProblem(path, line, None, "the end of the file", "the end of the JSON array")
+    return "".join(parts)
+
+
+def cell_of(value: Any) -> str:
+    """A value as a cell: texts as they are, nothing as '', what has parts as JSON."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+# --- CSV ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The first line of a table."""
+
+    line: int
+    separator: str
+    names: list[str]
+
+
+def find_header(
+    path: Path,
+    line: int,
+    text: str,
+    *,
+    wanted: str,
+    score: Callable[[list[str]], int],
+    separators: str = SEPARATORS,
+    rename: Callable[[str], str] = str.strip,
+) -> Header:
+    """Read a header with the separator whose names score most, the first one where several do.
+
+    Raises:
+        ImportProblem: the line is empty, no reading scores, or a name stands twice.
+    """
+    if not text.strip():
+        raise ImportProblem(path, line, None, "no header", wanted)
+    readings: list[tuple[int, str, list[str]]] = []
+    for separator in separators:
+        try:
+            cells = next(csv.reader([text], delimiter=separator, strict=True))
+        except csv.Error:
+            continue  # quotes that make no sense with this separator: another one may fit
+        names = [rename(cell) for cell in cells]
+        readings.append((score(names), separator, names))
+    best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
+    if not best:
+        raise ImportProblem(path, line, None, f"the first line {shown(text.strip())}", wanted)
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ImportProblem(path, line, twice[0], "this column twice in the header", "every column once")
+    return Header(line, separator, names)
+
+
+def csv_rows(path: Path, lines: Iterator[tuple[int, str]], header: Header) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line on which it starts, cells) of the records below a header; empty ones are passed over."""
+    reader = csv.reader((text for _, text in lines), delimiter=header.separator, strict=True)
+    while True:
+        start = header.line + 1 + reader.line_num
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise ImportProblem(path, start, None, _csv_fault(error), "a CSV record") from error
+        if cells is None:
+            return
+        if any(cells):
+            yield start, cells
+
+
+def named_cells(
+    path: Path, line: int, names: list[str], cells: list[str], separator: str = ","
+) -> dict[str, str]:
+    """The cells of a record by their columns, of which there must be as many."""
+    if len(cells) != len(names):
+        found = counted(len(cells), "cell")
+        expected = f"{len(names)} as in the header (a text that holds {separator!r} needs quotes)"
+        raise ImportProblem(path, line, None, found, expected)
+    return dict(zip(names, cells, strict=True))
+
+
+def read_csv(
+    path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
+) -> Iterator[Record]:
+    """The records of a CSV file with a header; comma, semicolon, tab or bar separate, whichever makes the required
+    columns appear.
+
+    Raises:
+        ImportProblem: no such header, a column that stands twice, ragged rows, unclosed quotes.
+    """
+    lines = read_lines(path, encoding=encoding, newline="")
+    number, text, separators = 1, next((text for _, text in lines), ""), SEPARATORS
+    if named := re.fullmatch(r"sep=(.)[\r\n]*", text):  # written by Excel above the header
+        number, text, separators = 2, next((text for _, text in lines), ""), named.group(1)
+    header = find_header(
+        path,
+        number,
+        text,
+        wanted=f"a header with {', '.join(columns.required)}",
+        score=lambda names: sum(name in names for name in columns.required),
+        separators=separators,
+        rename=lambda cell: cell.strip().lower(),
+    )
+    columns.check(header.names, path, number, notes)
+    for line, cells in csv_rows(path, lines, header):
+        values = named_cells(path, line, header.names, cells, header.separator)
+        yield Record(path, line, values, textual=True)
+
+
+def csv_records(
+    path: Path, *, encoding: str | None, required: tuple[str, ...], separator: str = ","
+) -> Iterator[Record]:
+    """The rows of another tool's CSV file, whose columns keep their capitals.
+
+    Raises:
+        ImportProblem: as for `read_csv`.
+    """
+    lines = read_lines(path, encoding=encoding, newline="")
+    wanted = f"a header with {' and '.join(required)}"
+    header = find_header(path, *next(lines, (1, "")), wanted=wanted, score=len, separators=separator)
+    for name in required:
+        if name not in header.names:
+            raise ImportProblem(path, 1, None, f"no column {name}", wanted)
+    for line, cells in csv_rows(path, lines, header):
+        yield Record(path, line, named_cells(path, line, header.names, cells, separator))
+
+
+def _csv_fault(error: csv.Error) -> str:
+    """What is wrong with a record, in words."""
+    reason = str(error)
+    if "unexpected end" in reason:
+        return "a quotation mark that is never closed"
+    if "field larger" in reason:
+        limit = f"a cell of more than {csv.field_size_limit():,} characters"
+        return f"{limit}, perhaps a quotation mark that is never closed"
+    if "expected after" in reason:
+        return "text behind a closing quotation mark (a quotation mark inside a cell is written twice)"
+    return f"a record that cannot be read ({reason})"
