@@ -7,9 +7,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pytest_django import DjangoDbBlocker
 
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import services
@@ -122,6 +124,14 @@ def live_server_on(
         return installation
 
     return start
+
+
+@pytest.fixture(scope="module")
+def module_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Keeps what fixtures of a module store until its last test; what a test itself stores goes with the test."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture
