@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -47,6 +48,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hands what a process of pytest-xdist left out to the one that started it."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["not_run"] = dict(_NOT_RUN)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes that over: each process collects the same tests."""
+    for service, count in getattr(node, "workeroutput", {}).get("not_run", {}).items():
+        _NOT_RUN[service] = count
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
