@@ -33,11 +33,10 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from annotation.services.claims import claim_assignment
+from annotation.work.claims import claim_assignment
 from config.wsgi import application
-from evaluation.services.aggregation import aggregate_study
-from judgments.scopes import SCOPES
-from judgments.services.tokens import create_token
+from evaluation.results.aggregation import aggregate_study
+from judgments.access.tokens import SCOPES, create_token
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
