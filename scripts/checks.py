@@ -14,11 +14,13 @@ CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "googl
 
 
 def test(arguments: list[str]) -> int:
-    """Installs what tests need, finds a browser, and runs pytest; its exit code."""
+    """Installs what tests need, finds a browser, and runs pytest, all of it or what is named; its exit code."""
     check_writable(ROOT)
     install("requirements-dev.txt")
     find_browser()
-    return subprocess.run([PYTHON, "-m", "pytest", *arguments], cwd=ROOT).returncode
+    # a process for each core; the tests of a file share what is expensive to make
+    everything = ["-n", "auto", "--dist", "loadfile"]
+    return subprocess.run([PYTHON, "-m", "pytest", *(arguments or everything)], cwd=ROOT).returncode
 
 
 def coverage() -> int:

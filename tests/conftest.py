@@ -5,11 +5,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pytest_django import DjangoDbBlocker
 
 from evaluation.metrics.meteor import Tables, find_tables
 from tests import services
@@ -45,6 +48,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hands what a process of pytest-xdist left out to the one that started it."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["not_run"] = dict(_NOT_RUN)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Takes that over: each process collects the same tests."""
+    for service, count in getattr(node, "workeroutput", {}).get("not_run", {}).items():
+        _NOT_RUN[service] = count
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -122,6 +138,14 @@ def live_server_on(
         return installation
 
     return start
+
+
+@pytest.fixture(scope="module")
+def module_db(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """Keeps what fixtures of a module store until its last test; what a test itself stores goes with the test."""
+    with django_db_blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture

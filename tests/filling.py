@@ -1,22 +1,56 @@
-"""100,000 rows of any model in a moment: the database counts and writes them itself, no row passes through Python.
+"""Thousands of rows of any model in a moment: the database counts and writes them itself, none passes through Python.
 
-What a row holds is what ``tests/rows.py`` says of its model. For SQLite, on which the tests of query counts run.
+Fields that must be given get a value by their kind, foreign keys the rows of the other model in turn. Where more is
+needed (a constraint over several fields, words that code looks up), ``TOLD`` says what; a new model that needs an
+entry there fails with the constraint's name. For SQLite, on which the tests of query budgets run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth.models import User
 from django.db import connection, models
+from django.utils import timezone
+from rest_framework.authtoken.models import TokenProxy
 
-from annotation.models import Assignment, Budget, QualityRule, Webhook
-from evaluation.models import Challenge, Registration
-from judgments.models import Job, Study
-from tests.rows import TOLD, Model, belongs_to, is_wanted, value_of
+from annotation.models import Assignment, Budget, Case, CrowdCall, Judgment, QualityRule, Webhook
+from evaluation.models import Analysis, Challenge, Consensus, MetricScore, Registration, Release, Submission
+from judgments.models import Caption, Job, Study, StudyEvent
 
+Values = dict[str, Any]
+Model = type[models.Model]
+
+# what a row needs besides, by its number
+TOLD: dict[Model, Callable[[int], Values]] = {
+    Assignment: lambda number: {"state": "submitted", "submitted_at": timezone.now() + timedelta(hours=1)},
+    Caption: lambda number: {"role": "candidate"},
+    Challenge: lambda number: {"metrics": ["cider-d"]},
+    Submission: lambda number: {"state": "scored", "public": True, "scores": {"cider-d": {"corpus": 0.5}}},
+    Analysis: lambda number: {"what": "other"},
+    Release: lambda number: {"version": f"1.{number}"},
+    CrowdCall: lambda number: {"kind": "expire"},
+    Case: lambda number: {"rule": "side-bias", "state": "dismissed"},
+    Job: lambda number: {"kind": "export", "result": {}},
+    Judgment: lambda number: {"value": 1},
+    Study: lambda number: {"protocol": "triplet", "design": Study.objects.all()[0].design},
+    Webhook: lambda number: {"submissions": True, "url": f"https://example.org/{number}"},
+    TokenProxy: lambda number: {"key": f"{number:040}"},
+    User: lambda number: {"username": f"u-{number:05}"},
+}
+# may be empty, and shown where they are not
+SHOWN: dict[Model, frozenset[str]] = {
+    Assignment: frozenset({"hit"}),
+    Consensus: frozenset({"unit"}),
+    MetricScore: frozenset({"unit"}),
+    CrowdCall: frozenset({"hit"}),
+    StudyEvent: frozenset({"study"}),
+}
 # of these a study has one, or a few: the rows belong to one study after the other
 OF_ALL_STUDIES: tuple[Model, ...] = (Budget, QualityRule, Registration, Webhook)
-SENTINEL = 7_654_321  # stands for a row's number in what rows.py tells
+SENTINEL = 7_654_321  # stands for a row's number in what TOLD says
 # more than the one in TOLD: each kind of job is a list of its own
 KINDS_OF_JOBS = ("export", "report", "plan_power")
 
@@ -96,3 +130,48 @@ def _literal(field: Any, value: Any) -> str:
         return "n" if int(ready) == SENTINEL else repr(ready)
     quoted = str(ready).replace("'", "''")
     return "'" + quoted.replace(str(SENTINEL), "' || printf('%07d', n) || '") + "'"
+
+
+def in_order(wanted: Iterable[Model]) -> list[Model]:
+    """With the models that their rows point to, those first."""
+    found: list[Model] = []
+
+    def add(model: Model) -> None:
+        for field in model._meta.concrete_fields:
+            if field.is_relation and field.related_model is not model and is_wanted(model, field):
+                add(field.related_model)  # type: ignore[arg-type]  # no relation here leads to "self" by name
+        if model not in found:
+            found.append(model)
+
+    for model in wanted:
+        add(model)
+    return found
+
+
+def belongs_to(model: Model) -> bool:
+    """Whether each of its rows is a study's."""
+    return any(field.name == "study" and not field.null for field in model._meta.concrete_fields)
+
+
+def is_wanted(model: Model, field: Any) -> bool:
+    """Whether a row must be told this field."""
+    if field.name in SHOWN.get(model, ()):
+        return True
+    own_key = field.primary_key and not field.is_relation
+    return not (own_key or field.null or field.blank or field.has_default())
+
+
+def value_of(field: Any, number: int) -> Any:
+    """What the row of this number holds there."""
+    if isinstance(field, models.JSONField):
+        return {}
+    if isinstance(field, models.IntegerField | models.FloatField):
+        return number
+    if isinstance(field, models.DateTimeField):
+        return timezone.now()
+    if isinstance(field, models.DateField):
+        return timezone.localdate()
+    if field.choices:
+        return field.choices[0][0]
+    text = f"{number:05}"
+    return text[-field.max_length :] if field.max_length else text

@@ -52,7 +52,7 @@ QUERIES: dict[str, int] = {
     "/admin/judgments/study/STUDY/register/": 5,
     "/admin/judgments/study/STUDY/rehearsal/": 5,
     "/admin/judgments/study/STUDY/releases/": 9,
-    "/admin/judgments/study/STUDY/replay/": 5,
+    "/admin/judgments/study/STUDY/replay/": 6,
     "/admin/judgments/study/STUDY/report/": 5,
     "/admin/judgments/study/STUDY/results/": 10,
     "/admin/judgments/study/STUDY/reuse/": 8,

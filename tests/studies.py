@@ -21,13 +21,18 @@ def make_dataset(
     """Images with references and systems' captions; the second half is the split ``dev``."""
     dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="")
     rows = [System.objects.create(dataset=dataset, name=f"system-{number}") for number in range(systems)]
+    captions, outputs = [], []
     for number in range(images):
         split = "test" if number < images / 2 else "dev"
-        item = Item.objects.create(dataset=dataset, name=f"{number:03d}.jpg", position=number, split=split)
-        item.url = f"https://pictures.example/{number}.jpg"
-        item.save()
+        item = Item.objects.create(
+            dataset=dataset,
+            name=f"{number:03d}.jpg",
+            position=number,
+            split=split,
+            url=f"https://pictures.example/{number}.jpg",
+        )
         animal = f"{ANIMALS[number % len(ANIMALS)]} {number}"
-        Caption.objects.bulk_create(
+        captions += [
             Caption(
                 dataset=dataset,
                 item=item,
@@ -37,13 +42,14 @@ def make_dataset(
                 position=index,
             )
             for index in range(references)
-        )
+        ]
         for system in rows:
             text = f"The {animal} as {system.name} says ."
-            caption = Caption.objects.create(
-                dataset=dataset, key=f"c-{system.name}-{number}", text=text, role="candidate"
-            )
-            Output.objects.create(system=system, item=item, caption=caption)
+            caption = Caption(dataset=dataset, key=f"c-{system.name}-{number}", text=text, role="candidate")
+            captions.append(caption)
+            outputs.append(Output(system=system, item=item, caption=caption))
+    Caption.objects.bulk_create(captions)
+    Output.objects.bulk_create(outputs)
     return dataset
 
 

@@ -1,4 +1,4 @@
-"""Lists with 100,000 rows of every kind behind them: how many queries each may ask, and how many rows it may fetch.
+"""Lists with thousands of rows of every kind behind them: how many queries each may ask, and how many rows fetch.
 
 Whatever leads to a list is found in the URL configuration; a new one fails here until its budget is stated. Each is
 looked at twice, and the second look counts: what a page keeps (judgments/remembered.py) is counted between the two, as
@@ -8,28 +8,34 @@ a job does. Lists of the admin are searched and filtered besides. Nothing here d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from django.contrib import admin
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection
 from django.test import Client
-from pytest_django import DjangoDbBlocker
+from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QualityRule
+from config.api_urls import router
+from evaluation.export.formats import FORMATS
 from evaluation.models import Challenge, Registration
+from evaluation.services import export_judgments
 from judgments import remembered
-from judgments.models import Job, Study
+from judgments.models import Job, Output, Study, System
+from tests.evaluation.studies import StudyOf
+from tests.evaluation.studies import make_dataset as make_small_dataset
 from tests.fetching import Question, questions
-from tests.filling import fill_rows
+from tests.filling import Model, fill_rows, in_order
 from tests.query_budgets import MORE_ROWS, QUERIES
 from tests.strangers import addresses
-from tests.test_query_counts import listed, small_study
+from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
-ROWS = 100_000
+ROWS = 21_000  # more than any list shows, and than pages count at each look (remembered.MANY_ROWS)
 A_PAGE = 101  # rows: a page of the API, and one to see whether there is another
 LISTS = (
     r"/admin/(auth|authtoken|judgments|annotation|evaluation)/\w+/",
@@ -61,13 +67,9 @@ class Look:
 
 
 @pytest.fixture(scope="module")
-def looks(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, Look]]:
+def looks(module_db: None) -> dict[str, Look]:
     """Name -> what the second look at it asked."""
-    with (
-        django_db_blocker.unblock(),
-        patch.object(remembered, "FRESH", float("inf")),  # a slow machine counts nothing again meanwhile
-        transaction.atomic(),
-    ):
+    with patch.object(remembered, "FRESH", float("inf")):  # a slow machine counts nothing again meanwhile
         study = filled_study()
         client = Client()
         client.force_login(User.objects.create_superuser("designer"))
@@ -76,8 +78,7 @@ def looks(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator
             name = re.sub(rf"(?<=/)({study.pk}|{study.slug})(?=/)", "STUDY", address)
             if any(re.fullmatch(one, name) for one in LISTS) and client.get(address).status_code == 200:
                 found[name] = _look(client, address)
-        yield found
-        transaction.set_rollback(True)
+    return found
 
 
 def filled_study() -> Study:
@@ -92,6 +93,19 @@ def filled_study() -> Study:
         rows._raw_delete("default")  # a registration is never deleted otherwise
     Challenge.objects.filter(pk=Challenge.objects.order_by("pk")[0].pk).update(slug=study.slug)
     return study
+
+
+def listed() -> list[Model]:
+    """Each model that has a list, and those that its rows point to."""
+    querysets = [getattr(view, "queryset", None) for _, view, _ in router.registry]
+    return in_order([*admin.site._registry, *(rows.model for rows in querysets if rows is not None)])
+
+
+def small_study() -> Study:
+    make_dataset(images=6, references=2)
+    return make_study(
+        units_per_hit=5, sampling={"pairs": {"MM": 2}, "references": 1}, controls={"per_hit": 0}
+    )
 
 
 def _look(client: Client, address: str) -> Look:
@@ -149,3 +163,21 @@ def test_lists_of_the_admin_were_searched_and_filtered(looks: dict[str, Look]) -
     chosen = [one for look in looks.values() for one in look.asked]
     assert chosen.count("?q=12") > 10
     assert sum(one.startswith("?") and one != "?q=12" for one in chosen) > 10
+
+
+@pytest.mark.parametrize("form", [one for one in FORMATS if one not in ("keywords", "grounding", "captions")])
+def test_a_part_of_an_export_costs_the_same_for_few_rows_and_for_many(form: str, tmp_path: Path) -> None:
+    dataset = make_small_dataset("toy", {"a.jpg": ["a dog runs"]})
+    system = System.objects.create(dataset=dataset, name="one")
+    counted = []
+    for rows in (12, 240):
+        study = StudyOf(dataset, "relevance", name=f"With {rows} rows")
+        units = [study.unit(f"u{place}", "a.jpg", first=f"text {place}") for place in range(rows // 3)]
+        hit = study.hit("h1", units)
+        for worker in ("alma", "bela", "clara"):
+            study.answer(hit, worker, [1] * len(units))
+        Output.objects.get_or_create(system=system, item=units[0].item, caption=units[0].first)
+        with CaptureQueriesContext(connection) as queries:
+            export_judgments(study=study.study, format=form, output=tmp_path / f"{rows}")
+        counted.append(len(queries))
+    assert counted[0] == counted[1]

@@ -24,9 +24,9 @@ from tests.strangers import addresses, rows, telling
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
-    """Generated and closed, with answers, a consensus and jobs."""
+@pytest.fixture(scope="module")
+def studies(module_db: None) -> None:
+    """One generated and closed, with answers, a consensus and jobs; and one of other people."""
     dataset = make_dataset("hidden-shapes", images=5, pictures=False)
     Caption.objects.filter(dataset=dataset).update(text=Concat(Value("Hidden: "), "text"))
     made = make_study(
@@ -49,8 +49,22 @@ def study() -> Study:
     for kind in ("export", "generate_hits"):
         Job.objects.create(kind=kind, args={"study": made.slug})
     Study.objects.filter(pk=made.pk).update(state="closed")  # an open study is there for everybody who works
-    made.refresh_from_db()
-    return made
+    make_study(
+        make_dataset("other-things", images=5, pictures=False),
+        slug="another",
+        name="Another",
+        sampling={"pairs": {"MM": 3}, "references": 2},
+    )
+
+
+@pytest.fixture
+def study(studies: None) -> Study:
+    return Study.objects.get(slug="hidden-study")
+
+
+@pytest.fixture
+def other(studies: None) -> Study:
+    return Study.objects.get(slug="another")
 
 
 def staff(name: str = "clerk") -> User:
@@ -67,15 +81,6 @@ def visitors(other: Study) -> dict[str, Client]:
     return {"anonymous": Client(), "staff": clerk, "owner": owner, "worker": joined(other, "mallory").client}
 
 
-def other_study() -> Study:
-    return make_study(
-        make_dataset("other-things", images=5, pictures=False),
-        slug="another",
-        name="Another",
-        sampling={"pairs": {"MM": 3}, "references": 2},
-    )
-
-
 def test_the_walk_reaches_pages_steps_and_resources(study: Study) -> None:
     found = addresses(study)
     assert len(found) > 150
@@ -87,10 +92,11 @@ def test_the_walk_reaches_pages_steps_and_resources(study: Study) -> None:
 
 
 @pytest.mark.parametrize("who", ["anonymous", "staff", "owner", "worker"])
-def test_a_stranger_sees_nothing_and_changes_nothing_at_any_address(study: Study, who: str) -> None:
+def test_a_stranger_sees_nothing_and_changes_nothing_at_any_address(
+    study: Study, other: Study, who: str
+) -> None:
     walk = addresses(study)
     secrets = telling(study)
-    other = other_study()
     client = visitors(other)[who]
     before = rows()
     for address in walk:
@@ -118,8 +124,7 @@ def test_a_stranger_sees_nothing_and_changes_nothing_at_any_address(study: Study
     assert not any(found.values()), found  # but for when mallory was last seen
 
 
-@pytest.mark.parametrize("who", ["staff", "owner"])
-def test_a_stranger_finds_nothing_by_asking_for_it(study: Study, who: str) -> None:
+def test_a_stranger_finds_nothing_by_asking_for_it(study: Study, other: Study) -> None:
     """By searches, filters, suggestions and comparisons, in all lists there are."""
     lists = [address for address in addresses(study) if re.fullmatch(r"/(admin|api)/(\w+/)?[\w-]+/", address)]
     assert len(lists) > 40
@@ -135,7 +140,7 @@ def test_a_stranger_finds_nothing_by_asking_for_it(study: Study, who: str) -> No
         "/admin/autocomplete/?app_label=judgments&model_name=study&field_name=dataset&term=hidden",
     ]
     secrets = telling(study)
-    client = visitors(other_study())[who]
+    client = visitors(other)["owner"]
     for address in asked:
         response = client.get(address)
         shown = (b"".join(response) if response.streaming else response.content).decode(errors="replace")
@@ -180,7 +185,6 @@ def test_no_role_takes_a_step_beyond_its_rights(study: Study, role: str) -> None
 
 @pytest.mark.parametrize("role", [*RIGHTS])
 def test_each_role_opens_the_pages_and_lists_of_its_study(study: Study, role: str) -> None:
-    other_study()
     person = staff()
     give_role(study=study, user=person, role=role)
     client = Client()

@@ -75,20 +75,27 @@ def without_chance(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["worker"], row["unit"]))
 
 
-@pytest.fixture
-def finished(tmp_path: Path) -> Study:
+@pytest.fixture(scope="module")
+def hits(module_db: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of HITs of the study that was designed, worked on and closed."""
+    generated = tmp_path_factory.mktemp("walkthrough") / "hits.jsonl"
     call_command("import_dataset", "jsonl", str(FOLDER / "dataset.jsonl"), "--name", "scenes")
     for system in ("careful", "careless"):
         call_command(
             "import_candidates", "jsonl", str(FOLDER / f"{system}.jsonl"), "--dataset", "scenes", "--system", system
         )  # fmt: skip
     call_command("create_study", str(FOLDER / "study.toml"))
-    call_command("generate_hits", "walkthrough", "--output", str(tmp_path / "hits.jsonl"))
+    call_command("generate_hits", "walkthrough", "--output", str(generated))
     call_command("open_study", "walkthrough")
     work("walkthrough", "alma", careful)
     work("walkthrough", "bela", careful)
     work("walkthrough", "clara", always_left)
     call_command("close_study", "walkthrough")
+    return generated
+
+
+@pytest.fixture
+def finished(hits: Path) -> Study:
     return Study.objects.get(slug="walkthrough")
 
 
@@ -97,8 +104,8 @@ def exported(study: str, path: Path, form: str = "jsonl") -> Path:
     return path
 
 
-def test_the_generated_hits_are_the_golden_ones(finished: Study, tmp_path: Path) -> None:
-    assert (tmp_path / "hits.jsonl").read_bytes() == (FOLDER / "hits.jsonl").read_bytes()
+def test_the_generated_hits_are_the_golden_ones(hits: Path) -> None:
+    assert hits.read_bytes() == (FOLDER / "hits.jsonl").read_bytes()
 
 
 def test_the_export_is_the_golden_one(finished: Study, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django.core.files.base import ContentFile
@@ -21,6 +22,7 @@ from judgments.studies.studies import create_study, mark_open
 COLOURS = ("red", "orange", "yellow", "green", "teal", "navy", "purple", "brown")
 
 
+@cache
 def picture_bytes(colour: str = "navy", size: tuple[int, int] = (320, 240)) -> bytes:
     """A small JPEG."""
     stream = io.BytesIO()
@@ -33,6 +35,7 @@ def make_dataset(name: str = "shapes", *, images: int = 8, pictures: bool = True
     systems with a caption for each image."""
     dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="0" * 64)
     systems = [System.objects.create(dataset=dataset, name=f"captioner-{letter}") for letter in "xy"]
+    captions, outputs = [], []
     for number in range(images):
         colour = COLOURS[number % len(COLOURS)]
         item = Item(
@@ -44,8 +47,8 @@ def make_dataset(name: str = "shapes", *, images: int = 8, pictures: bool = True
         if pictures:
             item.picture.save(item.name, ContentFile(picture_bytes(colour)), save=False)
         item.save()
-        for index in range(5):
-            Caption.objects.create(
+        captions += [
+            Caption(
                 dataset=dataset,
                 item=item,
                 key=f"capkey-{number}-{index}",
@@ -53,14 +56,19 @@ def make_dataset(name: str = "shapes", *, images: int = 8, pictures: bool = True
                 role=Caption.Role.REFERENCE,
                 position=index,
             )
+            for index in range(5)
+        ]
         for system in systems:
-            caption = Caption.objects.create(
+            caption = Caption(
                 dataset=dataset,
                 key=f"candkey-{number}-{system.name}",
                 text=f"A {colour} shape, numbered {number}, as seen {len(system.name) * ('x' in system.name)}.",
                 role=Caption.Role.CANDIDATE,
             )
-            Output.objects.create(system=system, item=item, caption=caption)
+            captions.append(caption)
+            outputs.append(Output(system=system, item=item, caption=caption))
+    Caption.objects.bulk_create(captions)
+    Output.objects.bulk_create(outputs)
     return dataset
 
 

@@ -312,20 +312,6 @@ def test_striking_is_offered_to_designers_of_studies_with_hits_of_their_own(
     assert control.struck is offered
 
 
-def test_the_page_of_control_items_costs_the_same_queries_however_much_was_answered(
-    django_assert_max_num_queries: Any,
-) -> None:
-    study = make_study("graded", controls={"per_hit": 2, "kinds": ["reference", "repeated"]}, units_per_hit=5)
-    for number in range(3):
-        worker, _ = make_worker(study, f"w{number}")
-        work(study, worker)
-    designer = Client()
-    designer.force_login(User.objects.create_superuser("designer"))
-    address = reverse("admin:judgments_study_controls", args=[study.pk])
-    with django_assert_max_num_queries(12):
-        designer.get(address)
-
-
 def test_control_items_of_best_worst_lists_are_told_and_shown() -> None:
     make_dataset(systems=4)
     study = make_study(

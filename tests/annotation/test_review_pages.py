@@ -102,17 +102,6 @@ def test_a_study_without_cases_says_so(designer: Client) -> None:
     assert "Nothing to decide." in words(designer.get(page(make_watched("Quiet"), "review")))
 
 
-def test_the_review_costs_the_same_for_many_cases(
-    designer: Client, study: Study, django_assert_max_num_queries: Any
-) -> None:
-    designer.get(page(study, "review"))
-    for name in ("eve", "fay", "gil"):
-        work(study, name, left, pages=2)
-    assert Case.objects.count() > 1
-    with django_assert_max_num_queries(20):
-        designer.get(page(study, "review"))
-
-
 # --- rules -------------------------------------------------------------------------------------
 
 
@@ -205,16 +194,6 @@ def test_one_wrong_page_among_the_chosen_changes_nothing(designer: Client) -> No
     assert "approved before" in post(designer, study, "reject", assignment=chosen, reason="Late.")
     assert "no such page of work" in post(designer, study, "approve", assignment=["x"])
     assert states(pages) == ["approved", "submitted"]
-
-
-def test_the_work_list_costs_the_same_for_many_pages(
-    designer: Client, django_assert_max_num_queries: Any
-) -> None:
-    study = make_watched()
-    work(study, "ada", careful, pages=4)
-    designer.get(page(study, "work"))
-    with django_assert_max_num_queries(14):
-        designer.get(page(study, "work"))
 
 
 # --- who may -----------------------------------------------------------------------------------

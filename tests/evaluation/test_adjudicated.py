@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Adjudication, Judgment
@@ -196,25 +194,3 @@ def test_strangers_and_adjudicators_do_not_see_the_designers_page(client: Client
     client.force_login(person())
     assert client.get(page(study)).status_code == 404
     assert client.post(do(study, "adjudicate"), {"unit": ["1"], "to": "1"}).status_code == 404
-
-
-def test_the_page_costs_the_same_for_any_number_of_units(designer: Client) -> None:
-    made = triplets()
-    aggregate_study(study=made.study)
-
-    def queries() -> int:
-        with CaptureQueriesContext(connection) as asked:
-            designer.get(page(made.study), {"show": "all"})
-        return len(asked)
-
-    queries()
-    before = queries()
-    for place in range(6):
-        unit = made.unit(
-            f"more-{place}", "b.jpg", first="a dog", second=Caption.objects.filter(role="candidate").first()
-        )
-        hit = made.hit(f"more-{place}", [unit], required=2)
-        made.answer(hit, "alma", [1], presented=["first-left"])
-        made.answer(hit, "bela", [2], presented=["first-left"])
-    aggregate_study(study=made.study)
-    assert queries() <= before

@@ -23,9 +23,11 @@ from evaluation.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.crowds.panels import ADA, BOB, do_page, panel_study, start
 
+pytestmark = pytest.mark.django_db
 
-@pytest.fixture
-def study(db: None) -> Study:
+
+@pytest.fixture(scope="module")
+def study(module_db: None) -> Study:
     """One person is paid with a bonus, one is rejected."""
     study = panel_study()
     for ids in (ADA, BOB):

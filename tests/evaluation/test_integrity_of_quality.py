@@ -22,8 +22,8 @@ from tests.annotation.quizzing import QUESTIONS, take
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
+@pytest.fixture(scope="module")
+def study(module_db: None) -> Study:
     """A study with a quiz of questions and known items, a page that was revised, a confirmed case, and a decision."""
     made = make_study(
         make_dataset(), quiz={"questions": QUESTIONS, "items": 1, "attempts": 1}, controls={"per_hit": 0}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import ProblemReport
-from evaluation.models import Analysis
 from evaluation.services import aggregate_study, evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
@@ -230,21 +228,3 @@ class TestTakingTheDataHome:
         foreign = reverse("admin:judgments_study_download", args=[other.pk])
         assert designer.get(f"{foreign}?job={job.pk}").status_code == 404
         assert designer.get(f"{foreign}?job=nonsense").status_code == 404
-
-
-def test_the_page_costs_at_most_twelve_queries_however_much_it_shows(
-    designer: Client, django_assert_max_num_queries: Callable[..., Any]
-) -> None:
-    made = pairwise()
-    aggregate_study(study=made.study)
-    evaluate_study(study=made.study, metrics=["bleu-1"])
-    for number in range(8):
-        Job.objects.create(kind="export", args={"study": made.study.slug}, state="queued")
-        ProblemReport.objects.create(
-            assignment=made.study.assignments.all()[0],
-            unit=made.study.units.all()[0],
-            comment=f"again {number}",
-        )
-    assert Analysis.objects.count() == 2
-    with django_assert_max_num_queries(12):
-        assert designer.get(address(made.study)).status_code == 200

@@ -14,6 +14,7 @@ requests that the description allows, and of a third as many that break it. Of S
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -32,16 +33,15 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from annotation.models import Assignment, Worker
+from annotation.work.claims import claim_assignment
 from config.wsgi import application
 from evaluation.results.aggregation import aggregate_study
 from judgments.access.tokens import SCOPES, create_token
-from judgments.models import Study
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
 
-EXAMPLES = int(os.environ.get("QUORUM_SCHEMA_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("QUORUM_SCHEMA_EXAMPLES", "8"))
 CHECKS: list[Any] = [
     not_a_server_error,
     status_code_conformance,
@@ -62,19 +62,26 @@ def test_there_is_something_to_call() -> None:
     assert len(OPERATIONS) > 60
 
 
-@pytest.mark.parametrize("label", OPERATIONS)
-def test_every_call_answers_as_described(label: str) -> None:
-    operation = OPERATIONS[label]
+@dataclass(frozen=True)
+class Scene:
+    """What requests are about, and who sends them."""
+
+    real: dict[str, list[str]]  # values that are there, by the name of a parameter
+    held: str  # the id of an assignment
+    staff: dict[str, str]
+    worker: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def scene(module_db: None) -> Scene:
     study = make_study(controls={"per_hit": 1})
     draft = make_study("graded", opened=False)
     worker, of_worker = make_worker(study)
-    held = Assignment.objects.filter(pk=_held(study, worker)).get()
+    claim = claim_assignment(study=study, worker=worker)
+    assert claim is not None
     aggregate_study(study=study)
     user = User.objects.create_superuser("designer")
     _, key = create_token(user=user, name="all", scopes=list(SCOPES))
-    staff = {"Authorization": f"Token {key}"}
-    tags = (operation.definition.raw or {}).get("tags", [])
-    headers = of_worker if "worker" in tags else staff
     real = {
         "slug": [study.slug, draft.slug],
         "study": [study.slug, draft.slug],
@@ -82,14 +89,22 @@ def test_every_call_answers_as_described(label: str) -> None:
         "dataset": ["animals"],
         "worker": [worker.name],
     }
+    return Scene(real, str(claim.assignment.pk), {"Authorization": f"Token {key}"}, of_worker)
+
+
+@pytest.mark.parametrize("label", OPERATIONS)
+def test_every_call_answers_as_described(label: str, scene: Scene) -> None:
+    operation = OPERATIONS[label]
+    tags = (operation.definition.raw or {}).get("tags", [])
+    headers = scene.worker if "worker" in tags else scene.staff
 
     def answers_as_described(case: Any, data: Any) -> None:
         for part in (case.path_parameters, case.query, case.body):
             for name in part if isinstance(part, dict) else ():
-                if name in real and data.draw(st.booleans()):
-                    part[name] = data.draw(st.sampled_from(real[name]))
+                if name in scene.real and data.draw(st.booleans()):
+                    part[name] = data.draw(st.sampled_from(scene.real[name]))
         if "id" in (case.path_parameters or {}) and data.draw(st.booleans()):
-            case.path_parameters["id"] = str(held.pk) if "assignments" in label else "1"
+            case.path_parameters["id"] = scene.held if "assignments" in label else "1"
         case.call_and_validate(headers=headers, checks=CHECKS)
 
     _try(operation, GenerationMode.POSITIVE, EXAMPLES, answers_as_described)
@@ -107,11 +122,3 @@ def _try(operation: Any, mode: GenerationMode, examples: int, holds: Any) -> Non
         suppress_health_check=list(HealthCheck),
     )
     same(given(case=operation.as_strategy(generation_mode=mode), data=st.data())(holds))()
-
-
-def _held(study: Study, worker: Worker) -> Any:
-    from annotation.work.claims import claim_assignment
-
-    claim = claim_assignment(study=study, worker=worker)
-    assert claim is not None
-    return claim.assignment.pk

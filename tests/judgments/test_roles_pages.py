@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 
 from common.rows import LogIsAppendOnly
 from judgments.access.roles import give_role
@@ -166,22 +164,3 @@ class TestLog:
         with pytest.raises(LogIsAppendOnly):
             StudyEvent.objects.filter(pk=entry.pk).delete()
         assert StudyEvent.objects.get(pk=entry.pk).words == entry.words
-
-    def test_many_entries_and_people_cost_no_more_queries_than_few(self, study: Study) -> None:
-        user, client = with_role(study, "viewer")
-
-        def costs() -> list[int]:
-            counted = []
-            for name in ("log", "people"):
-                with CaptureQueriesContext(connection) as queries:
-                    assert client.get(page(study, name)).status_code == 200
-                counted.append(len(queries))
-            return counted
-
-        give_role(study=study, user=person("p"), role="viewer", by=user)
-        few = costs()
-        for number in range(48):
-            note_event(study=study, what=f"kind-{number % 7}", words="Done.", by=user)
-            give_role(study=study, user=person(f"p-{number}"), role="viewer", by=user)
-        assert costs() == few
-        assert max(few) <= 14

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from pytest_django import Settings
 
 from annotation.crowds.arrivals import forget_raw_ids
 from annotation.crowds.base import Refused, TryLater
@@ -59,8 +60,9 @@ def test_answers_count_once_the_crowd_names_their_work(study: Study) -> None:
 
 @pytest.mark.parametrize("problem", [Refused, TryLater])
 def test_a_refusal_that_names_somebody_is_kept_without_their_id(
-    study: Study, problem: type[Exception], monkeypatch: pytest.MonkeyPatch
+    study: Study, problem: type[Exception], monkeypatch: pytest.MonkeyPatch, settings: Settings
 ) -> None:
+    settings.CROWD_BACKOFF_SECONDS = 0.0
     work = arrived(study)
     ask_to_write(study=study, workers=[work.session.worker], subject="Hello", text="You there")
 

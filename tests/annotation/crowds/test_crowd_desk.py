@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.db import connection
 from django.test import Client
-from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
@@ -237,27 +235,6 @@ def many(study: Study, count: int) -> None:
     for number in rows:
         ledger.book(budget=budget, key=f"b{number}", what="reserve", reserved=1)
         note_event(study=study, what="test", words=f"Number {number}.")
-
-
-def test_pages_and_lists_cost_no_more_queries_for_many_rows_than_for_few(
-    designer: Client, study: Study
-) -> None:
-    addresses = [page(study, name) for name in ("crowd", "work", "workers")]
-    addresses += [reverse(f"admin:{name}_changelist") for name in LISTS]
-
-    def costs() -> dict[str, int]:
-        counted = {}
-        for address in addresses:
-            with CaptureQueriesContext(connection) as queries:
-                assert designer.get(address).status_code == 200, address
-            counted[address] = len(queries)
-        return counted
-
-    many(study, 12)
-    few = costs()
-    many(study, 240)
-    assert {address: cost for address, cost in costs().items() if cost > few[address]} == {}
-    assert few[page(study, "crowd")] <= 28
 
 
 def test_rows_of_a_crowd_can_be_looked_at_and_not_changed(designer: Client, study: Study) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -72,15 +71,6 @@ def test_studies_without_a_panel_have_no_such_tab(designer: Client) -> None:
     assert page(local, "panel") not in designer.get(page(local, "workers")).content.decode()
     study = panel_study(dataset="more", slug="more")
     assert page(study, "panel") in designer.get(page(study, "workers")).content.decode()
-
-
-def test_the_page_costs_few_queries_for_any_number_of_people(
-    designer: Client, django_assert_max_num_queries: Callable[..., Any]
-) -> None:
-    study = panel_study()
-    done(study, ADA, BOB)
-    with django_assert_max_num_queries(16):
-        assert designer.get(page(study, "panel")).status_code == 200
 
 
 # --- the list -------------------------------------------------------------------------------------
