@@ -5,8 +5,8 @@ Both run as plain Python too; nothing in them can overflow.
 
 import numpy as np
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.corpus import Flags, Floats, Ints
 
 
 @compiled

@@ -12,8 +12,8 @@ import numpy as np
 from django.utils import timezone
 
 from evaluation.metrics.errors import MetricsError
-from evaluation.metrics.prepared import PreparedReferences
 from evaluation.metrics.registry import metric_named
+from evaluation.metrics.scoring import PreparedReferences
 from evaluation.models import Challenge, Submission, SubmissionContent
 from evaluation.services.challenges import RANKABLE, hash_of, references_of
 from evaluation.statistics.sample_intervals import bootstrap_interval

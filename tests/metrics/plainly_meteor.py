@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from evaluation.metrics.meteor import Tables
 from evaluation.metrics.meteor.paraphrases import Paraphrases, read
-from evaluation.metrics.meteor.snowball import snowball_stems
 from evaluation.metrics.meteor.tables import Synonyms
+from evaluation.metrics.text.snowball import snowball_stems
 
 BEAM = 40
 Counts = NDArray[np.int64]

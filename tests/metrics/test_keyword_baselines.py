@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from evaluation import metrics
 from evaluation.metrics import InvalidInput, UnknownName
 from evaluation.metrics.annotation_signatures import call_of
-from evaluation.metrics.keyword_baselines import (
+from evaluation.metrics.keywords import (
+    frequent_words,
+    gold_tags,
+    keyword_f1,
+    keyword_forms,
+    keyword_oot,
+    keyword_terms,
+)
+from evaluation.metrics.keywords.baselines import (
     CALLS,
     KeywordList,
     corpus_frequency,
@@ -21,9 +29,7 @@ from evaluation.metrics.keyword_baselines import (
     term_frequency,
     tf_idf,
 )
-from evaluation.metrics.keyword_forms import frequent_words, gold_tags, keyword_forms, keyword_terms
-from evaluation.metrics.keywords import keyword_f1, keyword_oot
-from evaluation.metrics.stemming import smart_stop_words
+from evaluation.metrics.text.stemming import smart_stop_words
 from tests.metrics import plain_annotation as plainly
 
 untyped: Any = metrics  # its modules are called with what their types forbid

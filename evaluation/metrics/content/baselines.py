@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.metrics.annotation_signatures import (
     Seed,
     check_collection,
@@ -37,8 +38,8 @@ from evaluation.metrics.annotation_signatures import (
     whole_count,
 )
 from evaluation.metrics.content_kernels import walk_greedily
-from evaluation.metrics.corpus import Flags, Floats, Ints, starts_of
 from evaluation.metrics.errors import InvalidInput
+from evaluation.metrics.text.words import starts_of
 
 __all__ = [
     "CALLS",

@@ -27,10 +27,10 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.arrays import Floats
 from evaluation.metrics.annotation_signatures import check_collection, signature, whole_count
-from evaluation.metrics.corpus import Floats
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.keywords import (
+from evaluation.metrics.keywords.measures import (
     GUESSES,
     Tags,
     Vocabulary,

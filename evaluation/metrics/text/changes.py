@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from evaluation.metrics import stemming
-from evaluation.metrics.corpus import Words
 from evaluation.metrics.errors import UnknownName
+from evaluation.metrics.text import stemming
+from evaluation.metrics.text.words import Words
 
 STOP_FIRST = "stop-first"
 STEM_FIRST = "stem-first"

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.arrays import Floats, Ints
 from evaluation.metrics.annotation_signatures import check_collection, signature
 from evaluation.metrics.content_kernels import compare_boxes
-from evaluation.metrics.corpus import Floats, Ints, starts_of
 from evaluation.metrics.errors import InvalidInput, UnknownName
+from evaluation.metrics.text.words import starts_of
 
 __all__ = [
     "CALLS",

@@ -31,8 +31,8 @@ from typing import Any
 
 import numpy as np
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.metrics.annotation_signatures import check_collection, given_words, signature, whole_count
-from evaluation.metrics.corpus import Flags, Floats, Ints
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.signatures import Value
 
