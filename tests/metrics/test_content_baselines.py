@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import InvalidInput
-from evaluation.metrics.content import baselines as content_baselines
 from evaluation.metrics.annotation_signatures import call_of
+from evaluation.metrics.content import baselines as content_baselines
 from evaluation.metrics.content import content_selection
 from evaluation.metrics.content.baselines import (
     CALLS,

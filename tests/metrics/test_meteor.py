@@ -19,8 +19,7 @@ from evaluation.metrics.meteor import (
     pooled,
 )
 from evaluation.metrics.meteor.normalising import normalised, normalised_line
-from evaluation.metrics.meteor.places import DATA
-from evaluation.metrics.meteor.tables import NOTHING
+from evaluation.metrics.meteor.tables import DATA, NOTHING
 from evaluation.metrics.text import tokenizer_named
 from evaluation.metrics.text.snowball import snowball_stems
 from evaluation.metrics.text.words import encode

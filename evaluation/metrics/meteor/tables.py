@@ -192,7 +192,7 @@ def _read(source: _Source) -> Tables:
         found = _synset_arrays(_lines(members[SYNSETS]), source)
         if source.paraphrases:
             with source.open(source.paraphrases) as packed:
-                found |= _paraphrase_arrays(packed, source.paraphrases)
+                found |= read_paraphrases(packed, source.paraphrases)
         _save(digest, found)
     return Tables(
         digest,
@@ -268,7 +268,7 @@ def _synonyms(found: Arrays, lines: list[str]) -> Synonyms:
     return Synonyms(entries, found["sets"], found["set_starts"], bases)
 
 
-def _paraphrase_arrays(packed_text: IO[bytes], name: str) -> Arrays:
+def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
     """Read a gzip file of lines in threes: a probability, a phrase, a phrase that may stand for it.
 
     The program does not use the probabilities. Raises InvalidFile for anything else.
