@@ -96,12 +96,13 @@ def explain_cider(case: Case, variant: Variant) -> Explanation:
     by_reference = np.zeros(len(case.references))
     for grams, share in _orders(comparison, case.view, variant):
         ours, theirs = _room(task), _room(task)
-        _write_references(task, grams, comparison.weights, 0, theirs)
-        _write_vector(grams, task.starts, 0, grams.weights[0], ours)
+        alone = grams.weights[comparison.weights[0]]
+        _write_vectors(grams, task.starts, 1, 1 + len(case.references), alone, theirs)
+        _write_vectors(grams, task.starts, 0, 1, grams.weights[0], ours)
         size = int(ours.bounds[1])
-        products = np.zeros((len(case.references), size))
+        products, sums = np.zeros((len(case.references), size)), np.zeros(len(case.references))
+        _multiply(ours, theirs, how.clipped, products, sums)
         for reference, row in enumerate(products):
-            _product(ours, theirs, reference, how.clipped, row)
             norms = ours.norms[0] * theirs.norms[reference]
             row *= _similarity(1.0, norms, task.starts, 0, 1 + reference, how)
         counts = np.full(len(case.references), 1 / len(case.references))
@@ -286,78 +287,75 @@ def _room(task: Task) -> Vectors:
 
 
 @compiled
-def _write_references(task: Task, grams: Grams, documents_of: Ints, group: int, vectors: Vectors) -> None:
-    """Write the vectors of a group's references.
+def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
+    """Write the tf-idf vectors of the texts from `first` to before `last`.
 
-    An n-gram that stands nowhere else is held by as many documents as the group is (`documents_of`).
+    `alone` is the weight of n-grams that stand nowhere else.
     """
-    alone = grams.weights[documents_of[group]]
-    first = task.references[group]
-    for text in range(first, task.references[group + 1]):
-        _write_vector(grams, task.starts, text, alone, vectors, text - first)
+    order, numbers, frequencies, weights = grams
+    found, values, bounds, norms = vectors
+    for text in range(first, last):
+        at = bounds[text - first]
+        squares = 0.0
+        size = 0
+        for place in range(starts[text], starts[text + 1] - order + 1):
+            gram = numbers[place]
+            if gram == ALONE:
+                squares += alone * alone
+            else:
+                found[at + size] = gram
+                size += 1
+        if size > 24:
+            found[at : at + size] = np.sort(found[at : at + size])
+        else:
+            for here in range(at + 1, at + size):
+                gram = found[here]
+                place = here
+                while place > at and found[place - 1] > gram:
+                    found[place] = found[place - 1]
+                    place -= 1
+                found[place] = gram
+        stop = at
+        place = at
+        while place < at + size:
+            gram = found[place]
+            count = 0
+            while place < at + size and found[place] == gram:
+                place += 1
+                count += 1
+            found[stop] = gram
+            values[stop] = count * weights[frequencies[gram]]
+            squares += values[stop] * values[stop]
+            stop += 1
+        bounds[text - first + 1] = stop
+        norms[text - first] = np.sqrt(squares)
 
 
 @compiled
-def _write_vector(
-    grams: Grams, starts: Ints, text: int, alone: float, vectors: Vectors, index: int = 0
-) -> None:
-    """Write the tf-idf vector of a text as number `index`; `alone` is the weight of n-grams that stand nowhere else."""
-    found, values, at = vectors.grams, vectors.values, vectors.bounds[index]
-    squares = 0.0
-    size = 0
-    for place in range(starts[text], starts[text + 1] - grams.order + 1):
-        gram = grams.numbers[place]
-        if gram == ALONE:
-            squares += alone * alone
-        else:
-            found[at + size] = gram
-            size += 1
-    if size > 24:
-        found[at : at + size] = np.sort(found[at : at + size])
-    else:
-        for here in range(at + 1, at + size):
-            gram = found[here]
-            place = here
-            while place > at and found[place - 1] > gram:
-                found[place] = found[place - 1]
-                place -= 1
-            found[place] = gram
-    stop = at
-    place = at
-    while place < at + size:
-        gram = found[place]
-        count = 0
-        while place < at + size and found[place] == gram:
-            place += 1
-            count += 1
-        found[stop] = gram
-        values[stop] = count * grams.weights[grams.frequencies[gram]]
-        squares += values[stop] * values[stop]
-        stop += 1
-    vectors.bounds[index + 1] = stop
-    vectors.norms[index] = np.sqrt(squares)
+def _multiply(ours: Vectors, theirs: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
+    """Multiply our only vector by the first `sums.size` of theirs.
 
-
-@compiled
-def _product(ours: Vectors, theirs: Vectors, index: int, clipped: bool, products: Floats) -> float:
-    """Multiply our only vector by one of theirs; `products` takes the product of each common n-gram of ours."""
-    total = 0.0
-    mine, their = 0, theirs.bounds[index]
-    size, end = ours.bounds[1], theirs.bounds[index + 1]
-    while mine < size and their < end:
-        if ours.grams[mine] < theirs.grams[their]:
-            mine += 1
-        elif ours.grams[mine] > theirs.grams[their]:
-            their += 1
-        else:
-            value = ours.values[mine]
-            if clipped:
-                value = min(value, theirs.values[their])
-            products[mine] = value * theirs.values[their]
-            total += products[mine]
-            mine += 1
-            their += 1
-    return total
+    `products` (references, n-grams of ours) takes the product of each common n-gram, `sums` their sums.
+    """
+    grams, values, size = ours.grams, ours.values, ours.bounds[1]
+    their_grams, their_values, bounds = theirs.grams, theirs.values, theirs.bounds
+    for other in range(sums.size):
+        total = 0.0
+        mine, their, end = 0, bounds[other], bounds[other + 1]
+        while mine < size and their < end:
+            if grams[mine] < their_grams[their]:
+                mine += 1
+            elif grams[mine] > their_grams[their]:
+                their += 1
+            else:
+                value = values[mine]
+                if clipped:
+                    value = min(value, their_values[their])
+                products[other, mine] = value * their_values[their]
+                total += value * their_values[their]
+                mine += 1
+                their += 1
+        sums[other] = total
 
 
 @compiled
@@ -387,23 +385,25 @@ def _add_scores(
 ) -> None:
     """Add an order's share to the scores of all candidates."""
     ours, theirs = _room(task), _room(task)
-    products = np.empty(ours.grams.size)
+    products, sums = np.empty((theirs.norms.size, ours.grams.size)), np.empty(theirs.norms.size)
+    starts, our_norm, their_norms = task.starts, ours.norms, theirs.norms
     for group in range(task.references.size - 1):
         if task.candidate_starts[group] == task.candidate_starts[group + 1]:
             continue
-        _write_references(task, grams, documents_of, group, theirs)
-        first = task.references[group]
-        many = task.references[group + 1] - first
+        first, last = task.references[group], task.references[group + 1]
+        # An n-gram that stands in these references alone is held by as many documents as they are.
+        _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], theirs)
+        many = last - first
         for index in range(task.candidate_starts[group], task.candidate_starts[group + 1]):
             text = task.candidates[index]
-            _write_vector(grams, task.starts, text, grams.weights[0], ours)
-            if ours.norms[0] == 0:
+            _write_vectors(grams, starts, text, text + 1, grams.weights[0], ours)
+            if our_norm[0] == 0:
                 continue
+            _multiply(ours, theirs, how.clipped, products, sums[:many])
             total = 0.0
             for other in range(many):
-                product = _product(ours, theirs, other, how.clipped, products)
-                norms = ours.norms[0] * theirs.norms[other]
-                similarity = _similarity(product, norms, task.starts, text, first + other, how)
+                norms = our_norm[0] * their_norms[other]
+                similarity = _similarity(sums[other], norms, starts, text, first + other, how)
                 if how.best_reference:
                     total = max(total, similarity)
                 else:
