@@ -61,8 +61,8 @@ class Option:
 class Figures:
     """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate.
 
-    `shown` are the parts of the signature that only the computation knows (`Metric.told`), `warning` what a
-    reader must be told in words.
+    `shown` are the parts of the signature that only the computation knows (`Metric.computed`), `warning` what a
+    reader must know.
     """
 
     corpus: float
@@ -82,7 +82,7 @@ class Metric:
     `what` says it in a sentence, `statistics` what a corpus figure is made of. `explain` takes a score apart, where
     that can be done. `tokenizer` is set where the definition fixes the words; `change` names what is done to them
     (see `text.changes`); a part with an @ stands for the value of that option. `shown` are fixed parts of the
-    signature, `told` names those that the computation adds. `uses_documents` says whether figures depend on the
+    signature, `computed` names those that the computation adds. `uses_documents` says whether figures depend on the
     document corpus, `weighs_by_documents` whether n-grams weigh by how many documents hold them.
     """
 
@@ -95,7 +95,7 @@ class Metric:
     tokenizer: str | None = None
     change: str = "none"
     shown: Mapping[str, str] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
     uses_documents: bool = False
     weighs_by_documents: bool = False
 
@@ -319,7 +319,7 @@ METRICS = {
             meteor.explain_meteor,
             statistics="matches, chunks and lengths of the best references summed over images",
             options={"stages": Option(meteor.ALL, choices=(meteor.ALL, *meteor.STAGE_CHOICES))},
-            told=("stages", "data"),
+            computed=("stages", "data"),
         ),
         Metric(
             "bleu-h13",

@@ -235,7 +235,7 @@ def call_of(signature: str) -> MetricCall:
         if name not in given.fields:
             raise BadSignature(f"{signature!r} has no field {name!r}, expected one from {metric.name}")
     options = {name: value for name, value in given.fields.items() if name not in counted_on}
-    for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.told):
+    for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
     tokenizer = tokenizer_labelled(given.fields["tok"])
     fixed: dict[str, Value] = dict(metric.shown)
