@@ -1,8 +1,8 @@
-"""The types of the arrays that the numeric code passes around."""
+"""Names for the types of the arrays that statistics and metrics are computed from."""
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
