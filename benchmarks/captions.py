@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from benchmarks.measuring import Job, main
 from evaluation.metrics import bleu_pre_matrix, score
-from evaluation.metrics.stemming import rouge_stems, smart_stop_words
+from evaluation.metrics.text.stemming import rouge_stems, smart_stop_words
 
 SIZES = (5_000, 40_000, 160_000)
 REFERENCES = 5

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.metrics.prepared import PreparedReferences
+from evaluation.metrics.scoring import PreparedReferences
 from evaluation.statistics.randomization import randomization_test
 from evaluation.statistics.sample_intervals import bootstrap_interval
 

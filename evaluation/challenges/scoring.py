@@ -14,8 +14,8 @@ from django.utils import timezone
 from common.errors import NotThere, WrongState
 from evaluation.challenges.challenges import RANKABLE, hash_of, references_of
 from evaluation.metrics.errors import MetricsError
-from evaluation.metrics.prepared import PreparedReferences
 from evaluation.metrics.registry import metric_named
+from evaluation.metrics.scoring import PreparedReferences
 from evaluation.models import Challenge, Submission, SubmissionContent
 from evaluation.statistics.sample_intervals import bootstrap_interval
 from judgments.jobs import Progress, enqueue

@@ -23,7 +23,7 @@ from judgments.models import CandidatePair, Caption, Study, Unit
 from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
 
 if TYPE_CHECKING:
-    from evaluation.metrics.documents import Documents
+    from evaluation.metrics.explaining import Documents
     from evaluation.metrics.explanation import Explanation
 
 
@@ -434,8 +434,7 @@ def _documents(
     study: int, references: str, stamp: Any, metric: str, tokenizer: str, options: tuple[tuple[str, Any], ...]
 ) -> Documents:
     """The document corpus of a study's evaluation; ``references`` is its setting: all, or the first so many."""
-    from evaluation.metrics.documents import Documents
-    from evaluation.metrics.explaining import view_of
+    from evaluation.metrics.explaining import Documents, view_of
 
     leading = int(references.removeprefix("first-")) if references.startswith("first-") else None
     found = loaders.load_references(Study.objects.get(pk=study))

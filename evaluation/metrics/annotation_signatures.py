@@ -1,18 +1,16 @@
-"""Signatures of content selection and keywords: how they are written, and the way back to the call.
+"""Signatures of content selection and keywords, the way back to the call, and checks of what a call is given.
 
 Every option of a call stands in its signature under its own name. What only the caller has (a list of words,
 a running random stream) is written as `given-<how many>-<digest>` or `given`.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import chain
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-
 from evaluation.metrics.errors import InvalidInput
 from evaluation.signatures import (
-    GIVEN,
     BadSignature,
     Call,
     Signature,
@@ -27,50 +25,53 @@ VERSION = "1.0"
 # Fields that tell something of the data and are no options.
 _TELLING = ("eval", "of")
 
-Seed = np.random.Generator | int | None
-
 
 def signature(name: str, **fields: Value) -> str:
-    """The text form of a call of this version."""
+    """Write the text form of a call of this version."""
     return str(Signature(name, fields, VERSION))
 
 
 def given_words(words: Collection[str]) -> str:
-    """How a signature names a set of words: its size and what it holds, in no order."""
+    """Name a set of words for a signature: its size and what it holds, in no order."""
     return name_given([[word] for word in sorted(words)])
 
 
-def seed_field(seed: Seed) -> Value:
-    """How a signature names a seed."""
-    return GIVEN if isinstance(seed, np.random.Generator) else seed
-
-
-def generator_of(seed: Seed, what: str) -> np.random.Generator:
-    """The generator that a seed stands for; InvalidInput names `what` where it is none."""
-    if isinstance(seed, np.random.Generator):
-        return seed
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InvalidInput(f"{what} is {seed!r}, expected a whole number from zero on or a numpy Generator")
-    return np.random.default_rng(seed)
-
-
 def check_collection(values: object, what: str, expected: str) -> None:
-    """InvalidInput, saying what was `expected`, unless the values are a collection and no text."""
+    """Raise InvalidInput, saying what was `expected`, unless the values are a collection and no text."""
     if isinstance(values, str | bytes) or not isinstance(values, Collection):
         raise InvalidInput(f"{what} is a {type(values).__name__}, expected {expected}")
 
 
+def check_lists(
+    lists: Any, what: str, of: str, expected: str = "", kinds: tuple[type, ...] = (list, tuple)
+) -> None:
+    """Raise InvalidInput unless every element is a list of texts; `of` says what the texts are."""
+    check_collection(lists, what, expected or f"lists of {of}")
+    for position, own in enumerate(lists):
+        if isinstance(own, str) or not isinstance(own, kinds):
+            raise InvalidInput(f"{what}[{position}] is a {type(own).__name__}, expected a list of {of}")
+    if not are_texts(chain.from_iterable(lists)):
+        position = next(position for position, own in enumerate(lists) if not are_texts(own))
+        raise InvalidInput(f"{what}[{position}] holds something that is no text, expected {of}")
+
+
+def are_texts(values: Iterable[Any]) -> bool:
+    """Return whether every value is a text."""
+    # A look at the kinds of all values at once is cheaper than one at each value.
+    return all(issubclass(kind, str) for kind in set(map(type, values)))
+
+
 def whole_count(value: object, what: str) -> int:
-    """The number, which InvalidInput names unless it is a whole number from 1 on."""
+    """Return the number. Raises InvalidInput unless it is a whole number from 1 on."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < 1:
         raise InvalidInput(f"{what} is {value!r}, expected a whole number from 1 on")
     return int(value)
 
 
 def call_of(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
-    """The call that a signature was made by, among the functions of those names.
+    """Return the call that a signature was made by, among the functions of those names.
 
-    `functions` are `content.CALLS`, `content_baselines.CALLS`, `keywords.CALLS` or `keyword_baselines.CALLS`.
+    `functions` are `CALLS` of `content`, `content.baselines`, `keywords` or `keywords.baselines`.
     Raises BadSignature for a text that is no signature, of another version, of an unknown name or field.
     """
     made = parse_version(text, VERSION)

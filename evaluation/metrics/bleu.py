@@ -13,11 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.comparison import MOST_WORDS, Comparison, Floats, Ints, Task, View
-from evaluation.metrics.corpus import Numbers
+from evaluation.metrics.comparison import MOST_WORDS, Comparison, Task, View
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.tries import child, empty_trie, trie_bits
+from evaluation.metrics.explanation import Case, Explanation, Factor, Part
+from evaluation.metrics.text.tries import child, empty_trie, trie_bits
 
 TINY = 1e-15
 SMALL = 1e-9
@@ -48,8 +49,7 @@ def _count(comparison: Comparison, view: View) -> BleuStatistics:
     task = comparison.task(view)
     length = comparison.words(view).lengths[: comparison.size]
     guessed = np.maximum(length[:, None] - np.arange(ORDERS), 0)
-    closest = _closest_lengths(task.starts, task.references, task.candidates, task.candidate_starts)
-    return BleuStatistics(clipped_matches(task, ORDERS), guessed, length, closest)
+    return BleuStatistics(clipped_matches(task, ORDERS), guessed, length, _closest_lengths(task))
 
 
 def clipped_matches(task: Task, orders: int) -> Ints:
@@ -61,21 +61,13 @@ def clipped_matches(task: Task, orders: int) -> Ints:
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:
         raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {most:,}")
-    return _clipped_matches(
-        task.words, task.starts, task.references, task.candidates, task.candidate_starts, orders
-    )
+    return _clipped_matches(task, orders)
 
 
 @compiled
-def _clipped_matches(
-    words: Numbers,
-    starts: Ints,
-    references: Ints,
-    candidates: Ints,
-    candidate_starts: Ints,
-    orders: int,
-) -> Ints:
-    """A trie of each group's n-grams; its nodes hold the most that a reference has and a running count."""
+def _clipped_matches(task: Task, orders: int) -> Ints:
+    """Count by a trie of each group's n-grams; its nodes hold the most that a reference has and a running count."""
+    words, starts, references, candidates, candidate_starts = task
     correct = np.zeros((candidates.size, orders), dtype=np.int64)
     longest = 0
     for group in range(references.size - 1):
@@ -124,8 +116,9 @@ def _clipped_matches(
 
 
 @compiled
-def _closest_lengths(starts: Ints, references: Ints, candidates: Ints, candidate_starts: Ints) -> Ints:
-    """(n,) int64: the reference length closest to each candidate's, the shorter one of two."""
+def _closest_lengths(task: Task) -> Ints:
+    """Return (n,) int64: the reference length closest to each candidate's, the shorter one of two."""
+    _, starts, references, candidates, candidate_starts = task
     closest = np.zeros(candidates.size, dtype=np.int64)
     for group in range(references.size - 1):
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
@@ -142,22 +135,17 @@ def _closest_lengths(starts: Ints, references: Ints, candidates: Ints, candidate
 
 
 def bleu_scores(statistics: BleuStatistics, smoothing: str = "coco") -> Floats:
-    """(n, 4) float64: BLEU-1..4 of every candidate."""
+    """Return (n, 4) float64: BLEU-1..4 of every candidate."""
     if smoothing == "nist":
         ratios = _nist_precisions(statistics)
-        length, reference = statistics.length.astype(np.float64), statistics.reference_length
-        brevity = np.divide(length, reference, out=np.ones(length.size), where=reference > length)
-        penalty = np.exp(1 - 1 / np.where(brevity > 0, brevity, 1.0))
     else:
         ratios = (statistics.correct + TINY) / (statistics.guessed + SMALL)
-        brevity = (statistics.length + TINY) / (statistics.reference_length + SMALL)
-        penalty = np.where(brevity < 1, np.exp(1 - 1 / np.minimum(brevity, 1)), 1.0)
     means = np.cumprod(ratios, axis=1) ** (1.0 / np.arange(1, ORDERS + 1))
-    return np.asarray(means * penalty[:, None])
+    return np.asarray(means * _brevity_penalty(statistics, smoothing)[:, None])
 
 
 def _nist_precisions(statistics: BleuStatistics) -> Floats:
-    """(n, 4) float64; all 0 where not one word matches, as then nothing is left to smooth."""
+    """Return (n, 4) float64; all 0 where not one word matches, as then nothing is left to smooth."""
     guessed = np.maximum(statistics.guessed, 1)
     empty = statistics.correct == 0
     halvings = np.exp2(np.cumsum(empty, axis=1))
@@ -165,11 +153,59 @@ def _nist_precisions(statistics: BleuStatistics) -> Floats:
     return np.where(empty[:, :1], 0.0, ratios)
 
 
+def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
+    """Return (n,) float64: the factor for captions shorter than their closest reference, 1 for others."""
+    length, reference = statistics.length.astype(np.float64), statistics.reference_length
+    if smoothing == "nist":
+        ratio = np.divide(length, reference, out=np.ones(length.size), where=reference > length)
+    else:
+        ratio = (length + TINY) / (reference + SMALL)
+    factor = np.exp(1 - 1 / np.minimum(np.where(ratio > 0, ratio, 1.0), 1))
+    return np.where(ratio > 0, factor, 0.0)
+
+
 def pooled(statistics: BleuStatistics) -> BleuStatistics:
-    """The statistics of the whole corpus as those of one caption."""
+    """Return the statistics of the whole corpus as those of one caption."""
     return BleuStatistics(
         statistics.correct.sum(axis=0, keepdims=True),
         statistics.guessed.sum(axis=0, keepdims=True),
         statistics.length.sum(keepdims=True),
         statistics.reference_length.sum(keepdims=True),
+    )
+
+
+def explain_bleu(case: Case, orders: int) -> Explanation:
+    """Explain BLEU, a geometric mean: each order gets an equal share of the score, split over its matches."""
+    statistics, smoothing = bleu_statistics(case.comparison, case.view), str(case.settings["smoothing"])
+    score = float(bleu_scores(statistics, smoothing)[0, orders - 1])
+    length, closest = int(statistics.length[0]), int(statistics.reference_length[0])
+    parts, factors = [], []
+    for order in range(1, orders + 1):
+        correct, guessed = int(statistics.correct[0, order - 1]), int(statistics.guessed[0, order - 1])
+        for gram in case.grams(order):
+            most = max(gram.beside)
+            matched = min(gram.count, most)
+            note = f"clipped: no reference holds it more than {most} times" if 0 < most < gram.count else ""
+            adds = score / orders * matched / correct if correct else 0.0
+            parts.append(gram.part(adds, matched, note=note))
+        if not correct:
+            note = f"no match of order {order}; the smoothing leaves this share of a small score"
+            parts.append(Part(f"smoothing of order {order}", 0, 0, 0.0, (), score / orders, note=note))
+        words = f"{correct} of {guessed} n-grams of {order} {'word' if order == 1 else 'words'} are matched"
+        factors.append(Factor(f"precision {order}", correct / guessed if guessed else 0.0, words))
+    penalty = float(_brevity_penalty(statistics, smoothing)[0])
+    words = f"{length} words against {closest} of the reference nearest in length"
+    factors.append(Factor("brevity penalty", penalty, words))
+    lengths = [len(reference) for reference in case.references]
+    nearest = lengths.index(closest)
+    return case.explanation(
+        score,
+        parts,
+        factors,
+        [
+            case.beside(number, chosen="nearest in length" if number == nearest else "")
+            for number in range(len(lengths))
+        ],
+        f"The geometric mean of {orders} precision{'s' if orders > 1 else ''}, times the brevity penalty; every "
+        "order has an equal share, split over its matches.",
     )

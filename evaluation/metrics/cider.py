@@ -5,28 +5,30 @@ last n - 1 words stand nowhere else cannot stand anywhere else either: it is mar
 leaves little to number among the long n-grams.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.comparison import Comparison, Floats, Ints, View
-from evaluation.metrics.corpus import Flags
-
-Grams = NDArray[np.int32]
+from evaluation.metrics.comparison import Comparison, Task, View
+from evaluation.metrics.explanation import Case, Explanation, Factor
+from evaluation.metrics.text.words import Numbers
 
 ALONE = -1  # an n-gram that stands in one place only
 ROUND = 1 << 22  # tokens numbered in one round
-MEAN, MAX, CLIPPED = 0, 1, 2
 
 
 @dataclass(frozen=True)
 class Variant:
-    """Which CIDEr: the highest n-gram order and the ablations of App. VIII.
+    """Which CIDEr: the highest n-gram order, CIDEr-D's changes, and the ablations of App. VIII.
 
     `over` is `mean` or `max` over the references. `weights` is `uniform` (1/n) or `exp` (proportional to e^k
-    for order k). `unseen` says what becomes of n-grams that no document holds, `dropped` or `logn`.
+    for order k). `unseen` says what becomes of n-grams that no document holds, `dropped` or `logn`. CIDEr-D
+    (`clipped`) clips the candidate's weights to the reference's and scales the score by a Gaussian of the
+    difference in length, in bigrams, of deviation `sigma`. Scores are multiplied by `scale`.
     """
 
     n: int = 4
@@ -34,64 +36,144 @@ class Variant:
     weights: str = "uniform"
     unseen: str = "dropped"
     idf: bool = True
+    clipped: bool = False
+    sigma: float = 6.0
+    scale: float = 1.0
 
 
-def order_weights(n: int, weights: str) -> Floats:
-    """(n,) float64, sum 1: how much each n-gram order counts."""
-    raw = np.exp(np.arange(n, dtype=np.float64)) if weights == "exp" else np.ones(n)
-    return np.asarray(raw / raw.sum())
+class Grams(NamedTuple):
+    """The n-grams of one order in all texts.
+
+    `numbers` (tokens,) int32 gives the n-gram of `order` words that begins at each token (undefined where none
+    does), ALONE for one that stands nowhere else. `frequencies` (distinct,) int32 is the number of documents that
+    hold each n-gram, `weights` (documents + 1,) float64 what that makes it weigh.
+    """
+
+    order: int
+    numbers: Numbers
+    frequencies: Numbers
+    weights: Floats
+
+
+class Vectors(NamedTuple):
+    """Room for the tf-idf vectors of some texts, one after the other.
+
+    Vector v has the n-grams `grams[bounds[v]:bounds[v + 1]]`, ascending, with their `values`; `norms` (vectors,)
+    holds the lengths of the vectors. N-grams that stand nowhere else only add to the length.
+    """
+
+    grams: Numbers
+    values: Floats
+    bounds: Ints
+    norms: Floats
+
+
+class Similarity(NamedTuple):
+    """How two vectors are compared: see `Variant`."""
+
+    clipped: bool
+    sigma: float
+    best_reference: bool
 
 
 def cider_scores(comparison: Comparison, view: View, variant: Variant) -> Floats:
-    """(n,) float64: CIDEr (V15 eq. 1-3), between 0 and 1."""
-    combine = {"mean": MEAN, "max": MAX}[variant.over]
-    return _scores(comparison, view, variant, combine, np.inf)
+    """Return (n,) float64: CIDEr (V15 eq. 1-3) or CIDEr-D (eq. 4-5), between 0 and `variant.scale`.
 
-
-def cider_d_scores(
-    comparison: Comparison, view: View, *, n: int = 4, sigma: float = 6.0, scale: float = 10.0
-) -> Floats:
-    """(n,) float64: CIDEr-D (V15 eq. 4-5), between 0 and `scale`, as the MS COCO evaluation computes it.
-
-    Term frequencies are raw counts, n-grams of no document weigh log(documents), and the length of a
-    caption is the number of its bigrams.
+    Term frequencies are raw counts, as in the MS COCO evaluation.
     """
-    return scale * _scores(comparison, view, Variant(n=n, unseen="logn"), CLIPPED, sigma)
-
-
-def _scores(comparison: Comparison, view: View, variant: Variant, combine: int, sigma: float) -> Floats:
     task = comparison.task(view)
-    words = comparison.words(view)
-    grams = words.words
-    repeated = np.bincount(grams, minlength=len(words.vocabulary)) > 1
-    weights = _weights_by_frequency(comparison.documents, variant)
     scores = np.zeros(comparison.size)
-    for order, share in enumerate(order_weights(variant.n, variant.weights), start=1):
+    for grams, share in _orders(comparison, view, variant):
+        _add_scores(task, grams, comparison.weights, _similarity_of(variant), share, scores)
+    return variant.scale * scores
+
+
+def explain_cider(case: Case, variant: Variant) -> Explanation:
+    """Explain CIDEr: each n-gram's product of weights, over the lengths of both vectors, summed over references."""
+    comparison, how = case.comparison, _similarity_of(variant)
+    task = comparison.task(case.view)
+    parts, factors = [], []
+    by_reference = np.zeros(len(case.references))
+    for grams, share in _orders(comparison, case.view, variant):
+        ours, theirs = _room(task), _room(task)
+        alone = grams.weights[comparison.weights[0]]
+        _write_vectors(grams, task.starts, 1, 1 + len(case.references), alone, theirs)
+        _write_vectors(grams, task.starts, 0, 1, grams.weights[0], ours)
+        size = int(ours.bounds[1])
+        products, sums = np.zeros((len(case.references), size)), np.zeros(len(case.references))
+        _multiply(ours, theirs, how.clipped, products, sums)
+        for reference, row in enumerate(products):
+            norms = ours.norms[0] * theirs.norms[reference]
+            row *= _similarity(1.0, norms, task.starts, 0, 1 + reference, how)
+        counts = np.full(len(case.references), 1 / len(case.references))
+        if how.best_reference:
+            counts = (np.arange(counts.size) == np.argmax(products.sum(axis=1))).astype(np.float64)
+        adds = variant.scale * share * counts[:, None] * products
+        by_reference += adds.sum(axis=1)
+        for gram in case.grams(grams.order):
+            number = grams.numbers[gram.place]
+            frequency = 0 if number == ALONE else int(grams.frequencies[number])
+            parts.append(
+                gram.part(
+                    float(adds[:, ours.grams[:size] == number].sum()),
+                    sum(min(gram.count, other) for other in gram.beside) / len(gram.beside),
+                    idf=float(grams.weights[frequency]),
+                    note="" if frequency else _UNSEEN[variant.unseen],
+                )
+            )
+        words = f"what n-grams of {grams.order} {'word' if grams.order == 1 else 'words'} add"
+        factors.append(Factor(f"order {grams.order}", float(adds.sum()), words))
+    if how.clipped:
+        lengths = [
+            _length_factor(task.starts, 0, reference, how.sigma)
+            for reference in range(1, 1 + len(case.references))
+        ]
+        words = "mean factor for captions longer or shorter than a reference; 1 where as long"
+        factors.append(Factor("length factor", sum(lengths) / len(lengths), words))
+    warnings: tuple[str, ...] = ()
+    if comparison.documents == 1 and variant.idf:
+        warnings = ("the document corpus holds one document, so that every n-gram in it weighs 0",)
+    over = "the mean over references"
+    if how.best_reference:
+        over = "the reference of the greatest sum counts, order by order"
+    return case.explanation(
+        sum(part.contribution for part in parts),
+        parts,
+        factors,
+        [case.beside(number, add, as_counted=True) for number, add in enumerate(by_reference.tolist())],
+        f"Rare n-grams that the references share weigh most; {over}. Document frequencies are counted over "
+        f"{comparison.documents:,} images.",
+        warnings=warnings,
+    )
+
+
+_UNSEEN = {"dropped": "in no document: dropped", "logn": "in no document: weighs the most"}
+
+
+def _similarity_of(variant: Variant) -> Similarity:
+    return Similarity(variant.clipped, variant.sigma, variant.over == "max")
+
+
+def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tuple[Grams, float]]:
+    """Yield the n-grams of each order, and the order's share of the score."""
+    words = comparison.words(view)
+    numbers = words.words
+    repeated = np.bincount(numbers, minlength=len(words.vocabulary)) > 1
+    weights = _weights_by_frequency(comparison.documents, variant)
+    shares = (
+        np.exp(np.arange(variant.n, dtype=np.float64)) if variant.weights == "exp" else np.ones(variant.n)
+    )
+    for order, share in enumerate((shares / shares.sum()).tolist(), start=1):
         if order > 1:
-            grams, repeated = _number_longer(grams, words.words, words.starts, repeated, order, ROUND)
+            numbers, repeated = _number_longer(numbers, words.words, words.starts, repeated, order, ROUND)
         frequencies = _document_frequencies(
-            grams, words.starts, task.references, comparison.weights, repeated.size, order
+            numbers, words.starts, comparison.group_starts, comparison.weights, repeated.size, order
         )
-        _add_scores(
-            grams,
-            task.starts,
-            task.references,
-            task.candidates,
-            task.candidate_starts,
-            frequencies,
-            comparison.weights,
-            weights,
-            order,
-            combine,
-            sigma,
-            float(share),
-            scores,
-        )
-    return scores
+        yield Grams(order, numbers, frequencies, weights), share
 
 
 def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
-    """(documents + 1,) float64: log(documents / frequency), or 1 without idf; for frequency 0 see `Variant`."""
+    """Return (documents + 1,) float64: log(documents / frequency), or 1 without idf; for frequency 0 see `Variant`."""
     frequencies = np.arange(documents + 1)
     weights = np.ones(documents + 1)
     if variant.idf:
@@ -103,9 +185,9 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
 
 @compiled
 def _number_longer(
-    grams: Grams, words: Grams, starts: Ints, repeated: Flags, order: int, round_size: int
-) -> tuple[Grams, Flags]:
-    """The numbers of the n-grams of an order, from those of the n-grams one word shorter.
+    grams: Numbers, words: Numbers, starts: Ints, repeated: Flags, order: int, round_size: int
+) -> tuple[Numbers, Flags]:
+    """Number the n-grams of an order, from the numbers of the n-grams one word shorter.
 
     Returns the number of the n-gram that begins at each token (undefined where none does), and which numbers
     occur more than once. Many n-grams are numbered in several rounds of about `round_size` tokens, each with a
@@ -147,8 +229,8 @@ def _number_longer(
 
 
 @compiled
-def _slot(table: Grams, shorter: int, word: int) -> int:
-    """Where an n-gram stands in the table, or would."""
+def _slot(table: Numbers, shorter: int, word: int) -> int:
+    """Find where an n-gram stands in the table, or would."""
     mask = table.shape[0] - 1
     # Both factors and both numbers are below 2 ** 31: nothing overflows.
     mixed = np.int64(shorter) * 1540483477 + np.int64(word) * 739982445
@@ -159,7 +241,7 @@ def _slot(table: Grams, shorter: int, word: int) -> int:
 
 
 @compiled
-def _doubled(table: Grams) -> Grams:
+def _doubled(table: Numbers) -> Numbers:
     larger = np.full((2 * table.shape[0], 3), -1, dtype=np.int32)
     for row in range(table.shape[0]):
         if table[row, 2] >= 0:
@@ -169,15 +251,15 @@ def _doubled(table: Grams) -> Grams:
 
 @compiled
 def _document_frequencies(
-    grams: Grams, starts: Ints, references: Ints, weights: Ints, distinct: int, order: int
-) -> Grams:
-    """(distinct,) int32: in how many documents each n-gram occurs."""
+    grams: Numbers, starts: Ints, groups: Ints, weights: Ints, distinct: int, order: int
+) -> Numbers:
+    """Return (distinct,) int32: in how many documents each n-gram occurs; `weights` counts a group's documents."""
     frequencies = np.zeros(distinct, dtype=np.int32)
     seen_in = np.full(distinct, -1, dtype=np.int32)
     for group in range(weights.size):
         if weights[group] == 0:
             continue
-        for text in range(references[group], references[group + 1]):
+        for text in range(groups[group], groups[group + 1]):
             for at in range(starts[text], starts[text + 1] - order + 1):
                 gram = grams[at]
                 if gram != ALONE and seen_in[gram] != group:
@@ -187,142 +269,145 @@ def _document_frequencies(
 
 
 @compiled
-def _vector(
-    grams: Grams,
-    begin: int,
-    end: int,
-    frequencies: Grams,
-    weights: Floats,
-    alone: float,
-    found: Grams,
-    values: Floats,
-    at: int,
-) -> tuple[int, float]:
-    """The tf-idf vector of a text, sorted by n-gram: writes from `at` on, returns where it ends and its length.
+def _room(task: Task) -> Vectors:
+    """Make room for the vectors of any group's references, or of one candidate."""
+    tokens, most = 1, 1
+    for group in range(task.references.size - 1):
+        first, last = task.references[group], task.references[group + 1]
+        tokens = max(tokens, task.starts[last] - task.starts[first])
+        most = max(most, last - first)
+    for text in range(task.candidates.size):
+        tokens = max(tokens, task.starts[text + 1] - task.starts[text])
+    return Vectors(
+        np.empty(tokens, dtype=np.int32),
+        np.empty(tokens),
+        np.zeros(most + 1, dtype=np.int64),
+        np.zeros(most),
+    )
 
-    N-grams that stand nowhere else, of weight `alone`, only make it longer.
+
+@compiled
+def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: float, vectors: Vectors) -> None:
+    """Write the tf-idf vectors of the texts from `first` to before `last`.
+
+    `alone` is the weight of n-grams that stand nowhere else.
     """
-    squares = 0.0
-    size = 0
-    for place in range(begin, end):
-        gram = grams[place]
-        if gram == ALONE:
-            squares += alone * alone
+    order, numbers, frequencies, weights = grams
+    found, values, bounds, norms = vectors
+    for text in range(first, last):
+        at = bounds[text - first]
+        squares = 0.0
+        size = 0
+        for place in range(starts[text], starts[text + 1] - order + 1):
+            gram = numbers[place]
+            if gram == ALONE:
+                squares += alone * alone
+            else:
+                found[at + size] = gram
+                size += 1
+        if size > 24:
+            found[at : at + size] = np.sort(found[at : at + size])
         else:
-            found[at + size] = gram
-            size += 1
-    if size > 24:
-        found[at : at + size] = np.sort(found[at : at + size])
-    else:
-        for here in range(at + 1, at + size):
-            gram = found[here]
-            place = here
-            while place > at and found[place - 1] > gram:
-                found[place] = found[place - 1]
-                place -= 1
-            found[place] = gram
-    stop = at
-    place = at
-    while place < at + size:
-        gram = found[place]
-        count = 0
-        while place < at + size and found[place] == gram:
-            place += 1
-            count += 1
-        found[stop] = gram
-        values[stop] = count * weights[frequencies[gram]]
-        squares += values[stop] * values[stop]
-        stop += 1
-    return stop, np.sqrt(squares)
+            for here in range(at + 1, at + size):
+                gram = found[here]
+                place = here
+                while place > at and found[place - 1] > gram:
+                    found[place] = found[place - 1]
+                    place -= 1
+                found[place] = gram
+        stop = at
+        place = at
+        while place < at + size:
+            gram = found[place]
+            count = 0
+            while place < at + size and found[place] == gram:
+                place += 1
+                count += 1
+            found[stop] = gram
+            values[stop] = count * weights[frequencies[gram]]
+            squares += values[stop] * values[stop]
+            stop += 1
+        bounds[text - first + 1] = stop
+        norms[text - first] = np.sqrt(squares)
+
+
+@compiled
+def _multiply(ours: Vectors, theirs: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
+    """Multiply our only vector by the first `sums.size` of theirs.
+
+    `products` (references, n-grams of ours) takes the product of each common n-gram, `sums` their sums.
+    """
+    grams, values, size = ours.grams, ours.values, ours.bounds[1]
+    their_grams, their_values, bounds = theirs.grams, theirs.values, theirs.bounds
+    for other in range(sums.size):
+        total = 0.0
+        mine, their, end = 0, bounds[other], bounds[other + 1]
+        while mine < size and their < end:
+            if grams[mine] < their_grams[their]:
+                mine += 1
+            elif grams[mine] > their_grams[their]:
+                their += 1
+            else:
+                value = values[mine]
+                if clipped:
+                    value = min(value, their_values[their])
+                products[other, mine] = value * their_values[their]
+                total += value * their_values[their]
+                mine += 1
+                their += 1
+        sums[other] = total
+
+
+@compiled
+def _similarity(
+    product: float, norms: float, starts: Ints, candidate: int, reference: int, how: Similarity
+) -> float:
+    """Divide the product of two vectors by their lengths, multiplied; for CIDEr-D times the length factor."""
+    if norms == 0:
+        return 0.0
+    similarity = product / norms
+    if how.clipped:
+        similarity *= _length_factor(starts, candidate, reference, how.sigma)
+    return similarity
+
+
+@compiled
+def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -> float:
+    """Return CIDEr-D's penalty for another number of bigrams (V15 eq. 5)."""
+    ours = max(starts[candidate + 1] - starts[candidate] - 1, 0)
+    theirs = max(starts[reference + 1] - starts[reference] - 1, 0)
+    return np.exp(-((ours - theirs) * (ours - theirs)) / (2 * sigma * sigma))
 
 
 @compiled
 def _add_scores(
-    grams: Grams,
-    starts: Ints,
-    references: Ints,
-    candidates: Ints,
-    candidate_starts: Ints,
-    frequencies: Grams,
-    documents_of: Ints,
-    weights: Floats,
-    order: int,
-    combine: int,
-    sigma: float,
-    share: float,
-    scores: Floats,
+    task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float, scores: Floats
 ) -> None:
-    """Add an order's part to the scores of all candidates.
-
-    `frequencies` says how many documents hold each n-gram and `weights` what that makes it weigh. One that stands
-    in one place only is held by as many documents as its group is (`documents_of`), and by none in a candidate.
-    """
-    most, many = 1, 1
-    for group in range(references.size - 1):
-        first, last = references[group], references[group + 1]
-        most, many = max(most, starts[last] - starts[first]), max(many, last - first)
-    theirs = np.empty(most, dtype=np.int32)
-    their_values = np.empty(most)
-    bounds = np.zeros(many + 1, dtype=np.int64)
-    norms = np.zeros(many)
-    longest = 1
-    for text in range(scores.size):
-        longest = max(longest, starts[text + 1] - starts[text])
-    ours = np.empty(longest, dtype=np.int32)
-    our_values = np.empty(longest)
-    for group in range(references.size - 1):
-        if candidate_starts[group] == candidate_starts[group + 1]:
+    """Add an order's share to the scores of all candidates."""
+    ours, theirs = _room(task), _room(task)
+    products, sums = np.empty((theirs.norms.size, ours.grams.size)), np.empty(theirs.norms.size)
+    starts, our_norm, their_norms = task.starts, ours.norms, theirs.norms
+    for group in range(task.references.size - 1):
+        if task.candidate_starts[group] == task.candidate_starts[group + 1]:
             continue
-        first, last = references[group], references[group + 1]
-        for text in range(first, last):
-            end = max(starts[text], starts[text + 1] - order + 1)
-            bounds[text - first + 1], norms[text - first] = _vector(
-                grams,
-                starts[text],
-                end,
-                frequencies,
-                weights,
-                weights[documents_of[group]],
-                theirs,
-                their_values,
-                bounds[text - first],
-            )
-        for index in range(candidate_starts[group], candidate_starts[group + 1]):
-            text = candidates[index]
-            length = starts[text + 1] - starts[text]
-            end = max(starts[text], starts[text + 1] - order + 1)
-            size, norm = _vector(
-                grams, starts[text], end, frequencies, weights, weights[0], ours, our_values, 0
-            )
-            if norm == 0:
+        first, last = task.references[group], task.references[group + 1]
+        # An n-gram that stands in these references alone is held by as many documents as they are.
+        _write_vectors(grams, starts, first, last, grams.weights[documents_of[group]], theirs)
+        many = last - first
+        for index in range(task.candidate_starts[group], task.candidate_starts[group + 1]):
+            text = task.candidates[index]
+            _write_vectors(grams, starts, text, text + 1, grams.weights[0], ours)
+            if our_norm[0] == 0:
                 continue
+            _multiply(ours, theirs, how.clipped, products, sums[:many])
             total = 0.0
-            for other in range(last - first):
-                if norms[other] == 0:
-                    continue
-                product = 0.0
-                mine, their = 0, bounds[other]
-                while mine < size and their < bounds[other + 1]:
-                    if ours[mine] < theirs[their]:
-                        mine += 1
-                    elif ours[mine] > theirs[their]:
-                        their += 1
-                    else:
-                        value = our_values[mine]
-                        if combine == CLIPPED:
-                            value = min(value, their_values[their])
-                        product += value * their_values[their]
-                        mine += 1
-                        their += 1
-                product /= norm * norms[other]
-                if combine == CLIPPED:
-                    bigrams = max(starts[first + other + 1] - starts[first + other] - 1, 0)
-                    difference = max(length - 1, 0) - bigrams
-                    product *= np.exp(-(difference * difference) / (2 * sigma * sigma))
-                if combine == MAX:
-                    total = max(total, product)
+            for other in range(many):
+                norms = our_norm[0] * their_norms[other]
+                similarity = _similarity(sums[other], norms, starts, text, first + other, how)
+                if how.best_reference:
+                    total = max(total, similarity)
                 else:
-                    total += product
-            if combine != MAX:
-                total /= last - first
+                    total += similarity
+            if not how.best_reference:
+                total /= many
             scores[text] += share * total

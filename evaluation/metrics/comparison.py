@@ -1,19 +1,18 @@
 """Candidates beside their references, in the numbered form that every metric counts on."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from evaluation.metrics.changes import changed
-from evaluation.metrics.corpus import Floats, Ints, Numbers, Pieces, Words, ranges, starts_of
+from evaluation.arrays import Ints
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.text import Tokenizer
-
-__all__ = ["MOST_WORDS", "Comparison", "Floats", "Ints", "Task", "View", "check_lists", "check_texts"]
+from evaluation.metrics.text.changes import changed
+from evaluation.metrics.text.tokenizers import Tokenizer
+from evaluation.metrics.text.words import Numbers, Words, encode, ranges, starts_of
 
 T = TypeVar("T")
 
@@ -28,8 +27,7 @@ class View:
     change: str = "none"
 
 
-@dataclass(frozen=True)
-class Task:
+class Task(NamedTuple):
     """What a kernel walks over, group by group: a group's references, then the candidates held against them.
 
     `words` and `starts` are those of `Words`. The references of group g are the texts `references[g]` to
@@ -42,6 +40,19 @@ class Task:
     references: Ints
     candidates: Ints
     candidate_starts: Ints
+
+
+class Pairs(NamedTuple):
+    """What a kernel walks over, candidate by candidate: each candidate beside each of its references.
+
+    `words` and `starts` are those of `Words`; the first n texts are the candidates. Candidate c has the pairs
+    `pair_starts[c]` to `pair_starts[c + 1] - 1`, whose references are the texts `references` (pairs,).
+    """
+
+    words: Numbers
+    starts: Ints
+    references: Ints
+    pair_starts: Ints
 
 
 @dataclass(frozen=True)
@@ -140,7 +151,7 @@ class Comparison:
         if view.change != "none":
             return changed(self.words(View(view.tokenizer)), view.change)
         # Not kept: cutting again for another tokenizer is cheap, and the pieces are as large as the words.
-        words = Pieces(self.texts).words(view.tokenizer)
+        words = encode(self.texts, view.tokenizer)
         if words.words.size > MOST_WORDS:
             raise InvalidInput(
                 f"the captions hold {words.words.size:,} words, expected at most {MOST_WORDS:,} at once"
@@ -148,10 +159,44 @@ class Comparison:
         return words
 
     def task(self, view: View) -> Task:
-        """The words and who is held against whom, for a kernel."""
+        """The words and who is held against whom, group by group."""
         words = self.words(view)
         candidates, candidate_starts = self.by_group
         return Task(words.words, words.starts, self.group_starts, candidates, candidate_starts)
+
+    def pairs(self, view: View) -> Pairs:
+        """The words and who is held against whom, candidate by candidate."""
+        words = self.words(view)
+        bounds = np.append(self.pair_starts, self.pair_references.size)
+        return Pairs(words.words, words.starts, self.pair_references, bounds)
+
+
+@dataclass(frozen=True)
+class NumberedTexts:
+    """Texts as the words of a view, cut once to have the texts of many comparisons put before them."""
+
+    view: View
+    words: Words
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def of(cls, texts: Sequence[str], view: View) -> "NumberedTexts":
+        """Cut and number the texts."""
+        words = changed(encode(texts, view.tokenizer), view.change)
+        return cls(view, words, {word: number for number, word in enumerate(words.vocabulary)})
+
+    def behind(self, texts: Sequence[str]) -> Words:
+        """Number other texts' words, then those of these texts, in common."""
+        own = changed(encode(texts, self.view.tokenizer), self.view.change)
+        added: dict[str, int] = {}
+        known = len(self.numbers)
+        renumbered = [
+            self.numbers[word] if word in self.numbers else added.setdefault(word, known + len(added))
+            for word in own.vocabulary
+        ]
+        words = np.concatenate([np.array(renumbered, dtype=np.int32)[own.words], self.words.words])
+        starts = np.concatenate([own.starts, self.words.starts[1:] + own.starts[-1]])
+        return Words(words, starts, [*self.words.vocabulary, *added])
 
 
 class Lists:

@@ -1,15 +1,20 @@
-"""What an explanation of a score is made of: plain frozen values."""
+"""What an explanation of a score is made of: plain frozen values, and the case that a metric explains.
+
+Each metric explains itself beside its kernels, from the parts that they compute (`registry.Metric.explain`).
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
 
-Gram = tuple[str, ...]
+from evaluation.metrics.comparison import Comparison, View
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """An n-gram of the candidate and what it adds to the score; or, with `words` '', what no n-gram can be blamed for.
+    """An n-gram of the candidate and what it adds to the score; or, with `order` 0, what no n-gram can be blamed for.
 
     Attributes:
         words: the n-gram as it was counted (stems, where the metric stems), or a name in words.
@@ -79,23 +84,102 @@ class Explanation:
     warnings: tuple[str, ...] = ()
 
 
-def grams_of(words: Sequence[str], order: int) -> Counter[Gram]:
-    """The n-grams of an order with their counts."""
-    return Counter(tuple(words[at : at + order]) for at in range(len(words) - order + 1))
+@dataclass(frozen=True, slots=True)
+class Gram:
+    """An n-gram of the candidate: its first place, and how often the candidate and each reference hold it."""
+
+    words: tuple[str, ...]
+    place: int
+    count: int
+    beside: tuple[int, ...]
+
+    def part(self, contribution: float, matched: float, idf: float | None = None, note: str = "") -> Part:
+        """Make the n-gram's part of the score."""
+        holders = tuple(number for number, count in enumerate(self.beside) if count)
+        words, order = " ".join(self.words), len(self.words)
+        return Part(words, order, self.count, matched, holders, contribution, idf, note)
 
 
-def holders(gram: Gram, counted: Sequence[Counter[Gram]]) -> tuple[int, ...]:
-    """The references, from 0, that hold an n-gram."""
-    return tuple(number for number, one in enumerate(counted) if gram in one)
+@dataclass(frozen=True)
+class Case:
+    """A score to explain: the first candidate of a comparison beside its references, by a metric and its settings."""
 
+    metric: str
+    settings: Mapping[str, int | float | str]
+    comparison: Comparison
+    view: View
 
-def tokens_of(words: Sequence[str], parts: Sequence[Part]) -> tuple[Token, ...]:
-    """The words, each with its share: an n-gram's contribution is split over its occurrences and their words."""
-    adds = {tuple(part.words.split(" ")): part for part in parts if part.order}
-    shares = [0.0] * len(words)
-    for order in {part.order for part in parts if part.order}:
-        for at in range(len(words) - order + 1):
-            part = adds[tuple(words[at : at + order])]
-            for place in range(at, at + order):
-                shares[place] += part.contribution / (part.count * order)
-    return tuple(Token(word, share) for word, share in zip(words, shares, strict=True))
+    @cached_property
+    def texts(self) -> list[list[str]]:
+        """The words of the candidate, then those of each reference."""
+        words = self.comparison.words(self.view)
+        bounds = words.starts[: 2 + int(self.comparison.reference_counts[0])].tolist()
+        return [
+            [words.vocabulary[number] for number in words.words[begin:end].tolist()]
+            for begin, end in pairwise(bounds)
+        ]
+
+    @property
+    def words(self) -> list[str]:
+        """The words of the candidate."""
+        return self.texts[0]
+
+    @property
+    def references(self) -> list[list[str]]:
+        """The words of each reference."""
+        return self.texts[1:]
+
+    def grams(self, order: int) -> list[Gram]:
+        """Count the n-grams of the candidate, in the order in which they first stand there."""
+        places = [
+            [tuple(text[at : at + order]) for at in range(len(text) - order + 1)] for text in self.texts
+        ]
+        ours, *theirs = map(Counter, places)
+        return [
+            Gram(words, places[0].index(words), count, tuple(other[words] for other in theirs))
+            for words, count in ours.items()
+        ]
+
+    def beside(
+        self, number: int, contribution: float | None = None, chosen: str = "", *, as_counted: bool = False
+    ) -> Beside:
+        """Describe a reference, by its text or, `as_counted`, by its words."""
+        words = self.references[number]
+        text = " ".join(words) if as_counted else self.comparison.texts[1 + number]
+        return Beside(text, len(words), contribution, chosen)
+
+    def explanation(
+        self,
+        score: float,
+        parts: Sequence[Part],
+        factors: Sequence[Factor],
+        references: Sequence[Beside],
+        words: str,
+        *,
+        tokens: Sequence[Token] | None = None,
+        warnings: tuple[str, ...] = (),
+    ) -> Explanation:
+        """Put the explanation together; the words share what the n-grams add unless `tokens` says otherwise."""
+        return Explanation(
+            metric=self.metric,
+            tokenizer=self.view.tokenizer.name,
+            settings=dict(self.settings),
+            score=score,
+            parts=tuple(parts),
+            factors=tuple(factors),
+            references=tuple(references),
+            tokens=self._tokens(parts) if tokens is None else tuple(tokens),
+            words=words,
+            warnings=warnings,
+        )
+
+    def _tokens(self, parts: Sequence[Part]) -> tuple[Token, ...]:
+        """Split what each n-gram adds evenly over its occurrences and their words."""
+        adds = {tuple(part.words.split(" ")): part for part in parts if part.order}
+        shares = [0.0] * len(self.words)
+        for order in {part.order for part in parts if part.order}:
+            for at in range(len(self.words) - order + 1):
+                part = adds[tuple(self.words[at : at + order])]
+                for place in range(at, at + order):
+                    shares[place] += part.contribution / (part.count * order)
+        return tuple(Token(word, share) for word, share in zip(self.words, shares, strict=True))

@@ -2,14 +2,18 @@
 
 References: COCO captions JSON, `{"<image>": ["caption", ...]}`, or JSON lines `{"image", "caption"}`.
 Candidates: COCO results JSON, `{"<image>": "caption"}`, or JSON lines `{"image", "caption", "system"}`.
-Every error names the file, the line, what was found and what was expected.
+JSON lines are read as a stream; COCO's files and mappings are documents and read whole. UTF-8; a byte order
+mark is accepted. Every error names the file, the line, what was found and what was expected.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from evaluation.metrics.caption_files import candidate_document, caption_rows, reference_document
 from evaluation.metrics.errors import InvalidFile
 from evaluation.metrics.registry import VERSION
 from evaluation.metrics.scoring import Scores, score
@@ -23,7 +27,7 @@ Candidates = dict[str, dict[str, str]]
 def read_references(path: Path) -> References:
     """Image -> captions, in the order of the file; InvalidFile for a file that is none of the formats."""
     references: References = {}
-    for row in caption_rows(path, reference_document):
+    for row in _caption_rows(path, _reference_document):
         references.setdefault(row.image, []).append(row.caption)
     return references
 
@@ -31,7 +35,7 @@ def read_references(path: Path) -> References:
 def read_candidates(path: Path) -> Candidates:
     """System -> image -> caption; a row that names no system belongs to one named after the file."""
     systems: Candidates = {}
-    for row in caption_rows(path, candidate_document):
+    for row in _caption_rows(path, _candidate_document):
         captions = systems.setdefault(row.system or path.stem, {})
         if row.image in captions:
             raise InvalidFile(
@@ -90,3 +94,245 @@ def _figures(result: Scores, images: Iterable[str]) -> dict[str, Any]:
         name: {"corpus": one.corpus, "images": dict(zip(images, one.images.tolist(), strict=True))}
         for name, one in result.scores.items()
     }
+
+
+@dataclass(frozen=True)
+class Row:
+    """One caption of a file and where it stands."""
+
+    line: int
+    image: str
+    caption: str
+    system: str | None = None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A JSON document: where it came from, its text, and the line that the text begins on."""
+
+    path: Path
+    text: str
+    first_line: int
+
+    def line(self, at: int) -> int:
+        """The line of a place in the text."""
+        return self.first_line + self.text.count("\n", 0, at)
+
+    def place(self, at: int) -> str:
+        """File and line, as a message begins."""
+        return f"{self.path}, line {self.line(at)}"
+
+    def value(self, at: int) -> tuple[Any, int]:
+        """The JSON value at a place, and where it ends."""
+        try:
+            return _DECODER.raw_decode(self.text, at)
+        except json.JSONDecodeError as error:
+            raise InvalidFile(f"{self.place(error.pos)}: {_json_fault(error)}") from error
+        except ValueError as error:  # Python turns no number of thousands of digits into an int
+            raise InvalidFile(f"{self.place(at)}: {_json_fault(error)}") from error
+        except RecursionError as error:
+            raise InvalidFile(f"{self.place(at)}: is nested too deeply, expected captions") from error
+
+    def after_blanks(self, at: int) -> int:
+        while at < len(self.text) and self.text[at] in _BLANKS:
+            at += 1
+        return at
+
+    def behind_mark(self, at: int) -> int:
+        """The place behind the next mark; which one it is, JSON's grammar says."""
+        return self.after_blanks(at) + 1
+
+    def end(self, at: int) -> None:
+        """Raise unless only blanks follow."""
+        at = self.after_blanks(at)
+        if at < len(self.text):
+            raise InvalidFile(f"{self.place(at)}: found {self.text[at]!r}, expected the end of the file")
+
+    def elements(self, at: int) -> Iterator[tuple[int, Any]]:
+        """Where each element of the array at a place begins, and its value."""
+        at = self.after_blanks(self.behind_mark(at))
+        while not self.text.startswith("]", at):
+            value, end = self.value(at)
+            yield at, value
+            at = self.behind_mark(end)
+            if self.text[at - 1] == "]":
+                return
+            at = self.after_blanks(at)
+
+    def members(self, at: int) -> Iterator[tuple[int, str, int, Any]]:
+        """Where each key of the object at a place stands, the key, where its value begins, and the value."""
+        at = self.after_blanks(self.behind_mark(at))
+        while not self.text.startswith("}", at):
+            key, end = self.value(at)
+            start = self.after_blanks(self.behind_mark(end))
+            value, end = self.value(start)
+            yield at, key, start, value
+            at = self.behind_mark(end)
+            if self.text[at - 1] == "}":
+                return
+            at = self.after_blanks(at)
+
+
+Document = Callable[[Text], Iterator[Row]]
+_DECODER = json.JSONDecoder()
+_BLANKS = " \t\r\n"
+
+
+def _reference_document(text: Text) -> Iterator[Row]:
+    """The rows of COCO captions JSON or of a mapping from images to lists of captions."""
+    at = text.after_blanks(0)
+    _whole(text)
+    if not text.text.startswith("{", at):
+        _refuse(text, at, "COCO captions JSON or an object of lists of captions")
+    members = list(text.members(at))
+    annotations = [
+        start for _, key, start, value in members if key == "annotations" and _holds_objects(value)
+    ]
+    if annotations:
+        yield from _coco_rows(text, annotations[0])
+        return
+    for at, image, _, captions in _distinct(text, members):
+        if not isinstance(captions, list) or not all(isinstance(caption, str) for caption in captions):
+            raise InvalidFile(
+                f"{text.place(at)}: image {image!r} has {_shown(captions)}, expected a list of captions"
+            )
+        if not captions:
+            raise InvalidFile(f"{text.place(at)}: image {image!r} has no captions, expected at least one")
+        for caption in captions:
+            yield Row(text.line(at), image, caption)
+
+
+def _candidate_document(text: Text) -> Iterator[Row]:
+    """The rows of COCO results JSON or of a mapping from images to captions."""
+    at = text.after_blanks(0)
+    _whole(text)
+    if text.text.startswith("[", at):
+        yield from _coco_rows(text, at)
+        return
+    if not text.text.startswith("{", at):
+        _refuse(text, at, "COCO results JSON or an object of captions")
+    for key_at, image, _, caption in _distinct(text, text.members(at)):
+        if not isinstance(caption, str):
+            raise InvalidFile(
+                f"{text.place(key_at)}: image {image!r} has {_shown(caption)}, expected a caption"
+            )
+        yield Row(text.line(key_at), image, caption)
+
+
+def _whole(text: Text) -> None:
+    """Raise unless the document is one JSON value, before any row of it is used."""
+    text.end(text.value(text.after_blanks(0))[1])
+
+
+def _refuse(text: Text, at: int, expected: str) -> NoReturn:
+    raise InvalidFile(f"{text.place(at)}: found {_shown(text.value(at)[0])}, expected {expected}")
+
+
+def _holds_objects(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+
+
+def _coco_rows(text: Text, at: int) -> Iterator[Row]:
+    line, counted = text.line(at), at
+    for place, value in text.elements(at):
+        line, counted = line + text.text.count("\n", counted, place), place
+        where = f"{text.path}, line {line}"
+        if not isinstance(value, dict):
+            raise InvalidFile(f"{where}: found {_shown(value)}, expected an object with image_id and caption")
+        yield Row(line, _image(value, "image_id", where), _caption(value, where))
+
+
+def _distinct(
+    text: Text, members: Iterable[tuple[int, str, int, Any]]
+) -> Iterator[tuple[int, str, int, Any]]:
+    """The same members; an image that occurs twice is an error."""
+    seen: set[str] = set()
+    for member in members:
+        if member[1] in seen:
+            raise InvalidFile(f"{text.place(member[0])}: image {member[1]!r} occurs again, expected it once")
+        seen.add(member[1])
+        yield member
+
+
+def _caption_rows(path: Path, document: Document) -> Iterator[Row]:
+    """Every caption of a file in any of the formats."""
+    empty = True
+    for row in _formatted_rows(path, document):
+        empty = False
+        yield row
+    if empty:
+        raise InvalidFile(f"{path}: found no captions, expected at least one")
+
+
+def _formatted_rows(path: Path, document: Document) -> Iterator[Row]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="\n") as lines:
+            numbered = enumerate(lines, start=1)
+            for number, line in numbered:
+                if not line.strip():
+                    continue
+                if _is_row(line):
+                    yield from _json_lines(path, chain([(number, line)], numbered))
+                else:
+                    yield from document(Text(path, line + lines.read(), number))
+    except UnicodeDecodeError as error:
+        raise InvalidFile(f"{path}: byte {error.start} is not UTF-8, expected a UTF-8 file") from error
+    except OSError as error:
+        raise InvalidFile(f"{path}: cannot be read, {(error.strerror or str(error)).lower()}") from error
+
+
+def _is_row(line: str) -> bool:
+    """Whether a file that begins with this line holds JSON lines."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):  # whatever it is, it is no row
+        return False
+    return isinstance(value, dict) and {"image", "caption"} <= value.keys()
+
+
+def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[Row]:
+    for number, line in lines:
+        if not line.strip():
+            continue
+        place = f"{path}, line {number}"
+        try:
+            value = json.loads(line)
+        except ValueError as error:
+            raise InvalidFile(f"{place}: {_json_fault(error)}") from error
+        except RecursionError as error:
+            raise InvalidFile(f"{place}: is nested too deeply, expected a caption") from error
+        if not isinstance(value, dict):
+            raise InvalidFile(f"{place}: found {_shown(value)}, expected an object with image and caption")
+        system = value.get("system")
+        if system is not None and (not isinstance(system, str) or not system):
+            raise InvalidFile(f"{place}: system is {_shown(system)}, expected a name")
+        yield Row(number, _image(value, "image", place), _caption(value, place), system)
+
+
+def _image(value: dict[str, Any], key: str, place: str) -> str:
+    image = value.get(key)
+    # True is an int to Python and no image's name.
+    if isinstance(image, bool) or not isinstance(image, str | int):
+        raise InvalidFile(f"{place}: {key} is {_shown(image)}, expected a name or a whole number")
+    return str(image)
+
+
+def _caption(value: dict[str, Any], place: str) -> str:
+    caption = value.get("caption")
+    if not isinstance(caption, str):
+        raise InvalidFile(f"{place}: caption is {_shown(caption)}, expected text")
+    return caption
+
+
+def _shown(value: object) -> str:
+    """A found value in few words."""
+    if value is None:
+        return "missing or null"
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _json_fault(error: ValueError) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return f"holds a number of more than {sys.get_int_max_str_digits():,} digits, expected captions"
+    return f"is not JSON ({error.msg.lower()}), expected JSON"

@@ -10,13 +10,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.bleu import clipped_matches
-from evaluation.metrics.changes import STEM_FIRST, STOP_FIRST, changed
-from evaluation.metrics.comparison import Comparison, Lists, View, check_lists, check_texts
-from evaluation.metrics.corpus import Floats, Ints, Numbers, Pieces, Words
+from evaluation.metrics.comparison import Comparison, Lists, Task, View, check_lists, check_texts
 from evaluation.metrics.errors import UnknownName
-from evaluation.metrics.text import TOKENIZERS
+from evaluation.metrics.explanation import Case, Explanation, Factor
+from evaluation.metrics.text.changes import STEM_FIRST, STOP_FIRST, changed
+from evaluation.metrics.text.tokenizers import TOKENIZERS
+from evaluation.metrics.text.words import Numbers, Words, encode
 
 ORDERS = (STOP_FIRST, STEM_FIRST)
 
@@ -30,31 +32,17 @@ def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
 
 def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
     """(n,) float64: Rouge(i, s); 0 where no reference holds a word."""
-    task = comparison.task(view)
     words = comparison.words(view)
-    hits = _summed_matches(
-        task.words,
-        task.starts,
-        task.references,
-        task.candidates,
-        task.candidate_starts,
-        len(words.vocabulary),
-    )
+    hits = _summed_matches(comparison.task(view), len(words.vocabulary))
     group_totals = np.diff(words.starts[comparison.group_starts])
     total = group_totals[comparison.group_of]
     return np.divide(hits, total, out=np.zeros(comparison.size), where=total > 0)
 
 
 @compiled
-def _summed_matches(
-    words: Numbers,
-    starts: Ints,
-    references: Ints,
-    candidates: Ints,
-    candidate_starts: Ints,
-    vocabulary: int,
-) -> Ints:
-    """(n,) int64: words of each candidate, counted up to what a reference holds, summed over references."""
+def _summed_matches(task: Task, vocabulary: int) -> Ints:
+    """Return (n,) int64: words of each candidate, counted up to what a reference holds, summed over references."""
+    words, starts, references, candidates, candidate_starts = task
     hits = np.zeros(candidates.size, dtype=np.int64)
     left = np.zeros(vocabulary, dtype=np.int64)
     for group in range(references.size - 1):
@@ -70,6 +58,20 @@ def _summed_matches(
                 for at in range(starts[text], starts[text + 1]):
                     left[words[at]] = 0
     return hits
+
+
+def explain_h13_bleu(case: Case) -> Explanation:
+    """Explain Bleu(i, s): each clipped match adds 1 / words."""
+    score = float(h13_bleu_scores(case.comparison, case.view)[0])
+    matched = {gram: min(gram.count, max(gram.beside)) for gram in case.grams(1)}
+    words = f"{sum(matched.values())} of {len(case.words)} words are matched"
+    return case.explanation(
+        score,
+        [gram.part(hits / len(case.words), hits) for gram, hits in matched.items()],
+        [Factor("precision", score, words)],
+        [case.beside(number) for number in range(len(case.references))],
+        "The share of the candidate's words that a reference holds; there is no brevity penalty.",
+    )
 
 
 def bleu_pre_matrix(
@@ -120,7 +122,7 @@ def _prepared(
     check_lists(references, "references")
     lists = Lists()
     image_of = lists.add(references, "references")
-    words = changed(Pieces([*captions, *lists.texts]).words(TOKENIZERS["rouge"]), order)
+    words = changed(encode([*captions, *lists.texts], TOKENIZERS["rouge"]), order)
     return words, lists.starts + len(captions), image_of
 
 

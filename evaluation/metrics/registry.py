@@ -1,4 +1,6 @@
-"""The metrics, declared as data: what each one is, its options, and how a corpus figure comes about.
+"""The metrics, declared as data: what each one is, its options, and the functions that compute and explain it.
+
+To add a metric, write the function that computes it in a module of its own and declare it in `METRICS`.
 
 A metric's text form is its identity: the name, every option, the words it was counted on, the references
 and the document corpus, as in `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1.0`.
@@ -6,14 +8,17 @@ and the document corpus, as in `cider-d|n:4|sigma:6|tok:ptb|refs:5|df:corpus|v:1
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-from evaluation.metrics import bleu, cider, h13, meteor, rouge, rouge155
-from evaluation.metrics.comparison import Comparison, Floats, View
+from evaluation.arrays import Floats
+from evaluation.metrics import bleu, cider, h13, meteor, rouge
+from evaluation.metrics.comparison import Comparison, View
 from evaluation.metrics.errors import InvalidInput, UnknownName
+from evaluation.metrics.explanation import Case, Explanation
 
 VERSION = "1.0"
 
@@ -56,8 +61,8 @@ class Option:
 class Figures:
     """A metric's numbers: `corpus`, and `images` (n,) float64, one a candidate.
 
-    `shown` are the parts of the signature that only the computation knows (`Metric.told`), `warning` what a
-    reader must be told in words.
+    `shown` are the parts of the signature that only the computation knows (`Metric.computed`), `warning` what a
+    reader must know.
     """
 
     corpus: float
@@ -67,28 +72,30 @@ class Figures:
 
 
 Compute = Callable[[Comparison, View, Settings], Figures]
+Explain = Callable[[Case], Explanation]
 
 
 @dataclass(frozen=True)
 class Metric:
     """A metric apart from its use.
 
-    `what` says it in a sentence, `statistics` what a corpus figure is made of. `tokenizer` is set where the
-    definition fixes the words; `change` names what is done to them (see `changes`); a part with an @ stands for
-    the value of that option. `shown` are fixed parts of the signature, `told` names those that the computation
-    adds. `uses_documents` says whether figures depend on the document corpus, `weighs_by_documents` whether n-grams
-    weigh by how many documents hold them.
+    `what` says it in a sentence, `statistics` what a corpus figure is made of. `explain` takes a score apart, where
+    that can be done. `tokenizer` is set where the definition fixes the words; `change` names what is done to them
+    (see `text.changes`); a part with an @ stands for the value of that option. `shown` are fixed parts of the
+    signature, `computed` names those that the computation adds. `uses_documents` says whether figures depend on the
+    document corpus, `weighs_by_documents` whether n-grams weigh by how many documents hold them.
     """
 
     name: str
     what: str
     compute: Compute
+    explain: Explain | None = None
     statistics: str = "mean over images"
     options: Mapping[str, Option] = field(default_factory=dict)
     tokenizer: str | None = None
     change: str = "none"
     shown: Mapping[str, str] = field(default_factory=dict)
-    told: tuple[str, ...] = ()
+    computed: tuple[str, ...] = ()
     uses_documents: bool = False
     weighs_by_documents: bool = False
 
@@ -134,16 +141,21 @@ def _rouge_l(comparison: Comparison, view: View, settings: Settings) -> Figures:
     return _mean(rouge.rouge_l_scores(comparison, view, float(settings["beta"])))
 
 
+def _variant(variant: cider.Variant, settings: Settings) -> cider.Variant:
+    """Return the variant with what the settings say."""
+    chosen: dict[str, Any] = {name: settings[name] for name in ("n", "sigma", "scale") if name in settings}
+    return replace(variant, **chosen)
+
+
 def _cider(variant: cider.Variant) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
-        return _mean(cider.cider_scores(comparison, view, replace(variant, n=int(settings["n"]))))
+        return _mean(cider.cider_scores(comparison, view, _variant(variant, settings)))
 
     return compute
 
 
-def _cider_d(comparison: Comparison, view: View, settings: Settings) -> Figures:
-    n, sigma, scale = int(settings["n"]), float(settings["sigma"]), float(settings["scale"])
-    return _mean(cider.cider_d_scores(comparison, view, n=n, sigma=sigma, scale=scale))
+def _explain_cider(variant: cider.Variant) -> Explain:
+    return lambda case: cider.explain_cider(case, _variant(variant, case.settings))
 
 
 def _h13_bleu(comparison: Comparison, view: View, settings: Settings) -> Figures:
@@ -170,45 +182,48 @@ def _meteor(comparison: Comparison, view: View, settings: Settings) -> Figures:
 
 def _rouge_grams(window: int, spared: int = -1) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> Figures:
-        return _rouge(
-            comparison, rouge155.gram_overlap(comparison, view, window=window, spared=spared), settings
-        )
+        overlap = rouge.gram_overlap(comparison, view, window=window, spared=spared)
+        return _rouge(comparison, view, overlap, settings)
 
     return compute
 
 
 def _rouge_lcs(comparison: Comparison, view: View, settings: Settings) -> Figures:
-    return _rouge(comparison, rouge155.lcs_overlap(comparison, view), settings)
+    return _rouge(comparison, view, rouge.lcs_overlap(comparison, view), settings)
 
 
 def _rouge_w(comparison: Comparison, view: View, settings: Settings) -> Figures:
     weight = float(settings["weight"])
-    return _rouge(comparison, rouge155.weighted_lcs_overlap(comparison, view, weight), settings)
+    return _rouge(comparison, view, rouge.weighted_lcs_overlap(comparison, view, weight), settings)
 
 
-def _rouge(comparison: Comparison, overlap: rouge155.Overlap, settings: Settings) -> Figures:
+def _rouge(comparison: Comparison, view: View, overlap: rouge.Overlap, settings: Settings) -> Figures:
     chosen = {name: str(settings[name]) for name in ("measure", "multi", "jackknife", "corpus")}
     alpha = float(settings["alpha"])
-    return Figures(*rouge155.rouge155_scores(comparison, overlap, alpha=alpha, **chosen))
+    return Figures(*rouge.rouge155_scores(comparison, overlap, view, alpha=alpha, **chosen))
 
 
+_CIDER, _CIDER_D = cider.Variant(), cider.Variant(unseen="logn", clipped=True)
 _ORDERS_OF_NGRAM = {"n": Option(4, low=1, high=9)}
 _ORDER_OF_STEPS = {"order": Option("stop-first", choices=h13.ORDERS)}
 
 
-def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> Metric:
+def _rouge155_metric(
+    name: str, what: str, compute: Compute, explain: Explain | None = None, **more: Option
+) -> Metric:
     return Metric(
         name,
         f"{what} as ROUGE-1.5.5 computes it (Lin 2004)",
         compute,
+        explain,
         options={
-            "measure": Option("f", choices=rouge155.MEASURES),
+            "measure": Option("f", choices=rouge.MEASURES),
             "alpha": Option(0.5, low=0.0, high=1.0, quiet=True),
-            "multi": Option("average", choices=rouge155.MULTI),
-            "jackknife": Option("no", choices=rouge155.JACKKNIFE, quiet=True),
-            "corpus": Option("mean", choices=rouge155.CORPUS, quiet=True),
-            "stop": Option("keep", choices=rouge155.STOPS),
-            "stem": Option("none", choices=rouge155.STEMS),
+            "multi": Option("average", choices=rouge.MULTI),
+            "jackknife": Option("no", choices=rouge.JACKKNIFE, quiet=True),
+            "corpus": Option("mean", choices=rouge.CORPUS, quiet=True),
+            "stop": Option("keep", choices=rouge.STOPS),
+            "stem": Option("none", choices=rouge.STEMS),
         }
         | more,
         tokenizer="rouge",
@@ -216,23 +231,12 @@ def _rouge155_metric(name: str, what: str, compute: Compute, **more: Option) -> 
     )
 
 
-CIDER_VARIANTS = {
-    "cider-d": cider.Variant(unseen="logn"),
-    "cider": cider.Variant(),
-    "cider-logn": cider.Variant(unseen="logn"),
-    "cider-max": cider.Variant(over="max"),
-    "cider-exp": cider.Variant(weights="exp"),
-    "cider-noidf": cider.Variant(idf=False),
-    "cider-nostem": cider.Variant(),
-}
-
-
-def _cider_metric(name: str, what: str, *, stem: str = "porter") -> Metric:
-    variant = CIDER_VARIANTS[name]
+def _cider_metric(name: str, what: str, variant: cider.Variant = _CIDER, *, stem: str = "porter") -> Metric:
     return Metric(
         name,
         what,
         _cider(variant),
+        _explain_cider(variant),
         options=_ORDERS_OF_NGRAM | {"stem": Option(stem, choices=STEMMERS)},
         change="@stem",
         shown={"unseen": variant.unseen},
@@ -249,6 +253,7 @@ METRICS = {
                 f"bleu-{order}",
                 f"BLEU up to {order}-grams as the MS COCO evaluation computes it (V15 eq. 6-8)",
                 _bleu(order),
+                partial(bleu.explain_bleu, orders=order),
                 statistics="matches, guesses and lengths summed over images",
                 options={"smoothing": Option("coco", choices=bleu.SMOOTHINGS, quiet=True)},
             )
@@ -258,10 +263,15 @@ METRICS = {
             "rouge-l",
             "longest common subsequence as the MS COCO evaluation computes it (V15 eq. 12-14)",
             _rouge_l,
+            rouge.explain_rouge_l,
             options={"beta": Option(1.2)},
         ),
-        _rouge155_metric("rouge-1", "overlap of words", _rouge_grams(0, spared=0)),
-        _rouge155_metric("rouge-2", "overlap of bigrams", _rouge_grams(1)),
+        _rouge155_metric(
+            "rouge-1", "overlap of words", _rouge_grams(0, spared=0), partial(rouge.explain_rouge_n, order=1)
+        ),
+        _rouge155_metric(
+            "rouge-2", "overlap of bigrams", _rouge_grams(1), partial(rouge.explain_rouge_n, order=2)
+        ),
         _rouge155_metric("rouge-l-155", "longest common subsequence", _rouge_lcs),
         _rouge155_metric(
             "rouge-w",
@@ -276,7 +286,8 @@ METRICS = {
         Metric(
             "cider-d",
             "CIDEr-D as the MS COCO evaluation computes it, times 10 (V15 eq. 4-5)",
-            _cider_d,
+            _cider(_CIDER_D),
+            _explain_cider(_CIDER_D),
             options=_ORDERS_OF_NGRAM
             | {"sigma": Option(6.0, low=1e-6), "scale": Option(10.0, low=1e-6, quiet=True)},
             uses_documents=True,
@@ -286,30 +297,42 @@ METRICS = {
         _cider_metric(
             "cider-logn",
             "CIDEr of the authors' later code: n-grams of no document weigh log N",
+            cider.Variant(unseen="logn"),
             stem="porter-1980",
         ),
-        _cider_metric("cider-max", "CIDEr with the best reference instead of the mean (V15 App. VIII)"),
-        _cider_metric("cider-exp", "CIDEr with weights that grow as e^n (V15 App. VIII)"),
-        _cider_metric("cider-noidf", "CIDEr without document frequencies (V15 App. VIII)"),
+        _cider_metric(
+            "cider-max",
+            "CIDEr with the best reference instead of the mean (V15 App. VIII)",
+            cider.Variant(over="max"),
+        ),
+        _cider_metric(
+            "cider-exp", "CIDEr with weights that grow as e^n (V15 App. VIII)", cider.Variant(weights="exp")
+        ),
+        _cider_metric(
+            "cider-noidf", "CIDEr without document frequencies (V15 App. VIII)", cider.Variant(idf=False)
+        ),
         _cider_metric("cider-nostem", "CIDEr without stemming (V15 App. VIII)", stem="none"),
         Metric(
             "meteor",
             "METEOR 1.5 for English as the MS COCO evaluation runs it (V15 eq. 16-20)",
             _meteor,
+            meteor.explain_meteor,
             statistics="matches, chunks and lengths of the best references summed over images",
             options={"stages": Option(meteor.ALL, choices=(meteor.ALL, *meteor.STAGE_CHOICES))},
-            told=("stages", "data"),
+            computed=("stages", "data"),
         ),
         Metric(
             "bleu-h13",
             "clipped unigram precision without brevity penalty (H13 §4.1.1)",
             _h13_bleu,
+            h13.explain_h13_bleu,
             tokenizer="h13",
         ),
         Metric(
             "bleu-pre",
             "bleu-h13 on stems without stop words, as the ROUGE script makes them (H13 §4.3.2)",
             _h13_bleu,
+            h13.explain_h13_bleu,
             options=_ORDER_OF_STEPS,
             tokenizer="rouge",
             change="@order",

@@ -1,24 +1,233 @@
-"""ROUGE-L as the MS COCO caption evaluation computes it (Lin 2004; V15 eq. 12-14), beta = 1.2."""
+"""ROUGE of the script ROUGE-1.5.5, and ROUGE-L of the MS COCO caption evaluation.
+
+Lin 2004, *ROUGE: A Package for Automatic Evaluation of Summaries*. From what a candidate and a reference have in
+common (`hits`), with totals of the reference and of the candidate:
+R = hits / reference total, P = hits / candidate total, F = P R / ((1 - alpha) P + alpha R).
+
+ROUGE-1, -2    n-grams, each counted up to the smaller of its two counts (eq. 1)
+ROUGE-L        the longest common subsequence; a caption is one sentence (eq. 2-4)
+ROUGE-W        runs of k adjacent words in it weigh k ^ weight (eq. 13-15)
+ROUGE-S4       pairs of words with at most four words between them (eq. 16-18)
+ROUGE-SU4      the same and single words (§5.2)
+
+Where the script is not its paper, the script is followed: SU4 leaves out the last single word of a text, so that
+a caption of one word scores 0; the recall of ROUGE-W divides by (m ^ weight) ^ weight instead of m ^ weight for
+a reference of m words, so that a perfect match stays below 1, and the runs are those of reference words alone.
+
+Several references: with `multi="average"` (the script's -f A) hits and totals are summed over the references, with
+"best" (-f B) the reference of the highest recall counts alone, the first of equals. The jackknife (Lin 2004 §2.1; the
+script does it through its configuration file since version 1.4) leaves out each reference in turn and takes
+the mean of the scores; a single reference is never left out. A caption without words scores 0.
+
+All candidates together: with `corpus="mean"` (the script's -t 0) the mean of their scores, with "pooled" (-t 1)
+the ratios of their summed hits and totals.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from evaluation.metrics.comparison import Comparison, Floats, View
-from evaluation.metrics.rouge155 import lcs_overlap
+from evaluation.arrays import Floats, Ints
+from evaluation.metrics import rouge_kernels as kernels
+from evaluation.metrics.comparison import Comparison, View
+from evaluation.metrics.errors import InvalidInput
+from evaluation.metrics.explanation import Case, Explanation, Factor, Part, Token
+from evaluation.metrics.rouge_kernels import Counted, Overlap
+
+MEASURES = ("recall", "precision", "f")  # in the order of the kernel's columns
+MULTI = ("average", "best")
+JACKKNIFE = ("no", "yes")
+CORPUS = ("mean", "pooled")
+STEMS = ("none", "porter", "wordnet")
+STOPS = ("keep", "drop")
 
 
 def rouge_l_scores(comparison: Comparison, view: View, beta: float = 1.2) -> Floats:
-    """(n,) float64: ROUGE-L of every candidate, (1 + beta^2) P R / (R + beta^2 P).
+    """Return (n,) float64: MS COCO's ROUGE-L, (1 + beta^2) P R / (R + beta^2 P) (V15 eq. 12-14).
 
-    Precision and recall are each the best over the references, then combined. A caption without words
-    counts as one empty word, so that it matches another such caption and nothing else.
+    Precision and recall are each the best over the references, then combined.
     """
-    lengths = comparison.words(view).lengths
-    ours = np.repeat(lengths[: comparison.size], comparison.reference_counts)
-    theirs = lengths[comparison.pair_references]
-    common = np.where(ours + theirs == 0, 1.0, lcs_overlap(comparison, view).hits)
-    precision = np.maximum.reduceat(common / np.maximum(ours, 1), comparison.pair_starts)
-    recall = np.maximum.reduceat(common / np.maximum(theirs, 1), comparison.pair_starts)
+    shares = _common_shares(comparison, view)
+    precision = np.maximum.reduceat(shares.precision, comparison.pair_starts)
+    recall = np.maximum.reduceat(shares.recall, comparison.pair_starts)
     weighted = recall + beta**2 * precision
     return np.divide(
         (1 + beta**2) * precision * recall, weighted, out=np.zeros_like(weighted), where=weighted > 0
     )
+
+
+class _Shares(NamedTuple):
+    """(pairs,) float64 each: the longest common subsequence as a share of the candidate and of the reference."""
+
+    precision: Floats
+    recall: Floats
+
+
+def _common_shares(comparison: Comparison, view: View) -> _Shares:
+    """Compare each pair; a caption without words counts as one empty word, which matches another such caption only."""
+    lengths = comparison.words(view).lengths
+    ours = np.repeat(lengths[: comparison.size], comparison.reference_counts)
+    theirs = lengths[comparison.pair_references]
+    common = np.where(ours + theirs == 0, 1.0, lcs_overlap(comparison, view).hits)
+    return _Shares(common / np.maximum(ours, 1), common / np.maximum(theirs, 1))
+
+
+def explain_rouge_l(case: Case) -> Explanation:
+    """Explain ROUGE-L: the score split evenly over a longest common subsequence with the best reference."""
+    score = float(rouge_l_scores(case.comparison, case.view, float(case.settings["beta"]))[0])
+    shares = _common_shares(case.comparison, case.view)
+    first, second = int(np.argmax(shares.precision)), int(np.argmax(shares.recall))
+    is_common = _common_words(case, first)
+    found, best = sum(is_common), len(case.references[second])
+    adds = [score / found if common else 0.0 for common in is_common]
+    parts = [
+        Part(word, 1, 1, float(common), (first,) if common else (), add)
+        for word, common, add in zip(case.words, is_common, adds, strict=True)
+    ]
+    if not found:
+        parts.append(Part("no common word", 0, 0, 0.0, (), score))
+    precision, recall = float(shares.precision[first]), float(shares.recall[second])
+    words = f"{found} of {len(case.words)} words, with reference {first + 1}"
+    chosen = {second: "best recall"} | {
+        first: "best precision" if first != second else "best precision and recall"
+    }
+    return case.explanation(
+        score,
+        parts,
+        [
+            Factor("precision", precision, words),
+            Factor("recall", recall, f"{round(recall * best)} of {best} words, of reference {second + 1}"),
+        ],
+        [case.beside(number, chosen=chosen.get(number, "")) for number in range(len(case.references))],
+        "The longest run of words in the same order, gaps allowed; precision and recall are each the best over the "
+        "references. The score is split evenly over those words.",
+        tokens=[Token(word, add) for word, add in zip(case.words, adds, strict=True)],
+    )
+
+
+def _common_words(case: Case, reference: int) -> list[bool]:
+    """Mark the candidate's words in a longest common subsequence with a reference, the earliest ones."""
+    words, starts, references, _ = case.comparison.pairs(case.view)
+    text = references[reference]
+    # From the end to the start, as the kernel traces its path back from the end.
+    ours, theirs = (
+        words[starts[0] : starts[1]][::-1].copy(),
+        words[starts[text] : starts[text + 1]][::-1].copy(),
+    )
+    longest = max(ours.size, theirs.size)
+    table = kernels.room_for_table(longest, ours.size * (-(-theirs.size // kernels.BITS)))
+    kernels.mark_best_path(ours, theirs, np.arange(longest + 1, dtype=np.float64), table)
+    return table.marked[: ours.size][::-1].tolist()
+
+
+def explain_rouge_n(case: Case, order: int) -> Explanation:
+    """Explain ROUGE-1 and -2: matches and totals are summed over references, so each match adds the same."""
+    if case.settings["multi"] != "average" or case.settings["jackknife"] != "no":
+        raise InvalidInput(f"{case.metric} can be explained with multi:average and jackknife:no alone")
+    overlap = gram_overlap(case.comparison, case.view, window=order - 1, spared=0 if order == 1 else -1)
+    row = _combined(case.comparison, overlap, case.view, alpha=float(case.settings["alpha"]))[0].tolist()
+    score = row[MEASURES.index(str(case.settings["measure"]))]
+    hits, total, given = map(int, row[3:])
+    each = score / hits if hits else 0.0
+    matched = {gram: sum(min(gram.count, other) for other in gram.beside) for gram in case.grams(order)}
+    words = f"{hits} of {given}: the candidate's n-grams, once for each reference"
+    return case.explanation(
+        score,
+        [gram.part(count * each, count / len(case.references)) for gram, count in matched.items()],
+        [
+            Factor("recall", row[0], f"{hits} of {total} n-grams of the references"),
+            Factor("precision", row[1], words),
+        ],
+        [case.beside(number, float(own) * each) for number, own in enumerate(overlap.hits)],
+        "Matches and totals are summed over the references; each match adds the same.",
+    )
+
+
+def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int = -1) -> Overlap:
+    """Count pairs of words up to `window` places apart, and single words but for a text's last `spared` ones.
+
+    ROUGE-1: window 0, spared 0. ROUGE-2: window 1. ROUGE-S4: window 5. ROUGE-SU4: window 5, spared 1. A negative
+    `spared` counts no single words.
+    """
+    words, pairs = comparison.words(view), comparison.pairs(view)
+    totals = _gram_totals(words.lengths, window, spared)
+    hits = np.empty(pairs.references.size)
+    counted = Counted(window, spared)
+    kernels.count_gram_hits(pairs, counted, len(words.vocabulary), int(totals.max()), hits)
+    return Overlap(hits, totals, totals, totals, rounded=True)
+
+
+def lcs_overlap(comparison: Comparison, view: View) -> Overlap:
+    """Measure longest common subsequences (ROUGE-L)."""
+    words, pairs = comparison.words(view), comparison.pairs(view)
+    hits = np.empty(pairs.references.size)
+    of_references = np.add.reduceat(words.lengths[pairs.references], comparison.pair_starts)
+    kernels.count_lcs_hits(pairs, len(words.vocabulary), int(of_references.max()), hits)
+    totals = words.lengths.astype(np.float64)
+    return Overlap(hits, totals, totals, totals)
+
+
+def weighted_lcs_overlap(comparison: Comparison, view: View, weight: float) -> Overlap:
+    """Measure weighted longest common subsequences (ROUGE-W): a run of k words counts k ^ weight."""
+    words, pairs = comparison.words(view), comparison.pairs(view)
+    longest = int(words.lengths.max())
+    # Python's power is the C library's, as the script's is; numpy's own may differ in the last digit.
+    powers = np.array([float(length) ** weight for length in range(longest + 1)])
+    hits = np.empty(pairs.references.size)
+    pieces = -(-words.lengths[: comparison.size] // kernels.BITS)
+    rows = np.maximum.reduceat(words.lengths[pairs.references], comparison.pair_starts)
+    table = kernels.room_for_table(longest, int((rows * pieces).max()))
+    kernels.count_weighted_hits(pairs, powers, table, hits)
+    totals = powers[words.lengths]
+    return Overlap(hits, totals**weight, totals, totals, power=1 / weight)
+
+
+def rouge155_scores(
+    comparison: Comparison,
+    overlap: Overlap,
+    view: View,
+    *,
+    measure: str = "f",
+    multi: str = "average",
+    jackknife: str = "no",
+    corpus: str = "mean",
+    alpha: float = 0.5,
+) -> tuple[float, Floats]:
+    """Return the `measure` (of MEASURES) of all candidates together, and (n,) float64 of each, from 0 to 1.
+
+    `multi` (of MULTI) and `jackknife` (of JACKKNIFE) say what several references do, `corpus` (of CORPUS) what
+    all candidates together are; `alpha` from 0 to 1 weighs recall against precision in F, 1 gives precision
+    alone (the script's -p).
+    """
+    scores = _combined(comparison, overlap, view, multi == "best", jackknife == "yes", alpha)
+    images = scores[:, MEASURES.index(measure)].copy()
+    if corpus == "mean":
+        return float(np.mean(images)), images
+    hits, expected, given = scores[:, 3:].sum(axis=0).tolist()
+    # The script takes no root of ROUGE-W's pooled ratios.
+    recall, precision = hits / max(expected, 1.0), hits / max(given, 1.0)
+    below = (1 - alpha) * precision + alpha * recall
+    f = precision * recall / below if below > 0 else 0.0
+    return (recall, precision, f)[MEASURES.index(measure)], images
+
+
+def _combined(
+    comparison: Comparison,
+    overlap: Overlap,
+    view: View,
+    best: bool = False,
+    jackknife: bool = False,
+    alpha: float = 0.5,
+) -> Floats:
+    """Return (n, 6) float64: recall, precision, F, hits and totals of references and candidate."""
+    scores = np.empty((comparison.size, 6))
+    kernels.combine(comparison.pairs(view), overlap, best, jackknife, alpha, scores)
+    return scores
+
+
+def _gram_totals(lengths: Ints, window: int, spared: int) -> Floats:
+    """Return (texts,) float64: how many n-grams each text has."""
+    total = np.maximum(lengths - spared, 0) if spared >= 0 else np.zeros_like(lengths)
+    for apart in range(1, window + 1):
+        total = total + np.maximum(lengths - apart, 0)
+    return total.astype(np.float64)

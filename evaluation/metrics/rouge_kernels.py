@@ -1,35 +1,54 @@
 """The counting loops of ROUGE (Lin 2004), over all pairs of a candidate and a reference of its own.
 
-The MS COCO evaluation's ROUGE-L and the script ROUGE-1.5.5 share them.
-
-Texts are word numbers one after the other: `words` (tokens,) int, `starts` (texts + 1,) int. The first n are
-the candidates; candidate c has the pairs `pair_starts[c]` .. `pair_starts[c + 1] - 1`, whose references are
-the text numbers `references` (pairs,) int. Every kernel that counts fills `hits` (pairs,) float64.
-
-All integers stay below 2 ** 63, so that nothing wraps round, compiled or not.
+The MS COCO evaluation's ROUGE-L and the script ROUGE-1.5.5 share them. Every kernel that counts fills `hits`
+(pairs,) float64. All integers stay below 2 ** 63, so that nothing wraps round, compiled or not.
 """
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
-
-Ints = NDArray[Any]  # of any width
-Floats = NDArray[np.float64]
+from evaluation.metrics.comparison import Pairs
+from evaluation.metrics.text.words import Numbers
 
 PRINTED = 1e5  # the script prints five digits
 BITS = 62  # of an int64 used as a bit vector: the sum of two vectors and a carry still fits
 
 
-@compiled
-def _list_grams(words: Ints, begin: int, end: int, window: int, spared: int, other: int, grams: Ints) -> int:
-    """Write the numbers of a text's n-grams into `grams`; how many there are.
+class Counted(NamedTuple):
+    """Which n-grams are counted: pairs of words up to `window` places apart, and single words but for the last
+    `spared` ones of a text (none at all where `spared` is negative)."""
 
-    Counted are the pairs of words up to `window` places apart, and single words but for the last `spared` ones
-    (none at all where `spared` is negative). `other` is a number above all words; it stands for "no second word".
+    window: int
+    spared: int
+
+
+class Overlap(NamedTuple):
+    """What every pair of a candidate and a reference has in common.
+
+    `hits` (pairs,) float64: what was matched. `of_reference`, `of_candidate`, `base` (texts,) float64: what
+    recall, precision and the figure that chooses the best reference divide it by. Ratios are raised to `power`.
+    With `rounded` the script chooses by five digits.
     """
+
+    hits: Floats
+    of_reference: Floats
+    of_candidate: Floats
+    base: Floats
+    power: float = 1.0
+    rounded: bool = False
+
+
+@compiled
+def _list_grams(pairs: Pairs, text: int, counted: Counted, other: int, grams: Ints) -> int:
+    """Write the numbers of a text's n-grams into `grams` and return how many there are.
+
+    `other` is a number above all words; it stands for "no second word".
+    """
+    words, begin, end = pairs.words, pairs.starts[text], pairs.starts[text + 1]
+    window, spared = counted
     count = 0
     for place in range(begin, end):
         first = np.int64(words[place]) * (other + 1)
@@ -52,20 +71,10 @@ def _find(table: Ints, mask: int, gram: int) -> int:
 
 
 @compiled
-def count_gram_hits(
-    words: Ints,
-    starts: Ints,
-    references: Ints,
-    pair_starts: Ints,
-    window: int,
-    spared: int,
-    other: int,
-    most: int,
-    hits: Floats,
-) -> None:
-    """The n-grams of each reference that its candidate has too, each counted up to the candidate's count.
+def count_gram_hits(pairs: Pairs, counted: Counted, other: int, most: int, hits: Floats) -> None:
+    """Count the n-grams of each reference that its candidate has too, each up to the candidate's count.
 
-    `window`, `spared` and `other` choose the n-grams (see `_list_grams`), no text has more than `most` of them.
+    `other` is a number above all words, no text has more than `most` n-grams.
     """
     slots = 2
     while slots < 2 * most:
@@ -74,9 +83,8 @@ def count_gram_hits(
     table = np.empty(slots, dtype=np.int64)
     counts = np.empty(slots, dtype=np.int64)
     left = np.empty(slots, dtype=np.int64)
-    for candidate in range(pair_starts.size - 1):
-        begin, end = starts[candidate], starts[candidate + 1]
-        many = _list_grams(words, begin, end, window, spared, other, grams)
+    for candidate in range(pairs.pair_starts.size - 1):
+        many = _list_grams(pairs, candidate, counted, other, grams)
         # Short candidates use the first slots only: the work stays in proportion to their length.
         slots = 2
         while slots < 2 * many:
@@ -89,11 +97,10 @@ def count_gram_hits(
             slot = _find(table, mask, grams[place])
             table[slot] = grams[place]
             counts[slot] += 1
-        for pair in range(pair_starts[candidate], pair_starts[candidate + 1]):
+        for pair in range(pairs.pair_starts[candidate], pairs.pair_starts[candidate + 1]):
             for slot in range(slots):
                 left[slot] = counts[slot]
-            text = references[pair]
-            many = _list_grams(words, starts[text], starts[text + 1], window, spared, other, grams)
+            many = _list_grams(pairs, pairs.references[pair], counted, other, grams)
             found = 0
             for place in range(many):
                 slot = _find(table, mask, grams[place])
@@ -104,21 +111,14 @@ def count_gram_hits(
 
 
 @compiled
-def count_lcs_hits(
-    words: Ints,
-    starts: Ints,
-    references: Ints,
-    pair_starts: Ints,
-    vocabulary: int,
-    most: int,
-    hits: Floats,
-) -> None:
-    """The length of the longest common subsequence of each pair, by bit vectors (Hyyrö 2004).
+def count_lcs_hits(pairs: Pairs, vocabulary: int, most: int, hits: Floats) -> None:
+    """Measure the longest common subsequence of each pair, by bit vectors (Hyyrö 2004).
 
     A zero bit stands for a word of the candidate at which the length grows. A candidate is worked on in pieces of
     62 words; what a piece adds up beyond its own bits waits in `carries`, one for each word of the references.
     `most` is the largest number of words that the references of one candidate have together.
     """
+    words, starts, references, pair_starts = pairs
     places = np.zeros(vocabulary, dtype=np.int64)  # the piece's words: at which bits each stands
     carries = np.empty(most, dtype=np.int64)
     one = np.int64(1)
@@ -151,75 +151,46 @@ def count_lcs_hits(
                 places[words[piece + bit]] = 0
 
 
-@compiled
-def count_weighted_hits(
-    words: Ints,
-    starts: Ints,
-    references: Ints,
-    pair_starts: Ints,
-    powers: Floats,
-    longest: int,
-    cells: int,
-    hits: Floats,
-) -> None:
-    """The weights of the runs of adjacent reference words on the best path through the weighted LCS table.
+class Table(NamedTuple):
+    """Room for the weighted LCS table of two texts, kept row by row.
 
-    `powers[k]` is the weight of a run of k words. A cell of the table holds the best weight of two beginnings;
-    where it could come from the reference's or the candidate's side, the reference's wins ties. The table is
-    kept row by row, its directions one bit a cell. `longest` is the length of the longest text, `cells` the
-    largest number of 62-bit pieces that one pair's directions take.
+    `best` and `runs` (columns + 1,): the best weight of two beginnings, and how long its last run is. `upward`: the
+    directions of all cells, one bit a cell. `marked` (rows + 1,): the words of the row text on the best path.
     """
-    best = np.empty(longest + 1)
-    runs = np.empty(longest + 1, dtype=np.int64)
-    marked = np.empty(longest + 1, dtype=np.int64)
-    upward = np.empty(cells, dtype=np.int64)
-    one, none = np.int64(1), np.int64(0)
+
+    best: Floats
+    runs: Ints
+    upward: Ints
+    marked: Flags
+
+
+@compiled
+def room_for_table(longest: int, pieces: int) -> Table:
+    """Make room for texts of up to `longest` words, with directions of up to `pieces` 62-bit pieces."""
+    return Table(
+        np.empty(longest + 1),
+        np.empty(longest + 1, dtype=np.int64),
+        np.empty(pieces, dtype=np.int64),
+        np.empty(longest + 1, dtype=np.bool_),
+    )
+
+
+@compiled
+def count_weighted_hits(pairs: Pairs, powers: Floats, table: Table, hits: Floats) -> None:
+    """Sum the weights of the runs of adjacent reference words on the best path of each pair.
+
+    `powers[k]` is the weight of a run of k words.
+    """
+    words, starts, references, pair_starts = pairs
     for candidate in range(pair_starts.size - 1):
-        ours = starts[candidate]
-        columns = starts[candidate + 1] - ours
-        pieces = (columns + BITS - 1) // BITS
+        ours = words[starts[candidate] : starts[candidate + 1]]
         for pair in range(pair_starts[candidate], pair_starts[candidate + 1]):
-            theirs = starts[references[pair]]
-            rows = starts[references[pair] + 1] - theirs
-            for column in range(columns + 1):
-                best[column] = 0.0
-                runs[column] = 0
-            for row in range(rows):
-                word = words[theirs + row]
-                before, run_before = 0.0, none  # the cell above and to the left
-                left = 0.0
-                for piece in range(pieces):
-                    bits = none
-                    for column in range(piece * BITS, min(piece * BITS + BITS, columns)):
-                        above, run_above = best[column + 1], runs[column + 1]
-                        if words[ours + column] == word:
-                            # In this order: ties are decided by the last digit of these sums.
-                            left = before + powers[run_before + 1] - powers[run_before]
-                            runs[column + 1] = run_before + 1
-                        else:
-                            if above >= left:
-                                left = above
-                                bits |= one << (column - piece * BITS)
-                            runs[column + 1] = 0
-                        best[column + 1] = left
-                        before, run_before = above, run_above
-                    upward[row * pieces + piece] = bits
-            for row in range(rows + 1):
-                marked[row] = 0
-            row, column = rows - 1, columns - 1
-            while row >= 0 and column >= 0:
-                if words[theirs + row] == words[ours + column]:
-                    marked[row] = 1
-                    row -= 1
-                    column -= 1
-                elif upward[row * pieces + column // BITS] >> (column % BITS) & one:
-                    row -= 1
-                else:
-                    column -= 1
+            theirs = words[starts[references[pair]] : starts[references[pair] + 1]]
+            mark_best_path(theirs, ours, powers, table)
             weight = 0.0
             run = 0
-            for row in range(rows + 1):
-                if marked[row]:
+            for row in range(theirs.size + 1):
+                if table.marked[row]:
                     run += 1
                 else:
                     weight += powers[run]
@@ -228,28 +199,61 @@ def count_weighted_hits(
 
 
 @compiled
+def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: Table) -> None:
+    """Mark the words of the row text on the best path through the weighted LCS table of two texts.
+
+    `powers[k]` is the weight of a run of k adjacent words. A cell holds the best weight of two beginnings; where it
+    could come from either side, leaving out the row's word wins ties.
+    """
+    best, runs, upward, marked = table
+    one, none = np.int64(1), np.int64(0)
+    pieces = (columns.size + BITS - 1) // BITS
+    for column in range(columns.size + 1):
+        best[column] = 0.0
+        runs[column] = 0
+    for row in range(rows.size):
+        before, run_before = 0.0, none  # the cell above and to the left
+        left = 0.0
+        for piece in range(pieces):
+            bits = none
+            for column in range(piece * BITS, min(piece * BITS + BITS, columns.size)):
+                above, run_above = best[column + 1], runs[column + 1]
+                if columns[column] == rows[row]:
+                    # In this order: ties are decided by the last digit of these sums.
+                    left = before + powers[run_before + 1] - powers[run_before]
+                    runs[column + 1] = run_before + 1
+                else:
+                    if above >= left:
+                        left = above
+                        bits |= one << (column - piece * BITS)
+                    runs[column + 1] = 0
+                best[column + 1] = left
+                before, run_before = above, run_above
+            upward[row * pieces + piece] = bits
+    for row in range(rows.size + 1):
+        marked[row] = False
+    row, column = rows.size - 1, columns.size - 1
+    while row >= 0 and column >= 0:
+        if rows[row] == columns[column]:
+            marked[row] = True
+            row -= 1
+            column -= 1
+        elif upward[row * pieces + column // BITS] >> (column % BITS) & one:
+            row -= 1
+        else:
+            column -= 1
+
+
+@compiled
 def combine(
-    hits: Floats,
-    of_reference: Floats,
-    of_candidate: Floats,
-    base: Floats,
-    references: Ints,
-    pair_starts: Ints,
-    power: float,
-    rounded: bool,
-    best: bool,
-    jackknife: bool,
-    alpha: float,
-    scores: Floats,
+    pairs: Pairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
 ) -> None:
-    """Recall, precision and F of every candidate into `scores` (n, 6), from what its pairs have in common.
+    """Write recall, precision and F of every candidate into `scores` (n, 6), from what its pairs have in common.
 
     Behind them stand what was matched, the total of the references and that of the candidate.
-
-    `hits` (pairs,): what was matched. `of_reference`, `of_candidate`, `base` (texts,): what recall, precision and the
-    figure that chooses the best reference divide it by. Ratios are raised to `power`; with `rounded` the choice
-    is by five digits.
     """
+    hits, of_reference, of_candidate, base, power, rounded = overlap
+    references, pair_starts = pairs.references, pairs.pair_starts
     for candidate in range(pair_starts.size - 1):
         begin, end = pair_starts[candidate], pair_starts[candidate + 1]
         own = of_candidate[candidate]

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from evaluation.metrics.comparison import Comparison, Floats, View
+from evaluation.arrays import Floats
+from evaluation.metrics.comparison import Comparison, NumberedTexts, View, check_lists, check_texts
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.metrics.registry import VERSION, Metric, OptionValue, metric_named
-from evaluation.metrics.text import Tokenizer, tokenizer_labelled, tokenizer_named
+from evaluation.metrics.text.tokenizers import Tokenizer, tokenizer_labelled, tokenizer_named
 from evaluation.signatures import BadSignature, Signature, Value, name_given, parse, parse_version
 
 FEW_DOCUMENTS = 10
@@ -80,14 +82,45 @@ def score(
     return _scores(comparison, chosen, tokenizer, corpus_name)
 
 
-def score_comparison(
-    comparison: Comparison, metrics: Iterable[str], tokenizer: str = "ptb", **options: OptionValue
-) -> Scores:
-    """`score` of what stands beside its references already; its document corpus are those references.
+@dataclass(frozen=True)
+class PreparedReferences:
+    """Lists of references, one for each image, cut into words once however many systems are scored against them.
 
-    Raises UnknownName and InvalidInput as `score` does.
+    What is scored against them is one caption for each image, in the same order; every image is one document of
+    the corpus whose document frequencies CIDEr takes.
     """
-    return _scores(comparison, _chosen(metrics, options), tokenizer, "corpus")
+
+    references: Sequence[list[str]]
+    metrics: tuple[str, ...]
+    tokenizer: str
+    cuts: tuple[NumberedTexts, ...]
+
+    @classmethod
+    def of(
+        cls, references: Sequence[Sequence[str]], metrics: Iterable[str], tokenizer: str = "ptb"
+    ) -> "PreparedReferences":
+        """Prepare for metrics by name. Raises UnknownName, and InvalidInput for texts that cannot be used."""
+        check_lists(references, "references")
+        for position, texts in enumerate(references):
+            check_texts(texts, f"references[{position}]")
+        names = tuple(metrics)
+        used = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
+        texts = [text for own in references for text in own]
+        cuts = tuple(NumberedTexts.of(texts, View(tokenizer_named(name))) for name in used)
+        # a list of its own for each image: two lists that are one object would be one group
+        return cls([list(own) for own in references], names, tokenizer, cuts)
+
+    def score(self, candidates: Sequence[str]) -> Scores:
+        """Score the candidates, in the order of the references, as `score` does. Raises InvalidInput."""
+        check_texts(candidates, "candidates")
+        if len(candidates) != len(self.references):
+            raise InvalidInput(
+                f"{len(candidates)} candidates but {len(self.references)} lists of references, expected as many"
+            )
+        comparison = Comparison.of(candidates, self.references)
+        for cut in self.cuts:
+            comparison.once(("words", cut.view), partial(cut.behind, candidates))
+        return _scores(comparison, _chosen(self.metrics, {}), self.tokenizer, "corpus")
 
 
 def _scores(
@@ -202,7 +235,7 @@ def call_of(signature: str) -> MetricCall:
         if name not in given.fields:
             raise BadSignature(f"{signature!r} has no field {name!r}, expected one from {metric.name}")
     options = {name: value for name, value in given.fields.items() if name not in counted_on}
-    for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.told):
+    for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
     tokenizer = tokenizer_labelled(given.fields["tok"])
     fixed: dict[str, Value] = dict(metric.shown)

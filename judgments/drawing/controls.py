@@ -68,13 +68,13 @@ def _core(piece: str) -> str:
 
 def _is_content(word: str) -> bool:
     # Here and not above: the metrics bring a compiler along, which pages of workers never need.
-    from evaluation.metrics.stemming import smart_stop_words
+    from evaluation.metrics.text.stemming import smart_stop_words
 
     return len(word) > SHORT and word.lower() not in smart_stop_words()
 
 
 def _stems(words: Sequence[str]) -> list[str]:
-    from evaluation.metrics.stemming import rouge_stems
+    from evaluation.metrics.text.stemming import rouge_stems
 
     return rouge_stems([word.lower() for word in words])
 

@@ -204,7 +204,7 @@ class Keywords(OpenKind):
     def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
         """``pairwise_f1``, as words and with one stem merged; for each unit its ``stems``."""
         # here and not above: the statistics' machine code would cost every web process its memory
-        from evaluation.metrics.keyword_forms import keyword_forms
+        from evaluation.metrics.keywords import keyword_forms
         from judgments.kinds.links_figures import pairwise_f1
 
         words: defaultdict[int, list[frozenset[str]]] = defaultdict(list)
@@ -253,7 +253,7 @@ class Keywords(OpenKind):
 
 def _stop_words() -> frozenset[str]:
     """SMART's; imported where they are needed, because web processes start without the metrics' compiler."""
-    from evaluation.metrics.stemming import smart_stop_words
+    from evaluation.metrics.text.stemming import smart_stop_words
 
     return smart_stop_words()
 
@@ -261,7 +261,7 @@ def _stop_words() -> frozenset[str]:
 def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
     """The paper's view of a gold standard: keywords of one stem merged by adding their counts, so that a count may
     exceed the number of annotators (MC12 §3.2). The most frequent stand first."""
-    from evaluation.metrics.keyword_forms import keyword_forms
+    from evaluation.metrics.keywords import keyword_forms
 
     merged: Counter[str] = Counter()
     for form, count in zip(keyword_forms(list(counts)), counts.values(), strict=True):

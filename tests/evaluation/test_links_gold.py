@@ -15,8 +15,7 @@ from evaluation.errors import EvaluationError
 from evaluation.export.formats import formats_for
 from evaluation.export.gold import content_gold, keyword_gold
 from evaluation.metrics.content import content_selection
-from evaluation.metrics.keyword_forms import keyword_forms
-from evaluation.metrics.keywords import keyword_best, keyword_oot
+from evaluation.metrics.keywords import keyword_best, keyword_forms, keyword_oot
 from evaluation.results.metric_scores import evaluate_study
 from evaluation.services import aggregate_study, export_judgments
 from judgments.kinds.links_figures import content_figures, f1, pairwise_f1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evaluation.metrics import score
-from evaluation.metrics.stemming import rouge_stems, smart_stop_words
+from evaluation.metrics.text.stemming import rouge_stems, smart_stop_words
 from judgments.drawing.controls import degraded, degraded_text
 from judgments.drawing.material import Image, Text
 

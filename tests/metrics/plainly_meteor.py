@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.metrics.meteor import Tables
-from evaluation.metrics.meteor.paraphrases import Paraphrases, read
-from evaluation.metrics.meteor.snowball import snowball_stems
-from evaluation.metrics.meteor.tables import Synonyms
+from evaluation.metrics.meteor.tables import Paraphrases, Synonyms, read_paraphrases
+from evaluation.metrics.text.snowball import snowball_stems
 
 BEAM = 40
 Counts = NDArray[np.int64]
@@ -37,7 +36,7 @@ class Data:
         )
         text = "".join(f"0.5\n{source}\n{target}\n" for source, target in self.paraphrases)
         packed = io.BytesIO(gzip.compress(text.encode()))
-        table = Paraphrases.of(read(packed, "table")) if self.paraphrases else None
+        table = Paraphrases.of(read_paraphrases(packed, "table")) if self.paraphrases else None
         return Tables("made-up", self.function_words, {}, synonyms, table)
 
     def sets_of(self, word: str) -> set[int]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.metrics.comparison import Floats
+from evaluation.arrays import Floats
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 # Our metric -> the name under which the golden files hold it.

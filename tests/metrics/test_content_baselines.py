@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import InvalidInput, content_baselines
+from evaluation.metrics import InvalidInput
 from evaluation.metrics.annotation_signatures import call_of
+from evaluation.metrics.content import baselines as content_baselines
 from evaluation.metrics.content import content_selection
-from evaluation.metrics.content_baselines import (
+from evaluation.metrics.content.baselines import (
     CALLS,
     BigramPrior,
     BoxRanks,

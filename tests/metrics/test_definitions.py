@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.metrics import UnknownName, cider, score
-from evaluation.metrics.changes import changed
-from evaluation.metrics.corpus import encode
 from evaluation.metrics.text import TOKENIZERS
+from evaluation.metrics.text.changes import changed
+from evaluation.metrics.text.words import encode
 from tests.metrics import plainly
 
 # Few words, so that n-grams repeat and meet.

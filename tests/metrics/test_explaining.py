@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from evaluation.metrics import InvalidInput, MetricsError, UnknownName, score
-from evaluation.metrics.documents import Documents
-from evaluation.metrics.explaining import EXPLAINED, explain, view_of
+from evaluation.metrics.explaining import EXPLAINED, Documents, explain, view_of
 from evaluation.metrics.explanation import Explanation
 from tests.metrics.reading import read_lines
 
@@ -119,22 +118,23 @@ def test_on_captions_of_pascal_50s(shared: Path) -> None:
 def test_document_frequencies_are_those_of_a_plain_count() -> None:
     documents = Documents.of(CORPUS, view_of("cider-d"))
     texts = [
-        [text.lower().replace(".", "").replace(",", "").replace("!", "").split() for text in one]
+        [f" {text.lower().replace('.', '').replace(',', '').replace('!', '')} " for text in one]
         for one in CORPUS
     ]
-    asked = {
-        tuple(words[at : at + order])
-        for one in texts for words in one for order in range(1, 6) for at in range(len(words) - order + 1)
-    } | {("zebra",), ("dog", "zebra"), ("dog", "cat")}  # fmt: skip
-    plain = {
-        gram: sum(
-            any(tuple(words[at : at + len(gram)]) == gram for words in one for at in range(len(words)))
-            for one in texts
-        )
-        for gram in asked
-    }
-    assert documents.frequencies(asked) == plain
-    assert documents.frequencies([]) == {}
+    for candidate in CANDIDATES:
+        for part in explain(candidate, REFERENCES, "cider-d", documents=documents).parts:
+            holders = sum(any(f" {part.words} " in text for text in one) for one in texts)
+            assert part.idf == pytest.approx(np.log(len(CORPUS) / max(holders, 1)))
+            assert bool(part.note) == (holders == 0)
+
+
+def test_references_that_are_no_document_are_not_counted() -> None:
+    found = explain("a zebra", ["a zebra", "a zebra sleeps"], "cider", documents=CORPUS)
+    parts = {part.words: part for part in found.parts}
+    assert parts["zebra"].references == (0, 1)
+    assert parts["zebra"].idf == 0
+    assert parts["zebra"].note == "in no document: dropped"
+    assert parts["a"].idf == pytest.approx(np.log(4 / 4))
 
 
 def test_bleu_says_what_was_clipped_and_which_reference_is_nearest() -> None:
@@ -186,14 +186,3 @@ def test_what_cannot_be_explained_is_refused_in_words() -> None:
         explain("a", ["a"], "cider", documents=Documents.of(CORPUS, view_of("cider-d")))
     with pytest.raises(InvalidInput):
         explain("a", [], "bleu-1")
-
-
-def test_documents_count_what_is_asked_and_nothing_that_stands_nowhere() -> None:
-    documents = Documents.of([["a b c", "a b"], ["b c"]], view_of("cider-d"))
-    assert documents.frequencies([("a", "b"), ("b",), ("b", "c")]) == {
-        ("a", "b"): 1,
-        ("b",): 2,
-        ("b", "c"): 2,
-    }
-    assert documents.frequencies([("x", "y")]) == {("x", "y"): 0}
-    assert documents.frequencies([]) == {}

@@ -9,10 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation import metrics
-from evaluation.metrics import InvalidInput, UnknownName
+from evaluation.metrics import InvalidInput, UnknownName, keywords
 from evaluation.metrics.annotation_signatures import call_of
-from evaluation.metrics.keyword_baselines import (
+from evaluation.metrics.keywords import (
+    baselines,
+    frequent_words,
+    gold_tags,
+    keyword_f1,
+    keyword_forms,
+    keyword_oot,
+    keyword_terms,
+)
+from evaluation.metrics.keywords.baselines import (
     CALLS,
     KeywordList,
     corpus_frequency,
@@ -21,12 +29,11 @@ from evaluation.metrics.keyword_baselines import (
     term_frequency,
     tf_idf,
 )
-from evaluation.metrics.keyword_forms import frequent_words, gold_tags, keyword_forms, keyword_terms
-from evaluation.metrics.keywords import keyword_f1, keyword_oot
-from evaluation.metrics.stemming import smart_stop_words
+from evaluation.metrics.text.stemming import smart_stop_words
 from tests.metrics import plain_annotation as plainly
 
-untyped: Any = metrics  # its modules are called with what their types forbid
+untyped_keywords: Any = keywords  # called with what their types forbid
+untyped: Any = baselines
 
 MALARIA = ["malaria", "spread", "mosquito", "malaria", "net", "mosquito", "malaria"]
 POLICE = ["police", "net", "spread"]
@@ -210,7 +217,7 @@ def test_keywords_of_one_form_are_equal() -> None:
     [
         (lambda: term_frequency(["a dog"]), r"documents\[0\] is a str, expected a list of terms"),
         (
-            lambda: untyped.keyword_baselines.term_frequency([["a"], [1]]),
+            lambda: untyped.term_frequency([["a"], [1]]),
             r"documents\[1\] holds something that is no text",
         ),
         (lambda: term_frequency([["a"]], keywords=0), "keywords is 0, expected a whole number from 1 on"),
@@ -218,12 +225,12 @@ def test_keywords_of_one_form_are_equal() -> None:
         (lambda: tf_idf([["a"]], training=[]), "there is no other document"),
         (lambda: tf_idf([["a"]], training=["a"]), r"training\[0\] is a str"),
         (
-            lambda: untyped.keyword_baselines.corpus_frequency([["a"]]),
+            lambda: untyped.corpus_frequency([["a"]]),
             r"gold\[0\] is a list, expected the count of each tag",
         ),
         (lambda: document_title("a"), "titles is a str, expected lists of terms"),
         (
-            lambda: untyped.keyword_baselines.sentence_extraction(None),
+            lambda: untyped.sentence_extraction(None),
             "documents is a NoneType, expected a list of sentences",
         ),
         (lambda: document_title(["a"]), r"titles\[0\] is a str"),
@@ -234,7 +241,7 @@ def test_keywords_of_one_form_are_equal() -> None:
         ),
         (lambda: sentence_extraction([], smoothing=math.nan), "smoothing is nan"),
         (lambda: keyword_terms("dog"), "texts is a str, expected a list of texts"),
-        (lambda: untyped.keyword_forms.keyword_forms([None]), "keywords holds a NoneType, expected texts"),
+        (lambda: untyped_keywords.keyword_forms([None]), "keywords holds a NoneType, expected texts"),
         (lambda: gold_tags([["dog"]]), r"annotations\[0\]\[0\] is a str"),
         (lambda: frequent_words([["a"]], least=0), "least is 0"),
         (lambda: keyword_forms(["a"], stem="snow"), "unknown stem 'snow'"),

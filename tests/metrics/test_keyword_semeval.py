@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from evaluation.metrics import InvalidFile, UnknownName
-from evaluation.metrics.keyword_semeval import (
+from evaluation.metrics.keywords import keyword_best_mode
+from evaluation.metrics.keywords.semeval import (
     SubstitutionScores,
     read_answers,
     read_gold,
     substitution_scores,
 )
-from evaluation.metrics.keywords import keyword_best_mode
 
 # What score.pl of SemEval-2007 task 10 (copy in github.com/orenmel/lexsub at 4197fcc) prints for these lines: hyphens,
 # an apostrophe, another spelling, proper nouns, numbers, repeated and empty answers, a second line for an item.

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from evaluation.metrics import InvalidInput, UnknownName, keywords
 from evaluation.metrics.annotation_signatures import call_of
-from evaluation.metrics.keyword_forms import frequent_words, gold_tags
 from evaluation.metrics.keywords import (
     CALLS,
     KeywordScore,
+    frequent_words,
+    gold_tags,
     keyword_best,
     keyword_best_mode,
     keyword_f1,

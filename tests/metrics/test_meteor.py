@@ -11,7 +11,6 @@ import pytest
 
 from evaluation.metrics import InvalidInput, MetricScore, UnknownName, score
 from evaluation.metrics.comparison import Comparison, View
-from evaluation.metrics.corpus import encode
 from evaluation.metrics.meteor import (
     STAGE_CHOICES,
     Tables,
@@ -20,10 +19,10 @@ from evaluation.metrics.meteor import (
     pooled,
 )
 from evaluation.metrics.meteor.normalising import normalised, normalised_line
-from evaluation.metrics.meteor.places import DATA
-from evaluation.metrics.meteor.snowball import snowball_stems
-from evaluation.metrics.meteor.tables import NOTHING
+from evaluation.metrics.meteor.tables import DATA, NOTHING
 from evaluation.metrics.text import tokenizer_named
+from evaluation.metrics.text.snowball import snowball_stems
+from evaluation.metrics.text.words import encode
 from tests.metrics.reading import GOLDEN, expected_images, flickr8k, read_json, read_lines
 
 OFFICIAL = read_json(GOLDEN / "meteor.json")

@@ -10,8 +10,7 @@ import pytest
 
 from evaluation.metrics import InvalidFile, score
 from evaluation.metrics.meteor import Tables, find_tables
-from evaluation.metrics.meteor.places import CACHE, DATA, cache_folder
-from evaluation.metrics.meteor.tables import NOTHING
+from evaluation.metrics.meteor.tables import CACHE, DATA, NOTHING, cache_folder
 
 MEMBERS = {
     "edu/cmu/meteor/util/Constants.class": b"\xca\xfe\xba\xbe\x01\x00\x031.5",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evaluation.metrics import InvalidInput, score
-from evaluation.metrics.prepared import PreparedReferences
+from evaluation.metrics.scoring import PreparedReferences
 
 REFERENCES = [
     ["a dog runs over grass", "the dog is running"],

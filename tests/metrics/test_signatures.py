@@ -18,7 +18,7 @@ OPTIONS = [
     (metric.name, option, value)
     for metric in METRICS.values()
     for option, known in metric.options.items()
-    if option not in metric.told
+    if option not in metric.computed
     for value in (known.choices or ((1, 9) if isinstance(known.default, int) else (1.0, 2.5e-1 + known.low)))
 ]
 

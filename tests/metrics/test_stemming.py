@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import evaluation.metrics
-from evaluation.metrics.stemming import (
+from evaluation.metrics.text.stemming import (
     porter,
     porter_1980,
     rouge_stems,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.metrics import UnknownName, ptb
-from evaluation.metrics.corpus import encode
-from evaluation.metrics.text import TOKENIZERS, tokenizer_named
+from evaluation.metrics import UnknownName
+from evaluation.metrics.text import TOKENIZERS, ptb, tokenizer_named
+from evaluation.metrics.text.words import encode
 from tests.metrics.reading import GOLDEN, read_json, read_lines
 
 PTB = read_json(GOLDEN / "ptb_tokenizer.json")["sentences"]

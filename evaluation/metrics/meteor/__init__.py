@@ -1,9 +1,9 @@
 """METEOR 1.5 for English, without Java (Denkowski and Lavie 2014)."""
 
-from evaluation.metrics.meteor.parts import taken_apart
 from evaluation.metrics.meteor.relations import ALL, STAGE_CHOICES
 from evaluation.metrics.meteor.scoring import (
     MeteorStatistics,
+    explain_meteor,
     meteor_scores,
     meteor_statistics,
     pooled,
@@ -16,10 +16,10 @@ __all__ = [
     "STAGE_CHOICES",
     "MeteorStatistics",
     "Tables",
+    "explain_meteor",
     "find_tables",
     "meteor_scores",
     "meteor_statistics",
     "pooled",
     "stages_named",
-    "taken_apart",
 ]

@@ -6,8 +6,8 @@ only one for all words it covers is taken at once, the others are searched (see 
 the reference is matched word by word.
 """
 
+from evaluation.arrays import Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.corpus import Flags, Ints
 from evaluation.metrics.meteor.matching import (
     COLUMNS,
     OURS,
@@ -20,7 +20,7 @@ from evaluation.metrics.meteor.matching import (
     find_matches,
 )
 from evaluation.metrics.meteor.relations import EXACT
-from evaluation.metrics.meteor.search import NONE, Workspace, search
+from evaluation.metrics.meteor.search import NONE, Pair, Workspace, search
 
 # Columns of the statistics: words of candidate and reference, function words of each, four counts a stage (content
 # words of candidate and reference, function words of each), chunks.
@@ -37,9 +37,7 @@ def align(
     work: Workspace,
     ours: int,
     theirs: int,
-    is_function: Flags,
     matches: Matches,
-    enough: int,
     statistics: Ints,
 ) -> Matches:
     """Write the statistics (FIELDS,) of the best alignment of text `ours`, a candidate, with text `theirs`.
@@ -48,13 +46,14 @@ def align(
     """
     begin_1, begin_2 = lookup.starts[ours], lookup.starts[theirs]
     length_1, length_2 = lookup.starts[ours + 1] - begin_1, lookup.starts[theirs + 1] - begin_2
+    pair = Pair(ours, length_1, begin_2, begin_2 + length_2)
     for column in range(FIELDS):
         statistics[column] = 0
     statistics[LENGTH_1], statistics[LENGTH_2] = length_1, length_2
     for at in range(begin_1, begin_1 + length_1):
-        statistics[FUNCTION_1] += is_function[lookup.words[at]]
+        statistics[FUNCTION_1] += lookup.is_function[lookup.words[at]]
     for at in range(begin_2, begin_2 + length_2):
-        statistics[FUNCTION_2] += is_function[lookup.words[at]]
+        statistics[FUNCTION_2] += lookup.is_function[lookup.words[at]]
     if length_1 == length_2 and _equal(lookup, begin_1, begin_2, length_1):
         for side in range(2):
             functions = statistics[FUNCTION_1 + side]
@@ -62,12 +61,10 @@ def align(
             statistics[MATCHED + PER_STAGE * EXACT + 2 + side] = functions
         statistics[CHUNKS] = min(length_1, 1)
         return matches
-    held, is_open, matches = _take_only_choices(
-        lookup, candidate, work, ours, begin_2, length_1, length_2, matches, enough
-    )
+    first, is_open, matches = _take_only_choices(lookup, candidate, work, pair, matches)
     if is_open:
-        matches = search(lookup, candidate, work, ours, begin_2, length_1, length_2, matches, held, enough)
-    _count(lookup, begin_1, begin_2, length_2, is_function, work.chosen, statistics)
+        matches = search(lookup, candidate, work, pair, matches, first)
+    _count(lookup, begin_1, pair, work.chosen, statistics)
     return matches
 
 
@@ -84,12 +81,8 @@ def _take_only_choices(
     lookup: Lookup,
     candidate: Candidate,
     work: Workspace,
-    ours: int,
-    begin: int,
-    length_1: int,
-    length_2: int,
+    pair: Pair,
     matches: Matches,
-    enough: int,
 ) -> tuple[int, bool, Matches]:
     """Take the matches that no other one competes with.
 
@@ -97,7 +90,8 @@ def _take_only_choices(
     """
     chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
-    for place in range(length_1):
+    length_2 = pair.end - pair.begin
+    for place in range(pair.length):
         cover_1[place] = 0
     for place in range(length_2):
         cover_2[place] = 0
@@ -105,11 +99,9 @@ def _take_only_choices(
     held = place = 0
     while place < length_2:
         held = place
-        matches, upto = find_matches(
-            lookup, candidate, ours, begin + held, begin + length_2, matches, ends, enough
-        )
+        matches, upto = find_matches(lookup, candidate, pair.text, pair.begin + held, pair.end, matches, ends)
         index = 0
-        while place < upto - begin:
+        while place < upto - pair.begin:
             counts[place] = ends[place - held] - index
             if counts[place] == 1:
                 for column in range(COLUMNS):
@@ -141,18 +133,11 @@ def _take_only_choices(
 
 
 @compiled
-def _count(
-    lookup: Lookup,
-    begin_1: int,
-    begin_2: int,
-    length_2: int,
-    is_function: Flags,
-    chosen: Matches,
-    statistics: Ints,
-) -> None:
-    """Count matches by stage and kind of word, and chunks."""
+def _count(lookup: Lookup, begin_1: int, pair: Pair, chosen: Matches, statistics: Ints) -> None:
+    """Count matches by stage and kind of word, and chunks; `begin_1` is where the candidate's words begin."""
+    is_function = lookup.is_function
     place, open_end = 0, NONE
-    while place < length_2:
+    while place < pair.end - pair.begin:
         match = chosen[place]
         if match[THEIRS] == 0:
             statistics[CHUNKS] += open_end != NONE
@@ -162,7 +147,7 @@ def _count(
         column = MATCHED + PER_STAGE * match[STAGE]
         for at in range(begin_1 + match[PLACE], begin_1 + match[PLACE] + match[OURS]):
             statistics[column + 2 * is_function[lookup.words[at]]] += 1
-        for at in range(begin_2 + place, begin_2 + place + match[THEIRS]):
+        for at in range(pair.begin + place, pair.begin + place + match[THEIRS]):
             statistics[column + 1 + 2 * is_function[lookup.words[at]]] += 1
         statistics[CHUNKS] += open_end != NONE and open_end != match[PLACE]
         open_end = match[PLACE] + match[OURS]

@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.corpus import Ints, Numbers
 from evaluation.metrics.meteor.phrases import Phrases
 from evaluation.metrics.meteor.relations import PARAPHRASE, Relations
-from evaluation.metrics.tries import child
+from evaluation.metrics.text.tries import child
+from evaluation.metrics.text.words import Numbers
 
 Matches = NDArray[np.int64]
 
@@ -32,12 +33,18 @@ PHRASE_BITS, PLACE_BITS = 4, 27
 
 
 class Lookup(NamedTuple):
-    """What all captions share: their words (as in `Words`), which of them match, and their phrases."""
+    """What all captions share: their words (as in `Words`), which of them match, and their phrases.
+
+    `is_function` (vocabulary,) marks function words. `enough` is the number of matches of two texts above which no
+    more are looked for at once.
+    """
 
     words: Numbers
     starts: Ints
+    is_function: Flags
     relations: Relations
     phrases: Phrases
+    enough: int
 
 
 class Candidate(NamedTuple):
@@ -112,13 +119,12 @@ def find_matches(
     end: int,
     matches: Matches,
     ends: Ints,
-    enough: int,
 ) -> tuple[Matches, int]:
     """Find the matches of text `ours`, which was entered, with the words from `begin` on of a text that ends at `end`.
 
     They are written into `matches` (any size, COLUMNS), or a larger array where that is too small, word by word;
     `ends` (end - begin,) becomes where those of each word end. Returns the array and up to which word it goes: with
-    more than `enough` matches it stops before the end.
+    more than `lookup.enough` matches it stops before the end.
     """
     phrases = lookup.phrases
     count = 0
@@ -150,7 +156,7 @@ def find_matches(
         if count - first > 1:
             _put_in_order(matches, first, count)
         ends[at - begin] = count
-        if count > enough:
+        if count > lookup.enough:
             return matches, at + 1
     return matches, end
 

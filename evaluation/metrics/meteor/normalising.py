@@ -13,8 +13,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.corpus import Flags, Ints, Numbers, Words
+from evaluation.metrics.text.words import Numbers, Words
 
 _LETTERS = (
     "A-Za-z\u0160\u0161\u017d\u017e\u0178\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u017e"

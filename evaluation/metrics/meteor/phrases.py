@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.corpus import Flags, Ints, Numbers, Words, ranges, starts_of
-from evaluation.metrics.meteor.paraphrases import Paraphrases
-from evaluation.metrics.tries import Table, child, empty_trie, trie_bits
+from evaluation.metrics.meteor.tables import Paraphrases
+from evaluation.metrics.text.tries import Table, child, empty_trie, trie_bits
+from evaluation.metrics.text.words import Numbers, Words, ranges, starts_of
 
 
 class Phrases(NamedTuple):

@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.metrics.corpus import Ints, Numbers, ranges, starts_of
-from evaluation.metrics.meteor.snowball import snowball_stems
+from evaluation.arrays import Ints
 from evaluation.metrics.meteor.tables import Synonyms
+from evaluation.metrics.text.snowball import snowball_stems
+from evaluation.metrics.text.words import Numbers, ranges, starts_of
 
 EXACT, STEM, SYNONYM, PARAPHRASE = range(4)
 STAGES = ("exact", "stem", "synonym", "paraphrase")

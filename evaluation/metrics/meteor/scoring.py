@@ -7,15 +7,17 @@ With matches weighted by their stage, content words by delta and function words 
 Parameters and weights are those of the official release for English, made for ranking.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.compiled import compiled
 from evaluation.metrics.comparison import Comparison, View
-from evaluation.metrics.corpus import Flags, Floats, Ints
 from evaluation.metrics.errors import InvalidInput
+from evaluation.metrics.explanation import Beside, Case, Explanation, Factor, Part
 from evaluation.metrics.meteor.alignment import (
     CHUNKS,
     FIELDS,
@@ -29,16 +31,15 @@ from evaluation.metrics.meteor.alignment import (
 )
 from evaluation.metrics.meteor.matching import COLUMNS, Candidate, Lookup, enter, leave
 from evaluation.metrics.meteor.normalising import normalised
-from evaluation.metrics.meteor.paraphrases import LONGEST
 from evaluation.metrics.meteor.phrases import no_phrases, phrases_in
-from evaluation.metrics.meteor.places import DATA
 from evaluation.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relations
 from evaluation.metrics.meteor.search import workspace
-from evaluation.metrics.meteor.tables import Tables
+from evaluation.metrics.meteor.tables import DATA, LONGEST, Tables, find_tables
 
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
 ENOUGH = 500_000  # matches held at once
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # by stage
+_WEIGHTS = np.array(WEIGHTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class MeteorStatistics:
 
 
 def stages_named(name: str, tables: Tables) -> int:
-    """How many stages one of STAGE_CHOICES asks for; ALL asks for those that the tables have data for.
+    """Return how many stages one of STAGE_CHOICES asks for; ALL asks for those that the tables have data for.
 
     Raises InvalidInput when they have none for a stage that was asked for.
     """
@@ -87,22 +88,18 @@ def meteor_statistics(
     phrases = no_phrases()
     if stages > PARAPHRASE and tables.paraphrases is not None:
         phrases = phrases_in(words, tables.paraphrases)
-    lookup = Lookup(words.words, words.starts, related, phrases)
     is_function = np.array([word in tables.function_words for word in words.vocabulary], dtype=np.bool_)
-    return MeteorStatistics(
-        _best_references(
-            lookup, comparison.group_of, comparison.group_starts, is_function, np.array(WEIGHTS), enough
-        )
-    )
+    lookup = Lookup(words.words, words.starts, is_function, related, phrases, enough)
+    return MeteorStatistics(_best_references(lookup, comparison.group_of, comparison.group_starts, _WEIGHTS))
 
 
 def meteor_scores(statistics: MeteorStatistics) -> Floats:
-    """(n,) float64: METEOR of every row of the statistics."""
-    return _scores(statistics.counts, np.array(WEIGHTS))
+    """Return (n,) float64: METEOR of every row of the statistics."""
+    return _scores(statistics.counts, _WEIGHTS)
 
 
 def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
-    """The statistics of the whole corpus as those of one caption.
+    """Return the statistics of the whole corpus as those of one caption.
 
     The chunk of a caption that matches its reference word by word is not counted, as it costs nothing there.
     """
@@ -113,7 +110,7 @@ def pooled(statistics: MeteorStatistics) -> MeteorStatistics:
 
 
 def _perfect(counts: NDArray[np.int64]) -> Flags:
-    """(n,) bool: rows of captions that are matched as a whole, in one chunk."""
+    """Return (n,) bool: rows of captions that are matched as a whole, in one chunk."""
     ours = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
     theirs = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
     whole = (ours == counts[:, LENGTH_1]) & (theirs == counts[:, LENGTH_2])
@@ -122,9 +119,9 @@ def _perfect(counts: NDArray[np.int64]) -> Flags:
 
 @compiled
 def _best_references(
-    lookup: Lookup, group_of: Ints, group_starts: Ints, is_function: Flags, weights: Floats, enough: int
+    lookup: Lookup, group_of: Ints, group_starts: Ints, weights: Floats
 ) -> NDArray[np.int64]:
-    """(n, FIELDS) int64: the statistics of every candidate beside its best reference."""
+    """Return (n, FIELDS) int64: the statistics of every candidate beside its best reference."""
     best = np.zeros((group_of.size, FIELDS), dtype=np.int64)
     longest = longest_reference = 1
     for text in range(lookup.starts.size - 1):
@@ -134,7 +131,7 @@ def _best_references(
         else:
             longest_reference = max(longest_reference, length)
     candidate = Candidate(
-        np.full(is_function.size, -1, dtype=np.int32),
+        np.full(lookup.is_function.size, -1, dtype=np.int32),
         np.empty(longest, dtype=np.int32),
         np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
         np.empty(longest * LONGEST, dtype=np.int32),
@@ -149,10 +146,8 @@ def _best_references(
         enter(lookup, candidate, text)
         highest = -1.0
         for reference in range(group_starts[group_of[text]], group_starts[group_of[text] + 1]):
-            matches = align(
-                lookup, candidate, work, text, reference, is_function, matches, enough, statistics
-            )
-            score = _score(statistics, weights)
+            matches = align(lookup, candidate, work, text, reference, matches, statistics)
+            score = _score(_terms(statistics, weights))
             if score > highest:
                 highest = score
                 for column in range(FIELDS):
@@ -165,13 +160,22 @@ def _best_references(
 def _scores(counts: NDArray[np.int64], weights: Floats) -> Floats:
     scores = np.empty(counts.shape[0])
     for row in range(counts.shape[0]):
-        scores[row] = _score(counts[row], weights)
+        scores[row] = _score(_terms(counts[row], weights))
     return scores
 
 
+class Terms(NamedTuple):
+    """The terms of a score: of P, R, F and Pen above; all 0 where nothing matches."""
+
+    precision: float
+    recall: float
+    mean: float
+    penalty: float
+
+
 @compiled
-def _score(counts: Ints, weights: Floats) -> float:
-    """METEOR from one row of statistics; 0 where nothing matches."""
+def _terms(counts: Ints, weights: Floats) -> Terms:
+    """Compute the terms of METEOR from one row of statistics."""
     weighted = np.zeros(2)
     matched = np.zeros(2)
     for kind in range(2):  # content words, then function words: the program's order of sums
@@ -181,7 +185,7 @@ def _score(counts: Ints, weights: Floats) -> float:
                 weighted[side] += count * weights[stage] * (DELTA if kind == 0 else 1.0 - DELTA)
                 matched[side] += count
     if weighted[0] == 0.0 or weighted[1] == 0.0:
-        return 0.0
+        return Terms(0.0, 0.0, 0.0, 0.0)
     functions = (counts[FUNCTION_1], counts[FUNCTION_2])
     content = (counts[LENGTH_1] - functions[0], counts[LENGTH_2] - functions[1])
     precision = weighted[0] / (DELTA * content[0] + (1.0 - DELTA) * functions[0])
@@ -189,4 +193,53 @@ def _score(counts: Ints, weights: Floats) -> float:
     mean = 1.0 / ((1.0 - ALPHA) / precision + ALPHA / recall)
     whole = matched[0] == counts[LENGTH_1] and matched[1] == counts[LENGTH_2] and counts[CHUNKS] == 1
     fragments = 0.0 if whole else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
-    return mean * (1.0 - GAMMA * fragments**BETA)
+    return Terms(precision, recall, mean, GAMMA * fragments**BETA)
+
+
+@compiled
+def _score(terms: Terms) -> float:
+    """Return METEOR."""
+    return terms.mean * (1.0 - terms.penalty)
+
+
+def explain_meteor(case: Case) -> Explanation:
+    """Explain METEOR: the score of the best reference, split over stages by the weight of their matches."""
+    tables = find_tables()
+    stages = stages_named(str(case.settings["stages"]), tables)
+    candidate, *references = case.comparison.texts
+    each_alone = Comparison.of([candidate] * len(references), [[text] for text in references])
+    statistics = meteor_statistics(each_alone, case.view, tables, stages)
+    scores = meteor_scores(statistics)
+    best = int(np.argmax(scores))  # the first of equals, as the program keeps it
+    score, row = float(scores[best]), statistics.counts[best]
+    terms = _terms(row, _WEIGHTS)
+    matches = []
+    for stage, name in enumerate(STAGES):
+        for kind, (sort, share) in enumerate((("content", DELTA), ("function", 1.0 - DELTA))):
+            matched = int(row[MATCHED + PER_STAGE * stage + 2 * kind])
+            matches.append((f"{name}, {sort} words", matched, WEIGHTS[stage] * share))
+    weight = sum(matched * each for _, matched, each in matches)
+    parts = [
+        Part(name, 0, matched, matched, (best,), score * matched * each / weight,
+             note=f"each such word weighs {each:g}")
+        for name, matched, each in matches
+        if matched
+    ]  # fmt: skip
+    if not parts:
+        parts.append(Part("no matched word", 0, 0, 0.0, (), score))
+    factors = [
+        Factor("precision", terms.precision, "weighted share of the candidate's words that are matched"),
+        Factor("recall", terms.recall, "weighted share of the reference's words that are matched"),
+        Factor("mean", terms.mean, "harmonic mean, recall weighing 0.85"),
+        Factor("chunks", int(row[CHUNKS]), "runs of matched words in the same order in both"),
+        Factor("fragmentation penalty", terms.penalty, "the score is the mean times one less this"),
+    ]
+    beside = [
+        Beside(text, length, float(scores[number]), "best" if number == best else "")
+        for number, (text, length) in enumerate(
+            zip(references, statistics.counts[:, LENGTH_2].tolist(), strict=True)
+        )
+    ]
+    said = "The reference of the highest score counts alone; figures beside the others are what they would have given."
+    found = case.explanation(score, parts, factors, beside, said, tokens=())
+    return replace(found, settings=dict(case.settings) | {"stages": STAGE_CHOICES[stages - 1]})

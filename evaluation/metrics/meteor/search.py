@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.corpus import Flags, Ints
 from evaluation.metrics.meteor.matching import (
     COLUMNS,
     OURS,
@@ -46,6 +46,15 @@ OFFER = 5
 
 # Columns of a choice, behind those of a match: the word of the reference, the choice before it.
 WHERE, BEFORE = COLUMNS, COLUMNS + 1
+
+
+class Pair(NamedTuple):
+    """Two texts: the candidate, its number and length, and the reference, where its words begin and end."""
+
+    text: int
+    length: int
+    begin: int
+    end: int
 
 
 class Workspace(NamedTuple):
@@ -93,18 +102,15 @@ def search(
     lookup: Lookup,
     candidate: Candidate,
     work: Workspace,
-    ours: int,
-    begin: int,
-    length_1: int,
-    length_2: int,
+    pair: Pair,
     matches: Matches,
-    held: int,
-    enough: int,
+    first: int,
 ) -> Matches:
-    """Complete what is chosen; `matches` holds the matches of the words from `held` on, and is returned."""
+    """Complete what is chosen; `matches` holds the matches of the words from `first` on, and is returned."""
     chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
     offers, ranks, choices = work.offers, work.ranks, work.choices
-    width = USED + (length_1 + LIMB - 1) // LIMB
+    length_2 = pair.end - pair.begin
+    width = USED + (pair.length + LIMB - 1) // LIMB
     now, then = work.states[0], work.states[1]
     for column in range(width):
         now[0, column] = 0
@@ -118,14 +124,14 @@ def search(
         if taken[place] or counts[place] == 0:
             _step(now, live, chosen, place)
             continue
-        if not held <= place < upto:
-            held = place
+        if not first <= place < upto:
+            first = place
             matches, upto = find_matches(
-                lookup, candidate, ours, begin + held, begin + length_2, matches, ends, enough
+                lookup, candidate, pair.text, pair.begin + first, pair.end, matches, ends
             )
-            upto -= begin
-        end = ends[place - held]
-        kept = _offer_choices(now, live, place, matches, end - counts[place], end, taken, offers, ranks)
+            upto -= pair.begin
+        end = ends[place - first]
+        kept = _offer_choices(work, now, live, place, matches, end - counts[place], end)
         for rank in range(kept):
             path, index = offers[ranks[rank], PATH], offers[ranks[rank], MATCH]
             for column in range(DISTANCE + 1):
@@ -136,10 +142,10 @@ def search(
                 then[rank, NEXT] += 1
                 then[rank, OPEN] = NONE
             elif index != CARRIED:
-                first, last = matches[index, PLACE], matches[index, PLACE] + matches[index, OURS]
+                last = matches[index, PLACE] + matches[index, OURS]
                 then[rank, NEXT] = place + matches[index, THEIRS]
                 then[rank, OPEN] = last
-                for covered in range(first, last):
+                for covered in range(matches[index, PLACE], last):
                     then[rank, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
                 for column in range(COLUMNS):
                     choices[made, column] = matches[index, column]
@@ -187,17 +193,16 @@ def _worth(matches: Matches, index: int) -> int:
 
 @compiled
 def _offer_choices(
+    work: Workspace,
     states: NDArray[np.int64],
     live: int,
     place: int,
     matches: Matches,
     first: int,
     end: int,
-    taken: Flags,
-    offers: NDArray[np.int64],
-    ranks: Ints,
 ) -> int:
-    """Offer everything that the partial alignments may do with a word; returns how many offers are kept."""
+    """Offer everything that the partial alignments may do with a word; return how many offers are kept."""
+    taken, offers, ranks = work.taken, work.offers, work.ranks
     kept = 0
     for path in range(live):
         total, chunks = states[path, TOTAL], states[path, CHUNKS_SO_FAR]

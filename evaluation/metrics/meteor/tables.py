@@ -1,29 +1,45 @@
-"""The tables of METEOR 1.5 for English: where they lie, and how they are read.
+"""The tables of METEOR 1.5 for English: where they lie, how they are read, and where what was read is kept.
 
 They are data of others and no part of Quorum: function words, abbreviations and WordNet synonyms lie in the
 official program's jar, which is a zip file, paraphrases in a compressed text beside it. The package
-pycocoevalcap 1.2 carries both (requirements-meteor.txt), a user may also point to a copy (see `places`).
+pycocoevalcap 1.2 carries both (requirements-meteor.txt), a user may also point to a copy:
+
+`QUORUM_METEOR_DATA`   a folder, a jar or pycocoevalcap's wheel; `none` for no tables at all
+`QUORUM_METEOR_CACHE`  a folder for the read tables; else `quorum` in the user's cache folder
+
+The tables are kept as they were read, in one file, so that reading them again takes a moment. A folder that cannot
+be written is no error: each process then reads them anew.
 """
 
 import os
+import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.machinery import PathFinder
 from io import BytesIO
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+from numpy.typing import NDArray
 
-from evaluation.metrics.corpus import Ints, Numbers, starts_of
+from evaluation.arrays import Ints
 from evaluation.metrics.errors import InvalidFile
-from evaluation.metrics.meteor import paraphrases, storage
-from evaluation.metrics.meteor.places import DATA, data_place
-from evaluation.metrics.meteor.storage import Arrays
+from evaluation.metrics.text.words import Numbers, starts_of
+
+DATA = "QUORUM_METEOR_DATA"
+CACHE = "QUORUM_METEOR_CACHE"
+FORMAT = 1  # of the stored arrays; goes up when what is stored changes
+BLOCK = 1 << 24  # bytes of text read at once
+LONGEST = 15  # words of a phrase; what the order of matches has room for
 
 JAR = "meteor-1.5.jar"
 PARAPHRASES = "paraphrase-en.gz"
@@ -37,6 +53,9 @@ MEMBERS = (FUNCTION_WORDS, ABBREVIATIONS, EXCEPTIONS, SYNSETS)
 # The program knows its own version: a text constant of this class.
 VERSION_CLASS = "edu/cmu/meteor/util/Constants.class"
 VERSION_CONSTANT = b"\x01\x00\x031.5"
+
+
+Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +73,33 @@ class Synonyms:
 
 
 @dataclass(frozen=True, slots=True)
+class Paraphrases:
+    """The table, phrases numbered.
+
+    `words` holds the words of all phrases one after the other as numbers into `vocabulary`, `starts`
+    (phrases + 1,) where each phrase begins. The first `sources` phrases have paraphrases: those of phrase p are
+    `targets[target_starts[p]:target_starts[p + 1]]`, in the order of the table.
+    """
+
+    vocabulary: list[str]
+    words: Numbers
+    starts: Ints
+    targets: Numbers
+    target_starts: Ints
+
+    @classmethod
+    def of(cls, arrays: Arrays) -> "Paraphrases":
+        """The table as it was stored."""
+        return cls(
+            _unpacked(arrays["paraphrase_vocabulary"]),
+            arrays["paraphrase_words"],
+            arrays["paraphrase_starts"],
+            arrays["paraphrase_targets"],
+            arrays["paraphrase_target_starts"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Tables:
     """What the stages of METEOR look things up in; without a source all of it is empty.
 
@@ -65,7 +111,7 @@ class Tables:
     function_words: frozenset[str]
     abbreviations: Mapping[str, bool]
     synonyms: Synonyms | None
-    paraphrases: paraphrases.Paraphrases | None
+    paraphrases: Paraphrases | None
 
 
 NOTHING = Tables("none", frozenset(), {}, None, None)
@@ -91,7 +137,7 @@ def find_tables() -> Tables:
 
     Raises InvalidFile when what was pointed to is no METEOR 1.5.
     """
-    source = _source(data_place())
+    source = _source(os.environ.get(DATA, ""))
     return _read(source) if source else NOTHING
 
 
@@ -141,19 +187,19 @@ def _read(source: _Source) -> Tables:
     for name in MEMBERS:
         seal.update(members[name])
     digest = seal.hexdigest()[:8]
-    found = storage.load(digest)
+    found = _load(digest)
     if found is None:
         found = _synset_arrays(_lines(members[SYNSETS]), source)
         if source.paraphrases:
             with source.open(source.paraphrases) as packed:
-                found |= paraphrases.read(packed, source.paraphrases)
-        storage.save(digest, found)
+                found |= read_paraphrases(packed, source.paraphrases)
+        _save(digest, found)
     return Tables(
         digest,
         frozenset(_lines(members[FUNCTION_WORDS])),
         _abbreviations(_lines(members[ABBREVIATIONS])),
         _synonyms(found, _lines(members[EXCEPTIONS])),
-        paraphrases.Paraphrases.of(found) if source.paraphrases else None,
+        Paraphrases.of(found) if source.paraphrases else None,
     )
 
 
@@ -207,7 +253,7 @@ def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
     if not numbers or len(lines) % 2:
         raise InvalidFile(f"{source.jar}: {SYNSETS} holds other lines than an entry and its numbers in turn")
     return {
-        "entries": storage.packed(lines[0::2]),
+        "entries": _packed(lines[0::2]),
         "sets": np.array([number for row in numbers for number in row], dtype=np.int32),
         "set_starts": starts_of(list(map(len, numbers))),
     }
@@ -218,5 +264,103 @@ def _synonyms(found: Arrays, lines: list[str]) -> Synonyms:
     for base, forms in zip(lines[0::2], lines[1::2], strict=False):
         for form in forms.split():
             bases[form] = (*bases.get(form, ()), base)
-    entries = {entry: number for number, entry in enumerate(storage.unpacked(found["entries"]))}
+    entries = {entry: number for number, entry in enumerate(_unpacked(found["entries"]))}
     return Synonyms(entries, found["sets"], found["set_starts"], bases)
+
+
+def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
+    """Read a gzip file of lines in threes: a probability, a phrase, a phrase that may stand for it.
+
+    The program does not use the probabilities. Raises InvalidFile for anything else.
+    """
+    try:
+        sources, targets = _phrases(packed_text)
+    except (pa.ArrowInvalid, OSError):
+        raise InvalidFile(f"{name} is damaged, expected METEOR's paraphrases in a gzip file") from None
+    if not sources or sum(map(len, sources)) != sum(map(len, targets)):
+        raise InvalidFile(f"{name} holds other lines than a probability, a phrase and a phrase in turn")
+    coded = pa.chunked_array(sources + targets).dictionary_encode().combine_chunks()
+    codes = coded.indices.to_numpy()
+    half = codes.size // 2
+    cut = pc.split_pattern(coded.dictionary, " ")
+    lengths = np.diff(cut.offsets.to_numpy())
+    if lengths.max() > LONGEST:
+        raise InvalidFile(f"{name} holds a phrase of {lengths.max()} words, expected up to {LONGEST}")
+    words = cut.flatten().dictionary_encode()
+    count = int(codes[:half].max()) + 1
+    by_source = np.argsort(codes[:half], kind="stable")
+    per_source = np.bincount(codes[:half], minlength=count)
+    return {
+        "paraphrase_vocabulary": _packed(words.dictionary.to_pylist()),
+        "paraphrase_words": words.indices.to_numpy().astype(np.int32),
+        "paraphrase_starts": starts_of(lengths),
+        "paraphrase_targets": codes[half:][by_source].astype(np.int32),
+        "paraphrase_target_starts": starts_of(per_source),
+    }
+
+
+def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
+    """The second and the third of every three lines, in blocks."""
+    lines = pyarrow.csv.open_csv(
+        pa.CompressedInputStream(packed_text, "gzip"),
+        read_options=pyarrow.csv.ReadOptions(column_names=["line"], use_threads=False, block_size=BLOCK),
+        parse_options=pyarrow.csv.ParseOptions(
+            delimiter="\x01", quote_char=False, escape_char=False, ignore_empty_lines=False
+        ),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types={"line": pa.string()}, strings_can_be_null=False
+        ),
+    )
+    sources, targets, seen = [], [], 0
+    for batch in lines:
+        column = batch.column(0)
+        sources.append(column.take(pa.array(np.arange((1 - seen) % 3, len(column), 3))))
+        targets.append(column.take(pa.array(np.arange((2 - seen) % 3, len(column), 3))))
+        seen += len(column)
+    return sources, targets
+
+
+def cache_folder() -> Path:
+    """Where the read tables are kept."""
+    given = os.environ.get(CACHE)
+    if given:
+        return Path(given).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "quorum"
+
+
+def _path(digest: str) -> Path:
+    return cache_folder() / f"meteor-{digest}-{FORMAT}.npz"
+
+
+def _load(digest: str) -> Arrays | None:
+    """The arrays stored for a source, or None where there are none or the file is damaged."""
+    try:
+        with _path(digest).open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except (OSError, ValueError, EOFError, BadZipFile):
+        return None
+
+
+def _save(digest: str, arrays: Arrays) -> None:
+    """Store the arrays of a source; readers see the whole file or none."""
+    path = _path(digest)
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as part:
+            try:
+                np.savez(part, allow_pickle=False, **arrays)
+                part.flush()
+                os.replace(part.name, path)
+            except OSError:
+                os.unlink(part.name)
+                raise
+
+
+def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:
+    """Texts without line breaks as one array."""
+    return np.frombuffer("\n".join(texts).encode("utf-8"), dtype=np.uint8)
+
+
+def _unpacked(array: NDArray[np.uint8]) -> list[str]:
+    """The texts of a packed array."""
+    return array.tobytes().decode("utf-8").split("\n")

@@ -23,22 +23,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from evaluation.metrics.annotation_signatures import (
-    Seed,
-    check_collection,
-    generator_of,
-    seed_field,
-    signature,
-    whole_count,
-)
-from evaluation.metrics.content_kernels import walk_greedily
-from evaluation.metrics.corpus import Flags, Floats, Ints, starts_of
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.compiled import compiled
+from evaluation.metrics.annotation_signatures import check_collection, check_lists, signature, whole_count
 from evaluation.metrics.errors import InvalidInput
+from evaluation.metrics.text.words import starts_of
+from evaluation.signatures import GIVEN, Value
 
 __all__ = [
     "CALLS",
@@ -53,6 +48,8 @@ __all__ = [
     "size_ranks",
     "unigram_ranks",
 ]
+
+Seed = np.random.Generator | int | None
 
 SIDES = 4  # x, y, width, height
 # No coordinate is larger, so that areas and distances stay finite.
@@ -160,21 +157,23 @@ def mentions_of(
 
 def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
     """Boxes in random order; `counts` is the number of boxes of each image (WG15 section 5)."""
-    generator = generator_of(seed, "seed")
+    generator = _generator_of(seed, "seed")
     check_collection(counts, "counts", "the number of boxes of each image")
     sizes = np.array(counts) if len(counts) else np.zeros(0, dtype=np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 0):
         raise InvalidInput("counts is no list of whole numbers from 0 on, expected the boxes of each image")
     starts = starts_of(sizes)
     return _ranked(
-        generator.random(int(starts[-1])), starts, None, signature("content-random", seed=seed_field(seed))
+        generator.random(int(starts[-1])), starts, None, signature("content-random", seed=_seed_field(seed))
     )
 
 
 def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
     """Larger boxes first; `boxes` holds (B, 4) numbers x, y, width, height for every image (WG15 section 4.1)."""
     sides, starts = _flat_boxes(boxes)
-    return _ranked(-sides[:, 2] * sides[:, 3], starts, ties, signature("content-size", ties=seed_field(ties)))
+    return _ranked(
+        -sides[:, 2] * sides[:, 3], starts, ties, signature("content-size", ties=_seed_field(ties))
+    )
 
 
 def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
@@ -191,7 +190,10 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
     middle = np.repeat(sizes / 2, np.diff(starts), axis=0)
     offset = sides[:, :2] + sides[:, 2:] / 2 - middle
     return _ranked(
-        np.hypot(offset[:, 0], offset[:, 1]), starts, ties, signature("content-centre", ties=seed_field(ties))
+        np.hypot(offset[:, 0], offset[:, 1]),
+        starts,
+        ties,
+        signature("content-centre", ties=_seed_field(ties)),
     )
 
 
@@ -203,7 +205,7 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
     _check_prior(prior, UnigramPrior)
     flat, starts = _flat_labels(labels)
     count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
-    return _ranked(-count, starts, ties, signature("content-unigram", ties=seed_field(ties)))
+    return _ranked(-count, starts, ties, signature("content-unigram", ties=_seed_field(ties)))
 
 
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
@@ -217,24 +219,16 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     known = sorted({*prior.first, *chain.from_iterable(prior.following)})
     number = {label: index for index, label in enumerate(known)}
     codes = np.fromiter((number.get(label, -1) for label in flat), dtype=np.int64, count=len(flat))
-    first = np.fromiter((prior.first.get(label, 0) for label in known), dtype=np.int64, count=len(known))
     pairs = sorted((number[before], number[after], n) for (before, after), n in prior.following.items())
     table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
-    row_starts = starts_of(np.bincount(table[:, 0], minlength=len(known)))
-    ranks: Floats = np.zeros(codes.size)
-    selects = np.zeros(codes.size, dtype=np.bool_)
-    tie_places = _places(np.zeros(codes.size), starts, ties)
-    walk_greedily(
-        codes,
-        starts,
-        tie_places,
-        first,
-        row_starts,
+    counts = _LabelCounts(
+        np.fromiter((prior.first.get(label, 0) for label in known), dtype=np.int64, count=len(known)),
+        starts_of(np.bincount(table[:, 0], minlength=len(known))),
         np.ascontiguousarray(table[:, 1]),
         np.ascontiguousarray(table[:, 2]),
-        ranks,
-        selects,
     )
+    tie_places = _places(np.zeros(codes.size), starts, ties)
+    ranks, selects = _walk_greedily(codes, starts, tie_places, counts)
     image = _image_of(starts)
     selected = np.bincount(image[selects], minlength=starts.size - 1)
     shared = 0.5 * ((np.diff(starts) + 1) - selected) + selected
@@ -242,8 +236,51 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     # The boxes that share a rank stand in the order in which ties are broken.
     order = np.lexsort((tie_places, ranks, image))
     return BoxRanks(
-        ranks, selects, _inverse(order, starts), starts, signature("content-bigram", ties=seed_field(ties))
+        ranks, selects, _inverse(order, starts), starts, signature("content-bigram", ties=_seed_field(ties))
     )
+
+
+class _LabelCounts(NamedTuple):
+    """How often a label opens a description (`first`, (labels,)), and how often each label follows another:
+    label l is followed by the labels `following[row_starts[l]:row_starts[l + 1]]`, ascending, so many `times`."""
+
+    first: Ints
+    row_starts: Ints
+    following: Ints
+    times: Ints
+
+
+@compiled
+def _walk_greedily(labels: Ints, starts: Ints, places: Ints, counts: _LabelCounts) -> tuple[Floats, Flags]:
+    """Take the likeliest first label, then the likeliest to follow, and so on (WG15 section 4.2).
+
+    `labels` (boxes,) number the boxes' labels, -1 where the prior does not know one; image i has the boxes
+    starts[i] .. starts[i + 1]; `places` (boxes,) order the boxes that share a label. Returns (boxes,) float64 the
+    ranks from 1 on, 0 for boxes that the walk does not reach, and (boxes,) bool which it reaches.
+    """
+    ranks, selects = np.zeros(labels.size), np.zeros(labels.size, dtype=np.bool_)
+    for image in range(starts.size - 1):
+        previous = -1
+        for rank in range(1, starts[image + 1] - starts[image] + 1):
+            best, best_count = -1, 0
+            for box in range(starts[image], starts[image + 1]):
+                label = labels[box]
+                if selects[box] or label < 0:
+                    continue
+                if previous < 0:
+                    count = counts.first[label]
+                else:
+                    low, high = counts.row_starts[previous], counts.row_starts[previous + 1]
+                    at = low + np.searchsorted(counts.following[low:high], label)
+                    count = counts.times[at] if at < high and counts.following[at] == label else 0
+                if count > best_count or (count == best_count and count > 0 and places[box] < places[best]):
+                    best, best_count = box, count
+            if best < 0:
+                break
+            ranks[best] = rank
+            selects[best] = True
+            previous = labels[best]
+    return ranks, selects
 
 
 def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRanks:
@@ -257,7 +294,7 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
         (first.ranks + second.ranks) / 2,
         first.starts,
         ties,
-        signature("content-mean", of=(first.signature, second.signature), ties=seed_field(ties)),
+        signature("content-mean", of=(first.signature, second.signature), ties=_seed_field(ties)),
     )
 
 
@@ -272,7 +309,7 @@ def _places(keys: Floats, starts: Ints, ties: Seed) -> Ints:
     if ties is None:
         order = np.lexsort((keys, _image_of(starts)))
     else:
-        order = np.lexsort((generator_of(ties, "ties").random(keys.size), keys, _image_of(starts)))
+        order = np.lexsort((_generator_of(ties, "ties").random(keys.size), keys, _image_of(starts)))
     return _inverse(order, starts)
 
 
@@ -319,6 +356,20 @@ def _numbers(values: ArrayLike, what: str) -> Floats:
         ) from error
 
 
+def _seed_field(seed: Seed) -> Value:
+    """Name a seed for a signature."""
+    return GIVEN if isinstance(seed, np.random.Generator) else seed
+
+
+def _generator_of(seed: Seed, what: str) -> np.random.Generator:
+    """Return the generator that a seed stands for. Raises InvalidInput, naming `what`, where it is none."""
+    if isinstance(seed, np.random.Generator):
+        return seed
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InvalidInput(f"{what} is {seed!r}, expected a whole number from zero on or a numpy Generator")
+    return np.random.default_rng(seed)
+
+
 def _check_prior(prior: object, kind: type) -> None:
     if not isinstance(prior, kind):
         raise InvalidInput(f"prior is a {type(prior).__name__}, expected a {kind.__name__}")
@@ -337,15 +388,7 @@ def _checked_mentions(mentions: Iterable[Sequence[str]]) -> list[Sequence[str]]:
 
 
 def _check_labels(lists: Sequence[Any], what: str) -> None:
-    check_collection(lists, what, "lists of labels")
-    for index, labels in enumerate(lists):
-        if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
-            raise InvalidInput(f"{what}[{index}] is a {type(labels).__name__}, expected a list of labels")
-    if not all(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(lists)))):
-        index = next(
-            i for i, labels in enumerate(lists) if not all(isinstance(label, str) for label in labels)
-        )
-        raise InvalidInput(f"{what}[{index}] holds something that is no text, expected labels")
+    check_lists(lists, what, "labels", kinds=(Sequence, np.ndarray))
 
 
 CALLS: dict[str, Callable[..., BoxRanks]] = {

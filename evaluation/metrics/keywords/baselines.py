@@ -23,18 +23,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Real
-from typing import Any
 
 import numpy as np
 
-from evaluation.metrics.annotation_signatures import check_collection, signature, whole_count
-from evaluation.metrics.corpus import Floats
+from evaluation.arrays import Floats
+from evaluation.metrics.annotation_signatures import check_collection, check_lists, signature, whole_count
 from evaluation.metrics.errors import InvalidInput
-from evaluation.metrics.keywords import (
+from evaluation.metrics.keywords.measures import (
     GUESSES,
     Tags,
     Vocabulary,
-    are_texts,
     check_gold,
     evaluation_fields,
 )
@@ -172,7 +170,7 @@ def document_title(
     `titles` are lists of terms. Raises InvalidInput.
     """
     pick = _Pick.of(keywords, vocabulary)
-    _check_terms(titles, "titles")
+    check_lists(titles, "titles", "terms")
     return _list([pick.in_order(title) for title in titles], signature("keyword-title", **pick.fields))
 
 
@@ -195,7 +193,7 @@ def sentence_extraction(
     check_collection(documents, "documents", "a list of sentences for each document")
     found, chosen = [], []
     for position, document in enumerate(documents):
-        _check_terms(document, f"documents[{position}]")
+        check_lists(document, f"documents[{position}]", "terms")
         sentences = [pick.filtered(sentence) for sentence in document]
         best = _closest(sentences, float(smoothing))
         chosen.append(best)
@@ -284,18 +282,8 @@ def _given(documents: Sequence[Terms]) -> str:
 
 
 def _counted(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
-    _check_terms(documents, what)
+    check_lists(documents, what, "terms")
     return [Counter(document) for document in documents]
-
-
-def _check_terms(documents: Sequence[Any], what: str) -> None:
-    check_collection(documents, what, "lists of terms")
-    for position, document in enumerate(documents):
-        if not isinstance(document, list | tuple):
-            raise InvalidInput(f"{what}[{position}] is a {type(document).__name__}, expected a list of terms")
-    if not are_texts(chain.from_iterable(documents)):
-        position = next(position for position, own in enumerate(documents) if not are_texts(own))
-        raise InvalidInput(f"{what}[{position}] holds something that is no text, expected terms")
 
 
 CALLS: dict[str, Callable[..., KeywordList]] = {

@@ -19,14 +19,15 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from evaluation.arrays import Floats, Ints
+from evaluation.compiled import compiled
 from evaluation.metrics.annotation_signatures import check_collection, signature
-from evaluation.metrics.content_kernels import compare_boxes
-from evaluation.metrics.corpus import Floats, Ints, starts_of
 from evaluation.metrics.errors import InvalidInput, UnknownName
+from evaluation.metrics.text.words import starts_of
 
 __all__ = [
     "CALLS",
@@ -81,8 +82,7 @@ class ContentScore:
     signature: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _BoxSets:
+class _BoxSets(NamedTuple):
     """Sets of boxes one after the other, each ascending: set s is boxes[starts[s]:starts[s + 1]]."""
 
     boxes: Ints
@@ -93,8 +93,7 @@ class _BoxSets:
         return np.diff(self.starts)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Gold:
+class _Gold(NamedTuple):
     """The descriptions of all images: those of image i are `sets` image_starts[i] .. image_starts[i + 1]."""
 
     sets: _BoxSets
@@ -175,20 +174,44 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
     )
 
 
+@compiled
 def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
-    """(sets,) float64 each: eq. 1 and eq. 2 of every set against the gold descriptions of its image."""
+    """Return (sets,) float64 each: eq. 1 and eq. 2 of every set against the gold descriptions of its image.
+
+    Set s is of image image_of[s] and is not compared with description left_out[s] (-1: with all). nan where there
+    is nothing to divide by.
+    """
+    boxes, starts = gold.sets.boxes, gold.sets.starts
     precision, recall = np.empty(image_of.size), np.empty(image_of.size)
-    compare_boxes(
-        sets.boxes,
-        sets.starts,
-        image_of,
-        left_out,
-        gold.sets.boxes,
-        gold.sets.starts,
-        gold.image_starts,
-        precision,
-        recall,
-    )
+    for s in range(image_of.size):
+        size = sets.starts[s + 1] - sets.starts[s]
+        image = image_of[s]
+        hits_of_all = 0
+        compared = 0
+        shares = 0.0
+        naming = 0
+        for d in range(gold.image_starts[image], gold.image_starts[image + 1]):
+            if d == left_out[s]:
+                continue
+            hits = 0
+            i, j = sets.starts[s], starts[d]
+            while i < sets.starts[s + 1] and j < starts[d + 1]:
+                if sets.boxes[i] == boxes[j]:
+                    hits += 1
+                    i += 1
+                    j += 1
+                elif sets.boxes[i] < boxes[j]:
+                    i += 1
+                else:
+                    j += 1
+            hits_of_all += hits
+            compared += 1
+            length = starts[d + 1] - starts[d]
+            if length > 0:
+                shares += hits / length
+                naming += 1
+        precision[s] = hits_of_all / (compared * size) if compared > 0 and size > 0 else np.nan
+        recall[s] = shares / naming if naming > 0 else np.nan
     return precision, recall
 
 

@@ -22,7 +22,7 @@ PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--
 
 def _sections(file: str) -> dict[str, list[str]]:
     """The words of a data file under the headings (`heading:`) that it has."""
-    text = resources.files(__package__).joinpath(f"data/{file}").read_text("ascii")
+    text = resources.files("evaluation.metrics").joinpath("data", file).read_text("ascii")
     sections: dict[str, list[str]] = {}
     for word in text.split():
         if word.endswith(":"):

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from evaluation.metrics import stemming
 from evaluation.metrics.annotation_signatures import whole_count
 from evaluation.metrics.errors import InvalidInput, UnknownName
-from evaluation.metrics.text import tokenizer_named
+from evaluation.metrics.text import stemming
+from evaluation.metrics.text.tokenizers import tokenizer_named
 
 __all__ = [
     "frequent_words",

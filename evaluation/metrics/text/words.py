@@ -12,13 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from evaluation.arrays import Flags, Ints
 from evaluation.compiled import compiled
-from evaluation.metrics.text import Tokenizer
+from evaluation.metrics.text.tokenizers import Tokenizer
 
-Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
-Flags = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 BLOCK = 1 << 14  # texts cut at once; bounds the memory, and the pieces of a block stay in the cache
 

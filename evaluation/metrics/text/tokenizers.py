@@ -14,8 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
-from evaluation.metrics import ptb
 from evaluation.metrics.errors import UnknownName
+from evaluation.metrics.text import ptb
 
 FIRST = "1.0"
 

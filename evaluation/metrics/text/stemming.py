@@ -178,4 +178,4 @@ def wordnet_exceptions() -> Mapping[str, str]:
 
 
 def _data(name: str) -> str:
-    return resources.files(__package__).joinpath("data", name).read_text("ascii")
+    return resources.files("evaluation.metrics").joinpath("data", name).read_text("ascii")

@@ -31,8 +31,15 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.metrics.annotation_signatures import check_collection, given_words, signature, whole_count
-from evaluation.metrics.corpus import Flags, Floats, Ints
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.metrics.annotation_signatures import (
+    are_texts,
+    check_collection,
+    check_lists,
+    given_words,
+    signature,
+    whole_count,
+)
 from evaluation.metrics.errors import InvalidInput, UnknownName
 from evaluation.signatures import Value
 
@@ -261,7 +268,7 @@ def _task(
 ) -> _Task:
     if duplicates not in DUPLICATES:
         raise UnknownName("duplicates", duplicates, DUPLICATES)
-    _check_annotations(annotations)
+    check_lists(annotations, "annotations", "keywords", "a list of keywords for each image")
     check_gold(gold)
     if len(annotations) != len(gold):
         raise InvalidInput(f"annotations has {len(annotations)} images, expected {len(gold)} as in gold")
@@ -349,16 +356,6 @@ def _tally(keywords: Collection[str], image: int) -> Tags:
     return dict.fromkeys(keywords, 1)
 
 
-def _check_annotations(annotations: Sequence[Any]) -> None:
-    check_collection(annotations, "annotations", "a list of keywords for each image")
-    for image, own in enumerate(annotations):
-        if not isinstance(own, list | tuple):
-            raise InvalidInput(f"annotations[{image}] is a {type(own).__name__}, expected a list of keywords")
-    if not are_texts(chain.from_iterable(annotations)):
-        image = next(image for image, own in enumerate(annotations) if not are_texts(own))
-        raise InvalidInput(f"annotations[{image}] holds something that is no text, expected keywords")
-
-
 def check_gold(gold: Sequence[Any]) -> None:
     """InvalidInput unless `gold` counts the tags of each image; an image without tags is fine."""
     check_collection(gold, "gold", "the count of each tag for each image")
@@ -371,12 +368,6 @@ def check_gold(gold: Sequence[Any]) -> None:
             image for image, tags in enumerate(gold) if not (are_texts(tags) and _are_counts(tags.values()))
         )
         raise InvalidInput(f"gold[{image}] is {gold[image]!r}, expected texts with whole counts from 1 on")
-
-
-def are_texts(values: Iterable[Any]) -> bool:
-    """Whether every value is a text."""
-    # A look at the kinds of all values at once is cheaper than one at each value.
-    return all(issubclass(kind, str) for kind in set(map(type, values)))
 
 
 def _are_counts(values: Iterable[Any]) -> bool:

@@ -26,7 +26,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from evaluation.metrics.errors import InvalidFile, UnknownName
-from evaluation.metrics.keywords import (
+from evaluation.metrics.keywords.measures import (
     KeywordScore,
     keyword_best,
     keyword_best_mode,

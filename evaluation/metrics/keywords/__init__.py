@@ -1,0 +1,28 @@
+"""Keywords for images: their forms, and how well they agree with those that people chose (MC12)."""
+
+from evaluation.metrics.keywords.forms import frequent_words, gold_tags, keyword_forms, keyword_terms
+from evaluation.metrics.keywords.measures import (
+    CALLS,
+    KeywordOverlap,
+    KeywordScore,
+    keyword_best,
+    keyword_best_mode,
+    keyword_f1,
+    keyword_oot,
+    keyword_oot_mode,
+)
+
+__all__ = [
+    "CALLS",
+    "KeywordOverlap",
+    "KeywordScore",
+    "frequent_words",
+    "gold_tags",
+    "keyword_best",
+    "keyword_best_mode",
+    "keyword_f1",
+    "keyword_forms",
+    "keyword_oot",
+    "keyword_oot_mode",
+    "keyword_terms",
+]
