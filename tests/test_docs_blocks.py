@@ -1,38 +1,68 @@
-"""Every shell block of the documentation is run: a page's blocks one after the other, on an installation with the demo.
+"""Run every shell block of the documentation, and compare what it prints with what the page shows.
 
-What a page takes for granted (an old result file, people who answered meanwhile) is made here, before it or between its
-blocks. The few orders that never end or set a machine up are tests of their own: tests/test_run.py runs `make run`,
-`make test`, `make mturk-demo` and what they install.
+The blocks of a page run one after the other in one shell. Its management commands are handed to this process, which has
+Django and the demo loaded; each page gets the demo as it was. What a page takes for granted (an old result file, people
+who answered meanwhile) is made here. Commands that never end or set a machine up (`make run`, `make test`,
+`make mturk-demo`) are tested in tests/test_run.py.
 """
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
+from django.db import transaction
+from django.test import override_settings
+from pytest_django.plugin import DjangoDbBlocker
 
+from annotation.services.claims import claim_assignment
+from annotation.services.joining import join_study
+from annotation.services.submissions import submit_and_claim
+from judgments.models import Study
+from judgments.services.studies import find_study
 from tests import services
-from tests.installations import Installation, Installations
+from tests.annotation.casting import make_study
+from tests.annotation.scenes import make_scenes
+from tests.annotation.voting import always_first, answers_of
+from tests.evaluation.test_links_gold import answered
+from tests.installations import Installation
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
-BLOCKS = {
-    str(page.relative_to(ROOT)): [
-        text for kind, text in FENCE.findall(page.read_text("utf-8")) if kind == "sh"
-    ]
-    for page in PAGES
-}
 
-# What stands for the programs of a machine. `make` and the making of an environment are tests of their own.
+
+def fences(page: str) -> list[tuple[str, str]]:
+    """The fenced blocks of a page: language and text."""
+    return FENCE.findall((ROOT / page).read_text("utf-8"))
+
+
+def blocks_of(page: str) -> list[str]:
+    """The shell blocks of a page, of which there is at least one."""
+    blocks = [text for language, text in fences(page) if language == "sh"]
+    assert blocks, page
+    return blocks
+
+
+WITH_BLOCKS = [
+    page
+    for page in (str(path.relative_to(ROOT)) for path in PAGES)
+    if any(language == "sh" for language, _ in fences(page))
+]
+
+# `make` and the making of an environment have tests of their own. After each block the shell marks the end of its output.
 START = """
 set -euo pipefail
 shopt -s expand_aliases
@@ -40,36 +70,99 @@ alias quorum=".venv/bin/python manage.py"
 make() { grep -q "^$1:" Makefile; }
 python3() { [ "$1 $2" = "-m venv" ] || command python3 "$@"; }
 """
-PYTHON = """#!/bin/sh
+END_OF_BLOCK = "--- end of a block ---"
+
+# A management command goes to the test's own process: the arguments through descriptor 3, the exit code back through 4.
+PYTHON = """#!/bin/bash
 case "$*" in
   *gunicorn*) exec "{python}" "$@" --check-config ;;
   "-m config.worker") exec "{python}" -c "import config.worker" ;;
+  "manage.py "*)
+    shift
+    printf '%s\\0' "$PWD" "$#" "$@" >&3
+    read -r code <&4
+    cat {printed}
+    cat {complained} >&2
+    exit "$code" ;;
   *) exec "{python}" "$@" ;;
 esac
 """
 PIP = '#!/bin/sh\n[ "$1 $2" = "install -r" ] && [ -f "$3" ]\n'
 
-DEMO_ANSWERS = """
-from django.utils import timezone
-from annotation.services.claims import claim_assignment
-from annotation.services.joining import join_study
-from annotation.services.submissions import submit_and_claim
-from judgments.services.studies import find_study
-from tests.annotation.voting import always_first, answers_of
-study = find_study("{study}")
-for name in ("Ada", "Ben", "Cem"):
-    worker = join_study(study=study, name=name, consent=True).worker
-    claim = claim_assignment(study=study, worker=worker)
-    while claim is not None:
-        answers = answers_of(claim.assignment, worker, always_first)
-        _, claim = submit_and_claim(assignment=claim.assignment, answers=answers)
-"""
+
+class Clone:
+    """A folder that looks like a clone of the project; what blocks write stays out of the project."""
+
+    def __init__(self, folder: Path) -> None:
+        self.here = folder / "quorum"
+        self.printed, self.complained = folder / "printed", folder / "complained"
+        programs = self.here / ".venv" / "bin"
+        programs.mkdir(parents=True)
+        for entry in ROOT.iterdir():
+            if entry.name not in (".venv", "var", ".git"):
+                (self.here / entry.name).symlink_to(entry)
+        python = PYTHON.format(python=sys.executable, printed=self.printed, complained=self.complained)
+        for name, text in (("python", python), ("pip", PIP)):
+            (programs / name).write_text(text)
+            (programs / name).chmod(0o755)
+        shared = os.environ.get("QUORUM_SHARED")
+        if shared:
+            (folder / "shared").symlink_to(Path(shared).resolve())
+
+    def run(self, blocks: list[str], **environment: str) -> list[str]:
+        """Run blocks in one shell. Return what each printed."""
+        asked, ask = os.pipe()
+        hear, answer = os.pipe()
+        script = START + "".join(f"{block}\necho '{END_OF_BLOCK}'\n" for block in blocks)
+        (self.here / ".blocks").write_text(script)
+        output = self.here.parent / "output"
+        with output.open("wb") as stream:
+            shell = subprocess.Popen(
+                ["bash", "-c", f"exec 3>&{ask} 4<&{hear}; source .blocks"],
+                cwd=self.here, env=os.environ | environment, stdout=stream, stderr=stream, pass_fds=(ask, hear),
+            )  # fmt: skip
+            os.close(ask)
+            os.close(hear)
+            self._serve(asked, answer)
+        assert shell.wait() == 0, output.read_text()[-3000:]
+        return output.read_text().split(f"{END_OF_BLOCK}\n")[:-1]
+
+    def _serve(self, asked: int, answer: int) -> None:
+        """Run the commands that the shell asks for until it ends."""
+        with open(asked, encoding="utf-8", newline="") as requests, open(answer, "w", encoding="utf-8") as codes:
+            words = _words(requests)
+            for folder in words:
+                arguments = [next(words) for _ in range(int(next(words)))]
+                code = self._manage(Path(folder), arguments)
+                codes.write(f"{code}\n")
+                codes.flush()
+
+    def _manage(self, folder: Path, arguments: list[str]) -> int:
+        printed, complained = io.StringIO(), io.StringIO()
+        code = 0
+        with chdir(folder), redirect_stdout(printed), redirect_stderr(complained):
+            try:
+                call_command(*arguments)
+            except (CommandError, SystemExit) as error:
+                print(f"{type(error).__name__}: {error}", file=sys.stderr)
+                code = 1 if isinstance(error, CommandError) else int(error.code or 0)
+            except Exception:  # shown as the shell's error, with the block that failed
+                traceback.print_exc()
+                code = 1
+        self.printed.write_text(printed.getvalue())
+        self.complained.write_text(complained.getvalue())
+        return code
 
 
-def blocks_of(page: str) -> list[str]:
-    """A page's blocks, of which there is one at least."""
-    assert BLOCKS[page]
-    return BLOCKS[page]
+def _words(stream: io.TextIOBase) -> Iterator[str]:
+    """The words of a stream, each ended by a NUL character."""
+    word = ""
+    while character := stream.read(1):
+        if character == "\0":
+            yield word
+            word = ""
+        else:
+            word += character
 
 
 @pytest.fixture(scope="session")
@@ -79,50 +172,27 @@ def shell() -> None:
 
 
 @pytest.fixture(scope="module")
-def demo(installations: Installations) -> Iterator[Installation]:
-    """An installation with the demo, to be copied."""
-    with installations.fresh("sqlite") as made:
-        made.manage("load_demo")
-        yield made
+def demo(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[None]:
+    """The demo, loaded once."""
+    media = tmp_path_factory.mktemp("media")
+    with django_db_blocker.unblock(), override_settings(MEDIA_ROOT=str(media)), transaction.atomic():
+        call_command("load_demo", stdout=io.StringIO())
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture
-def site(demo: Installation, installations: Installations, tmp_path: Path) -> Iterator[Installation]:
-    """The demo in a data folder of its own, and a folder that looks like a clone of the project."""
-    with installations.fresh("sqlite") as made:
-        shutil.copytree(demo.folder, made.folder, dirs_exist_ok=True)
-        yield made
+def clone(demo: None, db: None, tmp_path: Path) -> Clone:
+    """A clone beside the demo; `db` undoes what the blocks change."""
+    return Clone(tmp_path)
 
 
-def clone(tmp_path: Path) -> Path:
-    """The project's files under their names, and its environment; what the blocks write stays out of the project."""
-    here = tmp_path / "quorum"
-    (here / ".venv" / "bin").mkdir(parents=True)
-    for entry in ROOT.iterdir():
-        if entry.name not in (".venv", "var", ".git"):
-            (here / entry.name).symlink_to(entry)
-    for name, text in (("python", PYTHON.format(python=sys.executable)), ("pip", PIP)):
-        program = here / ".venv" / "bin" / name
-        program.write_text(text)
-        program.chmod(0o755)
-    shared = os.environ.get("QUORUM_SHARED")
-    if shared:
-        (tmp_path / "shared").symlink_to(Path(shared).resolve())
-    return here
-
-
-def run(blocks: list[str], site: Installation, here: Path, **environment: str) -> str:
-    """What the blocks printed; a failing command ends the test with what it said."""
-    done = subprocess.run(
-        ["bash", "-c", START + "\n".join(blocks)],
-        cwd=here,
-        env=site.env | environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-1500:]}"
-    return done.stdout
+@pytest.mark.usefixtures("shell")
+def test_a_failing_block_fails(clone: Clone) -> None:
+    with pytest.raises(AssertionError, match="no study"):
+        clone.run(["quorum aggregate nobody-made-this"])
 
 
 # Pages whose blocks need something that the demo does not have; each has a test below.
@@ -137,91 +207,118 @@ OWN_TESTS = {
 }
 
 
-@pytest.mark.parametrize("page", sorted(page for page in BLOCKS if BLOCKS[page] and page not in OWN_TESTS))
 @pytest.mark.usefixtures("shell")
-def test_a_page_runs_from_its_first_block_to_its_last(page: str, site: Installation, tmp_path: Path) -> None:
-    here = clone(tmp_path)
-    for name in ("results", "references"):  # score files of one's own
-        (here / f"{name}.json").write_text(
-            '{"a.jpg": ["a dog runs"]}' if name == "references" else '{"a.jpg": "a dog"}'
-        )
-    run(blocks_of(page), site, here)
+@pytest.mark.parametrize("page", [page for page in WITH_BLOCKS if page not in OWN_TESTS])
+def test_a_page_runs_from_its_first_block_to_its_last(page: str, clone: Clone) -> None:
+    # the score files that readers bring
+    (clone.here / "results.json").write_text('{"a.jpg": "a dog"}')
+    (clone.here / "references.json").write_text('{"a.jpg": ["a dog runs"]}')
+    clone.run(blocks_of(page))
+
+
+def answer(study: Study) -> None:
+    """Let three people judge everything, as the tutorial asks its reader to."""
+    for name in ("Ada", "Ben", "Cem"):
+        worker = join_study(study=study, name=name, consent=True).worker
+        claim = claim_assignment(study=study, worker=worker)
+        while claim is not None:
+            answers = answers_of(claim.assignment, worker, always_first)
+            _, claim = submit_and_claim(assignment=claim.assignment, answers=answers)
 
 
 @pytest.mark.usefixtures("shell")
-def test_the_tutorial_leads_from_files_to_a_table(site: Installation, tmp_path: Path) -> None:
-    here, blocks = clone(tmp_path), blocks_of("docs/tutorial.md")
-    text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
-    design = next(body for kind, body in FENCE.findall(text) if kind == "toml")
+def test_the_tutorial_leads_from_files_to_a_table(clone: Clone) -> None:
+    blocks = blocks_of("docs/tutorial.md")
+    [design] = [text for language, text in fences("docs/tutorial.md") if language == "toml"]
     before = next(place for place, block in enumerate(blocks) if "create_study mine/study.toml" in block)
     answered = next(place for place, block in enumerate(blocks) if "close_study" in block)
-    run(blocks[:before], site, here)
-    (here / "mine" / "study.toml").write_text(design)
-    run(blocks[before:answered], site, here)
-    site.python(DEMO_ANSWERS.format(study="short-or-nearest"))
-    said = run(blocks[answered:], site, here)
-    assert "10 of 10 units judged" in said
-    assert (here / "mine" / "metrics.json").exists()
+    printed = clone.run(blocks[:before])
+    (clone.here / "mine" / "study.toml").write_text(design)
+    printed += clone.run(blocks[before:answered])
+    answer(find_study("short-or-nearest"))
+    printed += clone.run(blocks[answered:])
+    shown = outputs_of("docs/tutorial.md")
+    assert len(shown) >= 12
+    for place, lines in shown.items():
+        # what people answer differs from reader to reader: only the words of such lines are compared
+        compare = words if place >= answered else str.strip
+        known = {compare(line) for line in printed[place].splitlines()}
+        assert [line for line in lines if compare(line) not in known] == [], blocks[place]
+    assert (clone.here / "mine" / "metrics.json").exists()
+
+
+def outputs_of(page: str) -> dict[int, list[str]]:
+    """The output that a page shows right after a shell block: place of the block -> its lines, but for `...`."""
+    shown: dict[int, list[str]] = {}
+    place = -1
+    after_shell = False
+    for language, text in fences(page):
+        if language == "sh":
+            place += 1
+        elif not language and after_shell and "make run" not in blocks_of(page)[place]:
+            shown[place] = [line for line in text.splitlines() if "..." not in line and line.strip()]
+        after_shell = language == "sh"
+    return shown
+
+
+def words(line: str) -> str:
+    """A line without its figures."""
+    return " ".join(re.sub(r"[-\[(]?[\d.,]*\d[\])]?,?", "", line).split())
 
 
 @pytest.mark.usefixtures("shell")
-def test_a_workers_program_gets_through_its_calls(site: Installation, tmp_path: Path) -> None:
-    here = clone(tmp_path)
-    site.manage("export_study", "demo-pairwise", "--output", str(here / "study.toml"))
-    design = (here / "study.toml").read_text()
-    (here / "study.toml").write_text(design.replace("demo-pairwise", "another-pairwise"))
+def test_a_workers_program_gets_through_its_calls(
+    live_server_on: Callable[[str], Installation], tmp_path: Path
+) -> None:
+    site = live_server_on("sqlite")
+    site.manage("load_demo")
+    clone = Clone(tmp_path)
+    site.manage("export_study", "demo-pairwise", "--output", str(clone.here / "study.toml"))
+    design = (clone.here / "study.toml").read_text()
+    (clone.here / "study.toml").write_text(design.replace("demo-pairwise", "another-pairwise"))
     token = site.python(
         "from django.contrib.auth.models import User\nfrom rest_framework.authtoken.models import Token\n"
         "print(Token.objects.create(user=User.objects.create_superuser('program')).key)"
     )
-    url = site.start_server()
-    blocks = [block.replace("http://127.0.0.1:8000", url) for block in blocks_of("docs/api.md")]
+    blocks = [block.replace("http://127.0.0.1:8000", site.url) for block in blocks_of("docs/api.md")]
     blocks = [block.replace("curl -s", "curl -s --fail-with-body") for block in blocks]
-    run(blocks, site, here, STAFF_TOKEN=token)
+    clone.run(blocks, STAFF_TOKEN=token)
     left = site.query("select state, count(*) from annotation_assignment group by state")
     assert dict(left)["submitted"] >= 1
 
 
+def write_lines(path: Path, rows: Iterable[dict[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
 @pytest.mark.usefixtures("shell", "shared")
 @pytest.mark.parametrize("page", ["docs/statistics.md", "docs/evaluation.md"])
-def test_pages_about_published_data(page: str, site: Installation, tmp_path: Path) -> None:
-    here = clone(tmp_path)
-    (here / "judgments.jsonl").write_text(
-        "".join(
-            f'{{"unit": "u{unit}", "worker": "w{worker}", "value": {1 + (unit + worker) % 3}}}\n'
-            for unit in range(6)
-            for worker in range(3)
-        )
+def test_pages_about_published_data(page: str, clone: Clone) -> None:
+    judged = [(unit, worker) for unit in range(12) for worker in range(3)]
+    write_lines(
+        clone.here / "judgments.jsonl",
+        ({"unit": f"u{unit}", "worker": f"w{worker}", "value": 1 + (unit + worker) % 3} for unit, worker in judged),
     )
     for name, protocol, most in (("crowd", "relevance", 2), ("experts", "graded", 4)):
-        (here / f"{name}.jsonl").write_text(
-            "".join(
-                f'{{"unit": "u{unit}", "worker": "w{worker}", "protocol": "{protocol}", '
-                f'"value": {(unit + worker // 2) % most + (most == 4)}}}\n'
-                for unit in range(12)
-                for worker in range(3)
-            )
-        )
-    run(blocks_of(page), site, here)
-
-
-OPEN_ANSWERS = """
-from tests.annotation.casting import make_study
-from tests.annotation.scenes import make_scenes
-from tests.evaluation.test_links_gold import answered
-scenes = make_scenes(images=4)
-one = {"judgments_per_unit": 2, "controls": {"per_hit": 0}, "units_per_hit": 2}
-answered(make_study(scenes, "keywords", slug="news", **one), ["dog", "barn"], ["dog", "oak"])
-make_study(scenes, "grounding", slug="boxes", **one)
-"""
+        write_lines(
+            clone.here / f"{name}.jsonl",
+            (
+                {"unit": f"u{unit}", "worker": f"w{worker}", "protocol": protocol,
+                 "value": (unit + worker // 2) % most + (most == 4)}
+                for unit, worker in judged
+            ),
+        )  # fmt: skip
+    clone.run(blocks_of(page))
 
 
 @pytest.mark.usefixtures("shell", "shared")
-def test_open_answers_leave_as_gold(site: Installation, tmp_path: Path) -> None:
-    here = clone(tmp_path)
-    site.python(OPEN_ANSWERS)
-    run(blocks_of("docs/content-and-keywords.md"), site, here)
-    assert (here / "gold.jsonl").read_text().count('"dog": 2') >= 2
+def test_open_answers_leave_as_gold(clone: Clone) -> None:
+    scenes = make_scenes(images=4)
+    one: dict[str, Any] = {"judgments_per_unit": 2, "controls": {"per_hit": 0}, "units_per_hit": 2}
+    answered(make_study(scenes, "keywords", slug="news", **one), ["dog", "barn"], ["dog", "oak"])
+    make_study(scenes, "grounding", slug="boxes", **one)
+    clone.run(blocks_of("docs/content-and-keywords.md"))
+    assert (clone.here / "gold.jsonl").read_text().count('"dog": 2') >= 2
 
 
 PHOTO = "https://example.org/1000268201_693b08cb0e.jpg"
@@ -262,32 +359,29 @@ def write_table(path: Path, row: dict[str, str]) -> None:
         writer.writerow(row)
 
 
-def small_dataset(site: Installation, here: Path, name: str, image: str) -> None:
-    path = here / f"{name}.jsonl"
-    path.write_text(json.dumps({"image": image, "caption": "A dog runs ."}) + "\n")
-    site.manage("import_dataset", "jsonl", str(path), "--name", name)
+def small_dataset(clone: Clone, name: str, image: str) -> None:
+    path = clone.here / f"{name}.jsonl"
+    write_lines(path, [{"image": image, "caption": "A dog runs ."}])
+    call_command("import_dataset", "jsonl", str(path), "--name", name, stdout=io.StringIO())
 
 
 @pytest.mark.usefixtures("shell")
-def test_results_of_other_platforms_are_imported_as_it_says(site: Installation, tmp_path: Path) -> None:
-    here = clone(tmp_path)
-    small_dataset(site, here, "flickr8k", "1000268201_693b08cb0e.jpg")
-    write_table(here / "full.csv", FLOWER)
-    write_table(here / "Batch_12_results.csv", TURKLE)
-    (here / "project-8.json").write_text(json.dumps([STUDIO]))
-    annotator = here / "annotation_output" / "ann"
+def test_results_of_other_platforms_are_imported_as_it_says(clone: Clone) -> None:
+    small_dataset(clone, "flickr8k", "1000268201_693b08cb0e.jpg")
+    write_table(clone.here / "full.csv", FLOWER)
+    write_table(clone.here / "Batch_12_results.csv", TURKLE)
+    (clone.here / "project-8.json").write_text(json.dumps([STUDIO]))
+    annotator = clone.here / "annotation_output" / "ann"
     annotator.mkdir(parents=True)
-    (annotator / "annotated_instances.jsonl").write_text(json.dumps(POTATO) + "\n")
-    run(blocks_of("docs/imports.md"), site, here)
-    imported = "select count(*) from judgments_study where source = 'imported'"
-    assert site.query(imported) == [(4,)]
+    write_lines(annotator / "annotated_instances.jsonl", [POTATO])
+    clone.run(blocks_of("docs/imports.md"))
+    assert Study.objects.filter(source="imported").count() == 4
 
 
 @pytest.mark.usefixtures("shell")
-def test_an_old_batch_and_reviews_in_a_file(site: Installation, tmp_path: Path) -> None:
-    here = clone(tmp_path)
-    small_dataset(site, here, "mine", "airliner.jpg")
-    write_table(here / "Batch_1234567_batch_results.csv", TURK)
-    site.python(DEMO_ANSWERS.format(study="demo-relevance"))
-    run(blocks_of("docs/crowds/batch-files.md"), site, here)
-    assert (here / "work.csv").read_text().count("\n") > 1
+def test_an_old_batch_and_reviews_in_a_file(clone: Clone) -> None:
+    small_dataset(clone, "mine", "airliner.jpg")
+    write_table(clone.here / "Batch_1234567_batch_results.csv", TURK)
+    answer(find_study("demo-relevance"))
+    clone.run(blocks_of("docs/crowds/batch-files.md"))
+    assert (clone.here / "work.csv").read_text().count("\n") > 1
