@@ -15,7 +15,6 @@ import os
 import re
 import subprocess
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -27,15 +26,13 @@ from django.db import transaction
 from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
 
-from annotation.services.claims import claim_assignment
-from annotation.services.joining import join_study
-from annotation.services.submissions import submit_and_claim
-from judgments.models import Study
+from annotation.models import Worker
+from judgments.models import Study, Unit
 from judgments.services.studies import find_study
 from tests import services
 from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes
-from tests.annotation.voting import always_first, answers_of
+from tests.annotation.voting import Vote, always_first, joined, work
 from tests.evaluation.test_links_gold import answered
 from tests.installations import Installation
 
@@ -62,7 +59,7 @@ WITH_BLOCKS = [
     if any(language == "sh" for language, _ in fences(page))
 ]
 
-# `make` and the making of an environment have tests of their own. After each block the shell marks the end of its output.
+# `make` and the making of an environment have tests of their own. The shell marks the end of each block's output.
 START = """
 set -euo pipefail
 shopt -s expand_aliases
@@ -116,20 +113,26 @@ class Clone:
         script = START + "".join(f"{block}\necho '{END_OF_BLOCK}'\n" for block in blocks)
         (self.here / ".blocks").write_text(script)
         output = self.here.parent / "output"
-        with output.open("wb") as stream:
-            shell = subprocess.Popen(
+        with (
+            output.open("wb") as stream,
+            subprocess.Popen(
                 ["bash", "-c", f"exec 3>&{ask} 4<&{hear}; source .blocks"],
                 cwd=self.here, env=os.environ | environment, stdout=stream, stderr=stream, pass_fds=(ask, hear),
-            )  # fmt: skip
+            ) as shell,
+        ):  # fmt: skip
             os.close(ask)
             os.close(hear)
             self._serve(asked, answer)
-        assert shell.wait() == 0, output.read_text()[-3000:]
-        return output.read_text().split(f"{END_OF_BLOCK}\n")[:-1]
+        printed = output.read_text()
+        assert shell.returncode == 0, printed[-3000:]
+        return printed.split(f"{END_OF_BLOCK}\n")[:-1]
 
     def _serve(self, asked: int, answer: int) -> None:
         """Run the commands that the shell asks for until it ends."""
-        with open(asked, encoding="utf-8", newline="") as requests, open(answer, "w", encoding="utf-8") as codes:
+        with (
+            open(asked, encoding="utf-8", newline="") as requests,
+            open(answer, "w", encoding="utf-8") as codes,
+        ):
             words = _words(requests)
             for folder in words:
                 arguments = [next(words) for _ in range(int(next(words)))]
@@ -143,12 +146,11 @@ class Clone:
         with chdir(folder), redirect_stdout(printed), redirect_stderr(complained):
             try:
                 call_command(*arguments)
-            except (CommandError, SystemExit) as error:
-                print(f"{type(error).__name__}: {error}", file=sys.stderr)
-                code = 1 if isinstance(error, CommandError) else int(error.code or 0)
-            except Exception:  # shown as the shell's error, with the block that failed
-                traceback.print_exc()
+            except CommandError as error:
+                complained.write(f"CommandError: {error}\n")
                 code = 1
+            except SystemExit as error:
+                code = int(error.code or 0)
         self.printed.write_text(printed.getvalue())
         self.complained.write_text(complained.getvalue())
         return code
@@ -216,14 +218,18 @@ def test_a_page_runs_from_its_first_block_to_its_last(page: str, clone: Clone) -
     clone.run(blocks_of(page))
 
 
-def answer(study: Study) -> None:
+def answer(study: Study, vote: Vote) -> None:
     """Let three people judge everything, as the tutorial asks its reader to."""
     for name in ("Ada", "Ben", "Cem"):
-        worker = join_study(study=study, name=name, consent=True).worker
-        claim = claim_assignment(study=study, worker=worker)
-        while claim is not None:
-            answers = answers_of(claim.assignment, worker, always_first)
-            _, claim = submit_and_claim(assignment=claim.assignment, answers=answers)
+        work(study, joined(study, name), vote)
+
+
+def nearly_agreed(unit: Unit, worker: Worker) -> int:
+    """Either side wins; Cem disagrees now and then, so that agreement is defined and not perfect."""
+    if unit.control:
+        return always_first(unit, worker)
+    disagrees = worker.name == "Cem" and unit.position % 5 == 0
+    return 1 + (unit.position + disagrees) % 2
 
 
 @pytest.mark.usefixtures("shell")
@@ -235,7 +241,7 @@ def test_the_tutorial_leads_from_files_to_a_table(clone: Clone) -> None:
     printed = clone.run(blocks[:before])
     (clone.here / "mine" / "study.toml").write_text(design)
     printed += clone.run(blocks[before:answered])
-    answer(find_study("short-or-nearest"))
+    answer(find_study("short-or-nearest"), nearly_agreed)
     printed += clone.run(blocks[answered:])
     shown = outputs_of("docs/tutorial.md")
     assert len(shown) >= 12
@@ -302,7 +308,10 @@ def test_pages_about_published_data(page: str, clone: Clone) -> None:
     judged = [(unit, worker) for unit in range(12) for worker in range(3)]
     write_lines(
         clone.here / "judgments.jsonl",
-        ({"unit": f"u{unit}", "worker": f"w{worker}", "value": 1 + (unit + worker) % 3} for unit, worker in judged),
+        (
+            {"unit": f"u{unit}", "worker": f"w{worker}", "value": 1 + (unit + worker) % 3}
+            for unit, worker in judged
+        ),
     )
     for name, protocol, most in (("crowd", "relevance", 2), ("experts", "graded", 4)):
         write_lines(
@@ -387,6 +396,6 @@ def test_results_of_other_platforms_are_imported_as_it_says(clone: Clone) -> Non
 def test_an_old_batch_and_reviews_in_a_file(clone: Clone) -> None:
     small_dataset(clone, "mine", "airliner.jpg")
     write_table(clone.here / "Batch_1234567_batch_results.csv", TURK)
-    answer(find_study("demo-relevance"))
+    answer(find_study("demo-relevance"), always_first)
     clone.run(blocks_of("docs/crowds/batch-files.md"))
     assert (clone.here / "work.csv").read_text().count("\n") > 1
