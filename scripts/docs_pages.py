@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
@@ -36,6 +37,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {
         "commands": command_page,
         "study-file-keys": study_file_page,
+        "presets": presets_page,
+        "caption-rules": caption_rules_page,
         "calls": calls_page,
         "metrics": metrics_page,
         "statistics": statistics_page,
@@ -140,6 +143,39 @@ def _type(field: dict[str, Any]) -> str:
     if field.get("type") == "array":
         return f"list of {_type(field.get('items', {})) or 'values'}"
     return str(field.get("type", "table" if "$ref" in field else ""))
+
+
+def presets_page() -> Iterator[str]:
+    """The protocols that ship, with their sources."""
+    from judgments.presets import PRESETS
+
+    yield "# Presets\n\nHow presets are used is in [Study files](../study-files.md#presets).\n"
+    rows = [
+        (f"`{name}`", preset.title, preset.source, ", ".join(f"`{key}`" for key in preset.ours))
+        for name, preset in PRESETS.items()
+    ]
+    yield from _table(
+        ("preset", "what it is", "source", "values of ours, which the source does not give"), rows
+    )
+
+
+def caption_rules_page() -> Iterator[str]:
+    """What a written caption is refused for, and what is only advised."""
+    from judgments.kinds.caption_rules import RULES
+
+    yield "# Rules for written captions\n\nSee [Caption writing](../study-files.md#caption-writing-protocol--caption).\n"
+    rows = [
+        (
+            f"`{rule.id}`",
+            "refuses" if rule.hard else "advises",
+            str(rule.says),
+            shorten(rule.refused, 80, placeholder=" …")[:80],
+            rule.fine,
+            rule.source,
+        )
+        for rule in RULES
+    ]
+    yield from _table(("rule", "", "what the writer reads", "found in", "not in", "source"), rows)
 
 
 def calls_page() -> Iterator[str]:
