@@ -163,7 +163,8 @@ def caption_rules_page() -> Iterator[str]:
     """What a written caption is refused for, and what is only advised."""
     from judgments.kinds.caption_rules import RULES
 
-    yield "# Rules for written captions\n\nSee [Caption writing](../study-files.md#caption-writing-protocol--caption).\n"
+    yield "# Rules for written captions\n"
+    yield "How they are used is in [Caption writing](../study-files.md#caption-writing-protocol--caption).\n"
     rows = [
         (
             f"`{rule.id}`",

@@ -15,18 +15,23 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.core.handlers.wsgi import WSGIHandler
 from django.core.management import CommandError, call_command
-from django.db import transaction
+from django.core.servers.basehttp import WSGIRequestHandler, WSGIServer
+from django.db import DEFAULT_DB_ALIAS, connections, transaction
 from django.test import override_settings
 from pytest_django.plugin import DjangoDbBlocker
+from rest_framework.authtoken.models import Token
 
-from annotation.models import Worker
+from annotation.models import Assignment, Worker
 from judgments.models import Study, Unit
 from judgments.services.studies import find_study
 from tests import services
@@ -34,7 +39,6 @@ from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes
 from tests.annotation.voting import Vote, always_first, joined, work
 from tests.evaluation.test_links_gold import answered
-from tests.installations import Installation
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -277,25 +281,39 @@ def words(line: str) -> str:
     return without_padding(re.sub(r"[-\[(]?[\d.,]*\d[\])]?,?", "", line))
 
 
+@pytest.fixture
+def address(db: None) -> Iterator[str]:
+    """A server in a thread that shares this process's database connection."""
+    server = WSGIServer(("127.0.0.1", 0), WSGIRequestHandler)
+    server.set_app(WSGIHandler())
+
+    def serve() -> None:
+        connections[DEFAULT_DB_ALIAS] = shared
+        server.serve_forever()
+
+    shared = connections[DEFAULT_DB_ALIAS]
+    shared.inc_thread_sharing()
+    thread = Thread(target=serve)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+    shared.dec_thread_sharing()
+
+
 @pytest.mark.usefixtures("shell")
-def test_a_workers_program_gets_through_its_calls(
-    live_server_on: Callable[[str], Installation], tmp_path: Path
-) -> None:
-    site = live_server_on("sqlite")
-    site.manage("load_demo")
-    clone = Clone(tmp_path)
-    site.manage("export_study", "demo-pairwise", "--output", str(clone.here / "study.toml"))
-    design = (clone.here / "study.toml").read_text()
-    (clone.here / "study.toml").write_text(design.replace("demo-pairwise", "another-pairwise"))
-    token = site.python(
-        "from django.contrib.auth.models import User\nfrom rest_framework.authtoken.models import Token\n"
-        "print(Token.objects.create(user=User.objects.create_superuser('program')).key)"
-    )
-    blocks = [block.replace("http://127.0.0.1:8000", site.url) for block in blocks_of("docs/api.md")]
+def test_a_workers_program_gets_through_its_calls(clone: Clone, address: str) -> None:
+    design = io.StringIO()
+    call_command("export_study", "demo-pairwise", stdout=design)
+    (clone.here / "study.toml").write_text(design.getvalue().replace("demo-pairwise", "another-pairwise"))
+    token = Token.objects.create(user=User.objects.create_superuser("program")).key
+    blocks = [block.replace("http://127.0.0.1:8000", address) for block in blocks_of("docs/api.md")]
     blocks = [block.replace("curl -s", "curl -s --fail-with-body") for block in blocks]
     clone.run(blocks, STAFF_TOKEN=token)
-    left = site.query("select state, count(*) from annotation_assignment group by state")
-    assert dict(left)["submitted"] >= 1
+    study = find_study("demo-triplet")
+    assert study.assignments.filter(state=Assignment.State.SUBMITTED).count() == 1
+    assert Study.objects.filter(slug="another-pairwise").exists()
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
