@@ -97,7 +97,7 @@ def _argument(action: Any) -> str:
 
 def study_file_page() -> Iterator[str]:
     """The keys of the design's model, table by table."""
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
     schema = StudyDesign.model_json_schema()
     yield "# Keys of a study file\n\nHow studies are written is in [Study files](../study-files.md)."
@@ -147,7 +147,7 @@ def _type(field: dict[str, Any]) -> str:
 
 def presets_page() -> Iterator[str]:
     """The protocols that ship, with their sources."""
-    from judgments.presets import PRESETS
+    from judgments.design.presets import PRESETS
 
     yield "# Presets\n\nHow presets are used is in [Study files](../study-files.md#presets).\n"
     rows = [

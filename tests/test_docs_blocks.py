@@ -33,7 +33,7 @@ from rest_framework.authtoken.models import Token
 
 from annotation.models import Assignment, Worker
 from judgments.models import Study, Unit
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 from tests import services
 from tests.annotation.casting import make_study
 from tests.annotation.scenes import make_scenes

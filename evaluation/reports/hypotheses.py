@@ -16,7 +16,7 @@ from evaluation.reports.gathered import Gathered
 from evaluation.statistics.accuracy import metric_winners, wilson_interval
 from evaluation.statistics.mcnemar import McNemarResult, mcnemar_test
 from evaluation.statistics.multiple import holm
-from judgments.plans import Plan, read_claim
+from judgments.design.plans import Plan, read_claim
 
 
 @dataclass(frozen=True, slots=True)

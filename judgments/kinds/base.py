@@ -17,11 +17,11 @@ import numpy as np
 from django.utils.translation import gettext
 
 from evaluation.statistics.stopping import OPEN
-from judgments.kinds.wordings import Wording, worded
-from judgments.material import Batch, Group, Image, Material
+from judgments.design.wordings import Wording, worded
+from judgments.drawing.material import Batch, Group, Image, Material
 
 if TYPE_CHECKING:
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
 
 @dataclass(frozen=True, slots=True)
