@@ -158,7 +158,7 @@ class Installations:
     def _environment(self, folder: Path, database_url: str) -> dict[str, str]:
         passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
         return passed | {
-            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.installed_settings",
             "DATA_DIR": str(folder),
             "STATIC_ROOT": str(self._static),
             "DATABASE_URL": database_url,

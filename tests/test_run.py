@@ -13,12 +13,12 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.installations import ROOT, free_port, until
+from tests.installations import ROOT, Installation, free_port, until
 
 PLAIN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
 
@@ -167,7 +167,9 @@ def clone(tmp_path: Path) -> Iterator[Clone]:
         made.stop(signal.SIGTERM)
 
 
-def test_make_run_starts_tells_how_to_sign_in_keeps_all_and_stops_all(clone: Clone) -> None:
+def test_make_run_starts_tells_how_to_sign_in_keeps_all_revives_a_part_that_dies_and_stops_all(
+    clone: Clone,
+) -> None:
     said = clone.make_run()
     assert f"Quorum runs at  {clone.address}" in said
     account = re.search(r"Admin account +(\w+) +password (\S+)", said)
@@ -189,34 +191,20 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_and_stops_all(clone: Clo
     assert "Collecting static files" not in said
     assert clone.signs_in(name, password)
 
-    started = clone.family()
-    clone.stop(signal.SIGTERM)
-    assert [pid for pid in started if lives(pid)] == []
-
-
-def test_a_part_that_dies_is_started_again_and_it_is_told(clone: Clone) -> None:
-    clone.make_run()
     until(lambda: clone.worker() != 0, what="the worker")
     killed = clone.worker()
     os.kill(killed, signal.SIGKILL)
     told = "The background worker ended by itself (exit code -9); starting it again."
     until(lambda: told in clone.log.read_text(), what="the news of the worker's end")
     until(lambda: clone.worker() not in {0, killed}, what="a new worker")
+
     started = clone.family()
-    clone.stop(signal.SIGINT)
+    clone.stop(signal.SIGTERM)
     assert [pid for pid in started if lives(pid)] == []
 
 
-def test_a_new_password_can_be_had_by_command(clone: Clone) -> None:
-    environment = PLAIN | {"DATA_DIR": str(clone.folder / "var")}
-
-    def manage(*arguments: str) -> str:
-        return subprocess.run(
-            [sys.executable, "manage.py", *arguments],
-            cwd=clone.folder, env=environment, capture_output=True, text=True, check=True,
-        ).stdout.strip()  # fmt: skip
-
-    manage("migrate", "--verbosity", "0")
+def test_a_new_password_can_be_had_by_command(installation_on: Callable[[str], Installation]) -> None:
+    manage = installation_on("sqlite").manage
     first = manage("ensure_admin")
     assert manage("ensure_admin").startswith("The admin account admin is there")
     second = manage("ensure_admin", "--reset")

@@ -136,8 +136,9 @@ def test_links_are_made_with_a_field_for_each_word_where_scripts_are_switched_of
     assert answers(site, person) == [EXPECTED] * 2
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [((1280, 800), "light"), ((390, 844), "dark")], ids=["wide", "phone"]
+)
 def test_the_page_of_links_fits_its_screen_and_a_screen_reader(
     browser: Browser, site: Installation, size: tuple[int, int], scheme: Any, person: str
 ) -> None:

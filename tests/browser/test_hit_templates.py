@@ -117,8 +117,9 @@ def test_a_form_works_with_scripts_switched_off(browser: Browser, site: Installa
     assert sorted(one["flags"] for one in found) == [[], [], ["irony"]]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [((1280, 800), "light"), ((390, 844), "dark")], ids=["wide", "phone"]
+)
 def test_the_page_of_a_form_fits_its_screen_and_a_screen_reader(
     browser: Browser, site: Installation, size: tuple[int, int], scheme: Any, person: str
 ) -> None:

@@ -204,8 +204,7 @@ def test_a_self_contained_page_posts_to_mechanical_turk_and_a_sync_brings_its_an
     assert [(work.state, len(work.seconds)) for work in session.pages] == [("submitted", count)]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [PHONE, WIDE], ids=["phone", "wide"])
+@pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (WIDE, "dark")], ids=["phone", "wide"])
 def test_every_page_in_the_frame_fits_and_can_be_read_by_everybody(
     turk: FramedSite, browser: Browser, worker: str, scheme: str, size: ViewportSize
 ) -> None:

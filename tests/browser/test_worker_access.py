@@ -34,8 +34,7 @@ def enter(page: Page, site: Installation, slug: str) -> None:
     count_of(page)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390], ids=["wide", "phone"])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 390), ("dark", 1280)])
 def test_axe_finds_nothing_on_any_of_the_worker_s_pages(
     browser: Browser, site: Installation, scheme: Any, width: int, person: str
 ) -> None:

@@ -82,8 +82,16 @@ def test_a_whole_page_costs_saves_one_look_ahead_and_one_submission(
     cold.context.close()
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+@pytest.mark.parametrize(
+    ("protocol", "size"),
+    [
+        ("triplet", (1280, 800)),
+        ("pairwise", (390, 844)),
+        ("relevance", (390, 844)),
+        ("relevance", (1280, 800)),
+        ("graded", (390, 844)),
+    ],
+)
 def test_nothing_moves_when_pictures_come_and_answers_are_given(
     browser: Browser, site: Installation, protocol: str, size: tuple[int, int], person: str
 ) -> None:

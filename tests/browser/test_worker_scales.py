@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.browser.axe import problems
 from tests.browser.working import join
 from tests.installations import Installation
 
@@ -226,18 +225,3 @@ def test_a_slider_without_scripts_is_a_field_for_a_number(
     plain.get_by_role("button", name="Submit").click()
     expect(plain.get_by_text(SUBMITTED)).to_be_visible()
     assert answers_of(site, person) == [0, 64, 100, 1]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("slug", ["best-worst", "tellers-slider"])
-def test_axe_finds_nothing(browser: Browser, site: Installation, slug: str, scheme: Any, person: str) -> None:
-    context = browser.new_context(color_scheme=scheme, viewport={"width": 1280, "height": 800})
-    page = context.new_page()
-    join(page, site, slug, person)
-    found = []
-    for key in ("", "2"):
-        if key:
-            page.keyboard.press(key)
-        found += problems(page)
-    context.close()
-    assert found == []

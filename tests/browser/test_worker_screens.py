@@ -29,8 +29,10 @@ def test_a_phone_shows_the_time_once_little_is_left(
     context.close()
 
 
-@pytest.mark.parametrize("protocol", KINDS)
-@pytest.mark.parametrize("size", [(1280, 800), (390, 844)], ids=["wide", "phone"])
+@pytest.mark.parametrize(
+    ("protocol", "size"),
+    [*((protocol, (390, 844)) for protocol in KINDS), ("triplet", (1280, 800)), ("grounding", (1280, 800))],
+)
 def test_nothing_is_cut_off_and_the_way_on_is_in_view(
     browser: Browser, site: Installation, protocol: str, size: tuple[int, int], person: str
 ) -> None:

@@ -60,13 +60,12 @@ class Command:
 class Fork:
     """A process that was forked from one in which Django runs already."""
 
-    def __init__(self, installation: Installation) -> None:
+    def __init__(self, installation: Installation, *command: str) -> None:
         self._name = installation.folder / "sync.pid"
         self._name.write_text("")
         code = (
             f"import os, pathlib\npathlib.Path({str(self._name)!r}).write_text(str(os.getpid()))\n"
-            f"from django.core.management import call_command\ncall_command('sync_crowd', {SLUG!r}, '--output', "
-            f"{str(installation.folder / REPORT)!r})"
+            f"from django.core.management import call_command\ncall_command(*{command!r})"
         )
         self._problem = ""
         self._thread = threading.Thread(target=self._run, args=[installation, code])
@@ -190,7 +189,8 @@ class FaultRun:
 
     def start_fork(self) -> Fork:
         """The same in a process that need not start Django first, which is most of the time of a small run."""
-        return Fork(self.installation)
+        report = str(self.installation.folder / REPORT)
+        return Fork(self.installation, "sync_crowd", SLUG, "--output", report)
 
     def calls(self) -> int:
         """How many arrived at the crowd."""

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +11,7 @@ from typing import Any
 from tests.annotation.crowds.prolific_panel import REWARD
 from tests.annotation.crowds.prolific_scenes import BONUS, REJECTED
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
+from tests.fault_runs.run import Fork
 from tests.installations import Installation
 
 PRICE = REWARD + 50
@@ -31,14 +30,12 @@ def scene(installation: Installation, call: str) -> dict[str, Any]:
 def kill_in_the_middle(installation: Installation, prolific: ProlificEmulator, *, after: int) -> None:
     """A real process compares; it is killed once so many more calls were carried out, if it lives so long."""
     limit = prolific.calls.total() + after
-    process = installation.start("manage", "sync_crowd", "shapes-there", log="sync.log")
+    process = Fork(installation, "sync_crowd", "shapes-there")
     end = time.monotonic() + PATIENCE
-    while process.poll() is None and prolific.calls.total() < limit:
+    while process.runs() and prolific.calls.total() < limit:
         assert time.monotonic() < end, "a comparison that does not end"
         time.sleep(0.001)
-    if process.poll() is None:
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    process.kill()
 
 
 def to_the_end(installation: Installation, prolific: ProlificEmulator) -> None:
