@@ -3,7 +3,7 @@
 import pytest
 
 from common.errors import DesignError
-from judgments.design.presets import PRESETS
+from judgments.design.presets import FOLDER, PRESETS
 from judgments.design.study_design import make_design, read_toml, write_toml
 
 LEAST = {"name": "Similar sentences?", "dataset": "animals", "protocol": "triplet"}
@@ -150,3 +150,8 @@ def test_a_design_survives_its_file() -> None:
 def test_a_file_that_is_not_toml_names_the_line() -> None:
     with pytest.raises(DesignError, match=r"study.toml is not TOML: .*line 2"):
         read_toml('name = "x"\nprotocol = triplet\n', source="study.toml")
+
+
+def test_every_preset_file_is_offered_under_its_own_name() -> None:
+    assert {path.stem for path in FOLDER.iterdir()} == set(PRESETS)
+    assert all(preset.values["preset"] == name for name, preset in PRESETS.items())
