@@ -1,14 +1,17 @@
 """Dangerous settings, caught by `manage.py check` (with --deploy: what a public server needs as well)."""
 
 from collections.abc import Sequence
+from importlib import import_module
 from urllib.parse import urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
 from django.db import OperationalError, ProgrammingError, connection
+from django.db.migrations.recorder import MigrationRecorder
 
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
+FIRST_MIGRATION = "0001_version_0_5_0"  # of each app; in place of all that 0.5.0 had
 
 
 def check_sqlite_keeps_its_word(
@@ -35,6 +38,24 @@ def check_sqlite_keeps_its_word(
             )
         )
     return found
+
+
+def check_database_is_of_0_5_0_or_newer(
+    app_configs: Sequence[AppConfig] | None, **_: object
+) -> list[checks.CheckMessage]:
+    """The steps that lead from an older database to that of 0.5.0 are gone."""
+    applied = set(MigrationRecorder(connection).applied_migrations())
+    for app in ("judgments", "annotation", "evaluation"):
+        steps = set(import_module(f"{app}.migrations.{FIRST_MIGRATION}").Migration.replaces)
+        if applied & steps and steps - applied:
+            return [
+                checks.Error(
+                    "This database is older than Quorum 0.5.0: upgrade it to 0.5.0 first, then to this version.",
+                    hint="docs/install.md, Updates.",
+                    id="quorum.E004",
+                )
+            ]
+    return []
 
 
 def check_uploads_are_private(
@@ -153,6 +174,7 @@ def check_live_studies(
 def register_all() -> None:
     """Register the checks. Called once when Django starts."""
     checks.register(check_sqlite_keeps_its_word, checks.Tags.database)
+    checks.register(check_database_is_of_0_5_0_or_newer, checks.Tags.database)
     checks.register(check_uploads_are_private, checks.Tags.security)
     checks.register(check_public_server, checks.Tags.security, deploy=True)
     checks.register(check_mechanical_turk, checks.Tags.security)

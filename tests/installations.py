@@ -171,16 +171,20 @@ class Installations:
         }
 
     @contextmanager
-    def fresh(self, database: str) -> Iterator[Installation]:
-        """An installation on an empty, migrated database; stopped and dropped afterwards."""
+    def fresh(self, database: str, *, dump: str = "") -> Iterator[Installation]:
+        """An installation on an empty, migrated database, or on that of an SQL dump; stopped and dropped afterwards."""
         name = f"quorum_test_{uuid.uuid4().hex[:12]}"
         folder = self.folder / name
         folder.mkdir()
         if database == "postgresql":
-            url = self._copy_postgres(name)
+            url = self._load_postgres(name, dump) if dump else self._copy_postgres(name)
         else:
             url = ""
-            shutil.copyfile(self._template("sqlite"), folder / "quorum.sqlite3")
+            if dump:
+                with closing(sqlite3.connect(folder / "quorum.sqlite3")) as file:
+                    file.executescript(dump)
+            else:
+                shutil.copyfile(self._template("sqlite"), folder / "quorum.sqlite3")
         installation = Installation(folder, self._environment(folder, url))
         try:
             yield installation
@@ -210,6 +214,12 @@ class Installations:
         self._on_server(
             sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), sql.Identifier(template))
         )
+        return self._named(name)
+
+    def _load_postgres(self, name: str, dump: str) -> str:
+        self._on_server(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        with psycopg.connect(self._named(name), autocommit=True) as server:
+            server.execute(dump.encode())
         return self._named(name)
 
     def _named(self, database: str) -> str:

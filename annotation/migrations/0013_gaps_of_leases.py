@@ -46,8 +46,8 @@ def first_end(accepted, lease, added):
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("annotation", "0012_money_requests_by_programs"),
-        ("judgments", "0013_inputs_of_items"),
+        ("annotation", "0001_version_0_5_0"),
+        ("judgments", "0001_version_0_5_0"),
     ]
 
     operations = [

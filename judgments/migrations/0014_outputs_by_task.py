@@ -25,7 +25,7 @@ def _say_crossed(values):
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judgments", "0013_inputs_of_items")]
+    dependencies = [("judgments", "0001_version_0_5_0")]
 
     operations = [
         migrations.RemoveConstraint(model_name="output", name="one_output_per_system_image_and_rank"),

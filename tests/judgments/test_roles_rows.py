@@ -94,7 +94,7 @@ def test_lists_and_resources_cost_a_person_with_roles_the_same_for_12_and_240_ro
 @pytest.fixture
 def researchers() -> None:
     """The group as an installation has it: a test that empties the database before this one takes its rows away."""
-    import_module("judgments.migrations.0009_group_of_researchers").make_group(apps, None)
+    import_module("judgments.migrations.0001_version_0_5_0").make_group(apps, None)
 
 
 @pytest.mark.usefixtures("researchers")

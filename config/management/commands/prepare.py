@@ -31,6 +31,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, no_demo: bool, output: str | None, **options: Any) -> None:
         """Each step says what it does, so that a failing one is known by name."""
         try:
+            call_command("check", tags=["database"], databases=["default"], stdout=io.StringIO())
             call_command("migrate", interactive=False, verbosity=0)
         except OperationalError as error:
             self.stderr.write(f"The database cannot be used: {' '.join(str(error).split())}.")
