@@ -26,8 +26,8 @@ LAYERS = (
     (
         "services",
         "export",
-        "reports",
-        "figures",
+        "report",
+        "plots",
         "loaders",
         "judgment_signature",
         "registration",
