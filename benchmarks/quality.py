@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from annotation.quality.detectors import RULES, Answers, Given, Page, make_rule, replay
-from evaluation.figures.canvas import (
+from evaluation.plots.canvas import (
     ACCENT,
     INK,
     SMALL,

@@ -40,8 +40,9 @@ def step(name: str, folder: Path) -> None:
     """Run one step and print its seconds and the memory it took beyond Quorum's own."""
     set_up()
     from evaluation.releases.comparison import compare_releases
+    from evaluation.releases.making import write_release
+    from evaluation.releases.storage import Terms
     from evaluation.releases.verification import verify_bundle
-    from evaluation.services.releases import Terms, write_release
     from judgments.studies.studies import find_study
 
     bundles = [folder / "release-1.0.zip", folder / "release-1.1.zip"]

@@ -12,24 +12,18 @@ from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
 from evaluation.challenges.leaderboards import compute_standing, store_standing
 from evaluation.challenges.scoring import score_stored, store_scores
 from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.export.exporting import export_for_download
 from evaluation.planning.pilots import told_by_pilot
 from evaluation.planning.planning import compute_plan, read_assumptions, store_plan
 from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.releases.comparison import compare_releases as compared
+from evaluation.releases.making import write_release
+from evaluation.releases.storage import Terms, find_release, note_release, place_for_release, release_file
 from evaluation.releases.verification import verify_bundle
+from evaluation.report.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
 from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.metric_scores import compute_evaluation, store_evaluation
-from evaluation.services.exports import export_for_download
-from evaluation.services.releases import (
-    Terms,
-    find_release,
-    note_release,
-    place_for_release,
-    release_file,
-    write_release,
-)
-from evaluation.services.reports import report_for_download, store_report
 from judgments.jobs import Run
 from judgments.models import Job, Study
 from judgments.studies.generation import generate_hits
@@ -145,7 +139,7 @@ def release(run: Run, *, study: str, version: str, **terms: Any) -> None:
     with ExitStack() as undone:
         undone.callback(path.unlink, missing_ok=True)
         with run.commit() as result:
-            made = note_release(study=found, written=written, file=path.name)
+            made = note_release(study=found, bundle=written, file=path.name)
             result |= {"version": made.version, "sha256": made.sha256, "bytes": made.size}
         undone.pop_all()
 

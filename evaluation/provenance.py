@@ -8,6 +8,7 @@ import math
 import platform
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import chain
 from json.encoder import encode_basestring
@@ -98,10 +99,20 @@ def plain(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value)
 
 
-def without_nan(value: Any) -> Any:
-    """``value`` for JSON: numbers that are undefined, at any depth, become null."""
-    if isinstance(value, dict):
-        return {key: without_nan(one) for key, one in value.items()}
+def as_json(value: Any) -> Any:
+    """Return ``value`` as JSON can hold it, at any depth: dataclasses become objects, undefined numbers null.
+
+    An object's own ``as_json`` method goes before its fields.
+    """
+    if hasattr(value, "as_json"):
+        return as_json(value.as_json())
+    if is_dataclass(value):
+        return {one.name: as_json(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: as_json(one) for key, one in value.items()}
     if isinstance(value, (list, tuple)):
-        return [without_nan(one) for one in value]
+        return [as_json(one) for one in value]
     return plain(value) if isinstance(value, float) else value
+
+
+without_nan = as_json

@@ -13,9 +13,10 @@ from annotation.quality.detectors import RULES
 from evaluation.admin.registering_form import RegisteringForm
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.plans import make_plan
-from evaluation.registration import deviations, outcome_words, outcomes
-from evaluation.services.registration import may_be_registered, register_study
+from evaluation.registration.deviations import deviations, outcomes
+from evaluation.registration.hypotheses import outcome_words
+from evaluation.registration.plans import make_plan
+from evaluation.registration.registering import may_be_registered, register_study
 from judgments.admin.base import signed_in
 from judgments.design.plans import Plan
 from judgments.models import Study

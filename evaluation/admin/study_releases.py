@@ -16,8 +16,8 @@ from common.downloads import file_download
 from common.errors import NotThere
 from evaluation.errors import ReleaseError
 from evaluation.models import Release
-from evaluation.releases.licences import LICENCES
-from evaluation.services.releases import (
+from evaluation.releases.documents import LICENCES
+from evaluation.releases.storage import (
     Terms,
     check_terms,
     find_release,
@@ -52,7 +52,7 @@ class ReleaseForm(forms.Form):
     )
     licence = forms.ChoiceField(
         label="Licence",
-        choices=[(name, f"{name}: {full}") for name, (full, _) in LICENCES.items()],
+        choices=[(name, f"{name}: {one['name']}") for name, one in LICENCES.items()],
         initial="CC-BY-4.0",
         widget=UnfoldAdminSelectWidget,
     )

@@ -11,8 +11,7 @@ from django.template.response import TemplateResponse
 
 from common.downloads import bytes_download, file_download
 from common.errors import NotThere, WrongState
-from evaluation.results.tables_page import drawn
-from evaluation.services.reports import (
+from evaluation.report.storage import (
     newest_report,
     report_archive,
     report_file,
@@ -20,6 +19,7 @@ from evaluation.services.reports import (
     report_parts,
     sections_of,
 )
+from evaluation.results.tables_page import drawn
 from judgments.models import Study
 from judgments.studies.study_page import (
     Context,

@@ -18,12 +18,13 @@ from common.downloads import file_download
 from common.errors import WrongState
 from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.models import Registration, Release
-from evaluation.plans import make_plan
 from evaluation.provenance import without_nan
-from evaluation.registration import deviations, outcome_words, outcomes
-from evaluation.releases.licences import LICENCES, check_licence
-from evaluation.services.registration import register_study
-from evaluation.services.releases import (
+from evaluation.registration.deviations import deviations, outcomes
+from evaluation.registration.hypotheses import outcome_words
+from evaluation.registration.plans import make_plan
+from evaluation.registration.registering import register_study
+from evaluation.releases.documents import LICENCES, check_licence
+from evaluation.releases.storage import (
     JOB_KIND,
     Terms,
     check_terms,

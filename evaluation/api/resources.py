@@ -23,10 +23,10 @@ from rest_framework.reverse import reverse
 
 from common.downloads import file_download
 from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
+from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
 from evaluation.models import Analysis, Consensus
-from evaluation.services.exports import JOB_KIND, exported_file
-from evaluation.services.reports import report_archive
+from evaluation.report.storage import report_archive
 from judgments import jobs
 from judgments.access.permissions import staff_of, study_for
 from judgments.api.bodies import RANGE_HEADERS, body_of, file_responses, member

@@ -103,8 +103,8 @@ def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict
     ``stamp``: the judgment signature of the judgments behind them, which stands at the foot of each figure.
     """
     # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
-    from evaluation.figures.board import earlier_figure, growth_figure, growth_sentence, metrics_figure
-    from evaluation.figures.canvas import stamped
+    from evaluation.plots.canvas import stamped
+    from evaluation.plots.dashboard import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
     known = [row for row in result["growth"] if row["value"] is not None]
     kinds: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Files out of an archive that lies in the folder of exports: which there are, and each by its name."""
+"""Archives in the folder of exports: which files they hold, and each by its name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from zipfile import ZipFile
 
 from common.errors import NotThere
 
+EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equal files, equal archives
 OTHERS = "application/octet-stream"
 CONTENT_TYPES = {
     ".svg": "image/svg+xml",

@@ -1,9 +1,9 @@
 """Long files in parts, so that an export that was stopped goes on where it was.
 
-A part holds the judgments of some ten thousand units, in the order of the file, as they stood when the export began
-(``Held``): what comes meanwhile, or before a stopped export goes on, is not in the file. It is written beside the
-file, in a hidden folder, and stands there whole or not at all; the finished file is made of the parts alone, so that
-it is the same however often the work was stopped. Memory holds a batch of rows, whatever the file's length.
+A part holds the judgments of some ten thousand units, in the order of the file, as of the snapshot taken when the
+export began; later judgments are not in the file. Parts are written atomically to a hidden folder beside the file. The
+file is made of the parts alone, so that it is the same however often the export was stopped. Memory holds a batch of
+rows, whatever the file's length.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from django.db.models import Q, QuerySet
 from common.files import FileProblem, whole_file
 from common.streams import batched
 from evaluation.errors import ExportError
-from evaluation.export.held import Held, held_from, hold
+from evaluation.export.encoding import Encoding, Stage, Work, units_of
 from evaluation.export.rows import UNITS_AT_ONCE
-from evaluation.export.work import Encoding, Stage, Work, units_of
+from evaluation.export.snapshot import Snapshot, snapshot_from, take_snapshot
 from evaluation.judgment_signature import counted_votes
 from evaluation.judgment_tally import JudgmentTally, Votes
 from evaluation.provenance import quorum_version
@@ -39,7 +39,7 @@ LAYOUT = 4  # of the folder; what another one left is not gone on with
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A written part: of which stage, where the next one begins, how many pieces are done, and the counts so far."""
+    """A written part: its stage, its last piece, how many pieces are done, and the counts so far."""
 
     number: int
     stage: int
@@ -54,48 +54,49 @@ def parts_folder(output: Path) -> Path:
 
 
 @contextmanager
-def alone(output: Path) -> Iterator[None]:
-    """Nobody else writes this file meanwhile: parts of two moments would get mixed. The folder of the parts is locked
-    itself, so that nothing of the lock outlives a kill.
+def exclusive(output: Path) -> Iterator[None]:
+    """Keep other exports from writing this file: parts of two snapshots would get mixed.
+
+    The lock is on the folder of the parts itself, so that nothing of it outlives a kill.
 
     Raises:
         ExportError: another process is writing it.
         FileProblem: the folder cannot be written to.
     """
     folder = parts_folder(output)
-    with _told(folder):
-        held = _locked(folder, output)
+    with _folder_problems(folder):
+        lock = _locked(folder, output)
     try:
         yield
     finally:
         with suppress(OSError):
             folder.rmdir()  # nothing was begun; with parts in it, it stays
-        os.close(held)
+        os.close(lock)
 
 
 def _locked(folder: Path, output: Path) -> int:
     while True:
         folder.mkdir(exist_ok=True)
         try:
-            held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
         except FileNotFoundError:
             continue
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.path.samestat(os.fstat(held), folder.stat()):
-                return held
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(os.fstat(lock), folder.stat()):
+                return lock
         except BlockingIOError:
-            os.close(held)
+            os.close(lock)
             raise ExportError(
                 f"{output} is being written by another export; wait until it is done."
             ) from None
         except FileNotFoundError:
             pass
-        os.close(held)  # another export removed it between the two; what is there now is another folder
+        os.close(lock)  # another export removed it between the two; what is there now is another folder
 
 
 def drop_parts(output: Path) -> None:
-    """What an earlier, stopped export of this file left."""
+    """Remove what an earlier, stopped export of this file left."""
     folder = parts_folder(output)
     with suppress(OSError):
         _empty(folder)
@@ -113,7 +114,7 @@ def _empty(folder: Path) -> None:
 
 
 def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[str, Any]:
-    """What parts were made for: as long as it is the same, the next part belongs to them."""
+    """Return what parts were made for: an export goes on only with parts of the same."""
     return {
         "study": study.slug,
         "created_at": study.created_at.isoformat(),  # another study may get the name of one that was deleted
@@ -127,18 +128,17 @@ def asked_for(study: Study, *, format: str, task: str, revisions: bool) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """An export that is under way: what it holds, what was found before its first part, and its last part where there
-    is one already."""
+    """An export in progress: its snapshot, what was prepared for its parts, and its last part if there is one."""
 
-    held: Held
-    kept: dict[str, Any]
+    snapshot: Snapshot
+    prepared: dict[str, Any]
     last: Part | None
 
 
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, asked: dict[str, Any], resume: bool
 ) -> Begun:
-    """Go on with the moment of a stopped export, or begin with the study as it stands now. Inside ``alone``.
+    """Go on with the snapshot of a stopped export, or take a new one. Call it inside ``exclusive``.
 
     Raises:
         ExportError: ``resume``, and what is there was made for something else; or judgments are being stored in one
@@ -146,16 +146,16 @@ def begin_parts(
         FileProblem: the folder cannot be written to.
     """
     folder = parts_folder(output)
-    with _told(folder):
+    with _folder_problems(folder):
         found = _stopped(study, folder, asked) if resume else None
         if found is not None:
             return found
-        held = hold(study)
-        kept = encoding.prepare(study, held.moment)
+        snapshot = take_snapshot(study)
+        prepared = encoding.prepare(study, snapshot.moment)
         _empty(folder)
         with whole_file(folder / STATE) as file:
-            file.write_text(json.dumps({"asked": asked, "held": held.as_json(), "kept": kept}))
-        return Begun(held, kept, None)
+            file.write_text(json.dumps({"asked": asked, "held": snapshot.as_json(), "kept": prepared}))
+        return Begun(snapshot, prepared, None)
 
 
 def write_in_parts(
@@ -173,7 +173,7 @@ def write_in_parts(
     work.counts = dict(last.counts if last else encoding.counts)
     number = last.number if last else 0
     clock = _Clock(work, encoding)
-    with _told(folder):
+    with _folder_problems(folder):
         stages = encoding.stages(work)
         for work.stage, stage in enumerate(stages):
             if last and work.stage < last.stage:
@@ -189,35 +189,35 @@ def write_in_parts(
                 with whole_file(folder / f"{number:06}.{stage.suffix}") as file:
                     encoding.write_part(work, file)
                 # the part is there before the line that says so; written again after a kill in between
-                with whole_file(folder / f"{number:06}.json") as said:
+                with whole_file(folder / f"{number:06}.json") as status:
                     part = {"stage": work.stage, "after": after, "done": done, "counts": work.counts}
-                    said.write_text(json.dumps(part))
+                    status.write_text(json.dumps(part))
                 share = (work.stage + min(1.0, done / total)) / len(stages)
                 progress(share, clock.words(stage, done, total))
 
 
 class _Clock:
-    """How far it is, and how fast it goes."""
+    """Measures progress and speed."""
 
     def __init__(self, work: Work, encoding: Encoding) -> None:
-        self._work, self._told = work, encoding.told
+        self._work, self._count = work, encoding.progress_count
         self.starts(0)
 
     def starts(self, done: int) -> None:
-        """A stage of which so many pieces are done begins, or is gone on with."""
-        self._before = self._work.counts[self._told] if self._told else done
+        """Begin a stage, or go on with one of which so many pieces are done."""
+        self._before = self._work.counts[self._count] if self._count else done
         self._since = time.monotonic()
 
     def words(self, stage: Stage, done: int, total: int) -> str:
         """``1,000 judgments, 500 a second``."""
-        count = self._work.counts[self._told] if self._told else done
+        count = self._work.counts[self._count] if self._count else done
         rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
-        said = f"{count:,} {self._told}" if self._told else f"{done:,} of {total:,} {stage.name}"
-        return f"{said}, {rate:,.0f} a second"
+        status = f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {stage.name}"
+        return f"{status}, {rate:,.0f} a second"
 
 
 def read_votes(work: Work, *, progress: Callable[[float, str], None]) -> Votes:
-    """What people gave, for the judgment signature, where it was not counted while the parts were written."""
+    """Count all judgments for the judgment signature, if they were not counted while the parts were written."""
     tally = JudgmentTally()
     queue, after, done = units_of(work.study), None, 0
     total = max(1, queue.count())
@@ -231,7 +231,7 @@ def read_votes(work: Work, *, progress: Callable[[float, str], None]) -> Votes:
 
 
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _folder_problems(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -239,7 +239,7 @@ def _told(folder: Path) -> Iterator[None]:
 
 
 def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
-    """What an export of the same left; None where there is nothing to go on with."""
+    """Return what a stopped export of the same left; None if there is nothing to go on with."""
     if not (folder / STATE).is_file():
         return None
     try:
@@ -250,17 +250,17 @@ def _stopped(study: Study, folder: Path, asked: dict[str, Any]) -> Begun | None:
         raise ExportError(
             f"The export in {folder} was made of another study, format or version; export without --resume."
         )
-    said = sorted(path for path in folder.glob("*.json") if path.name != STATE)
-    if not said:
+    status = sorted(path for path in folder.glob("*.json") if path.name != STATE)
+    if not status:
         return None
-    last = json.loads(said[-1].read_text(encoding="utf-8"))
+    last = json.loads(status[-1].read_text(encoding="utf-8"))
     position, pk = last["after"]
-    part = Part(int(said[-1].stem), last["stage"], (position, pk), last["done"], last["counts"])
-    return Begun(held_from(study, found["held"]), found["kept"], part)
+    part = Part(int(status[-1].stem), last["stage"], (position, pk), last["done"], last["counts"])
+    return Begun(snapshot_from(study, found["held"]), found["kept"], part)
 
 
 def _next_pieces(queue: QuerySet[Any], after: tuple[int, int] | None, count: int) -> list[tuple[int, int]]:
-    """(position, row id) of the next ones in their order."""
+    """Return (position, row id) of the next pieces in their order."""
     if after is not None:
         position, pk = after
         queue = queue.filter(Q(position__gt=position) | Q(position=position, pk__gt=pk))

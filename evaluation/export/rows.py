@@ -1,4 +1,4 @@
-"""The judgments of a study as the rows of an exported file, streamed."""
+"""Stream the judgments of a study as rows of an exported file."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from annotation.importing.rows import IMPORTED_REVISION
 from annotation.snapshots import Moment
 from common.streams import batched
+from evaluation.export.credits import UNITS_AT_ONCE as CREDITS_AT_ONCE
 from evaluation.export.credits import Credits
 from evaluation.judgment_tally import JudgmentTally
 from evaluation.loaders import in_order
@@ -57,19 +58,19 @@ OPEN_COLUMNS = ("answer", "content")  # only where answers are open
 
 
 def columns_of(study: Study) -> tuple[str, ...]:
-    """The columns of the study's judgments."""
+    """Return the columns of the study's judgments."""
     is_open = KINDS[study.protocol].is_open
     return tuple(name for name in JUDGMENT_COLUMNS if name not in OPEN_COLUMNS or is_open)
 
 
 @lru_cache(maxsize=4_096)  # the rows of an assignment stand close together and share their times
 def timestamp(moment: datetime | None) -> str | None:
-    """ISO 8601 in UTC with a Z."""
+    """Return ISO 8601 in UTC with a Z."""
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
 
 def no_judgments() -> dict[str, int]:
-    """What is counted of the rows."""
+    """Return the counts of the rows, all 0."""
     counted = ("judgments", "used", "unused", "control", "simulated", "revised", "invalidated")
     return dict.fromkeys(counted, 0)
 
@@ -78,11 +79,14 @@ def no_judgments() -> dict[str, int]:
 class JudgmentRows:
     """A study's judgments, one dict a row, by unit and then by worker's name; iterate once.
 
-    Answers that an exclusion invalidated are among them, marked and unused; those that a revision replaced only
-    with ``revisions``, and then before it. ``counts`` and ``tally`` are complete when the rows have run out; the tally
-    is over the current judgments, as ``votes_of`` has it. With ``only``, row ids of units in their order, the rows of
-    these alone, which then say which systems gave their captions; it may be iterated again with the next ones. All as
-    it stood at ``moment``.
+    Answers that an exclusion invalidated are included, marked as unused.
+
+    Attributes:
+        moment: the rows are as of this moment.
+        revisions: whether answers that were revised are included, before their revisions.
+        only: row ids of units, in their order, to restrict the rows to; their rows name the systems that gave their
+            captions.
+        counts, tally: complete after the last row; the tally is over the current judgments, as in ``votes_of``.
     """
 
     study: Study
@@ -94,8 +98,13 @@ class JudgmentRows:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         credits = Credits(self.study, self.moment)
-        for units in [None] if self.only is None else batched(self.only, UNITS_AT_ONCE):
-            yield from self._rows(units, {} if units is None else credits.of(units))
+        if self.only is None:
+            yield from self._rows(None, {})
+            return
+        for many in batched(self.only, CREDITS_AT_ONCE):
+            found = credits.of(many)
+            for units in batched(many, UNITS_AT_ONCE):
+                yield from self._rows(units, found)
 
     def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind = self.study, self.counts, KINDS[self.study.protocol]
@@ -126,7 +135,7 @@ class JudgmentRows:
             counts["simulated"] += simulated
             counts["revised"] += pk in replaced
             counts["invalidated"] += invalidated
-            held = content[0] if content else {}
+            shown = content[0] if content else {}
             cells = {
                 "study": study.slug,
                 "unit": unit,
@@ -145,9 +154,9 @@ class JudgmentRows:
                 "assignment": external_id if imported and external_id else str(assignment),
                 "hit": hit,
                 "value": value,
-                "answer": None if answer is None else kind.exported(answer, content=held),
+                "answer": None if answer is None else kind.exported(answer, content=shown),
                 "control": control,
-                "expected": None if expected is None else kind.exported(expected, content=held),
+                "expected": None if expected is None else kind.exported(expected, content=shown),
                 "used": used,
                 "presented": presented or None,
                 "simulated": simulated,
@@ -158,7 +167,7 @@ class JudgmentRows:
                 "comment": comment or None,
                 "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
                 "invalidated": moment.gone.get(assignment),
-                "content": held or None,
+                "content": shown or None,
                 "systems": credits.get(unit_id),
             }
             yield {name: cells[name] for name in columns}

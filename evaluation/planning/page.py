@@ -171,7 +171,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 def _shown_plan(result: dict[str, Any]) -> Context:
     """A plan as a figure and in words."""
     # here and not above: matplotlib is dear to import
-    from evaluation.figures.power import in_words, power_figure, power_sentence
+    from evaluation.plots.power import in_words, power_figure, power_sentence
 
     return {
         "figure": drawn(power_figure(result)),

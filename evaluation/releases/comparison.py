@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from evaluation.releases.archive import BundleReader
+from evaluation.releases.bundle import BundleReader
 from evaluation.releases.verification import Bundle, read_bundle
 
 # People and assignments have other names in each release, so a judgment is known by what it is of, and when.
@@ -22,7 +22,7 @@ NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _Summary:
     """What a comparison needs of a bundle; its rows are let go.
 
     Attributes:
@@ -53,7 +53,7 @@ def compare_releases(before: Path, after: Path) -> dict[str, Any]:
         VerificationError: a file is no bundle.
     """
     one, two = (
-        _said(path) for path in (before, after)
+        _summary(path) for path in (before, after)
     )  # one after the other: two at once need twice the memory
     known, places = np.unique(np.concatenate([one.judgments, two.judgments]), return_inverse=True)
     there, now = np.split(places, [len(one.judgments)])
@@ -111,7 +111,7 @@ def _of_plan(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _said(path: Path) -> _Said:
+def _summary(path: Path) -> _Summary:
     reader = BundleReader(path)
     try:
         bundle = read_bundle(reader)
@@ -121,7 +121,7 @@ def _said(path: Path) -> _Said:
             used.append(bool(row.get("used")))
     finally:
         reader.close()
-    return _Said(
+    return _Summary(
         version=bundle.manifest["version"],
         alpha=bundle.findings.agreement["alpha"]["value"],
         metrics=_headlines(bundle),

@@ -1,5 +1,7 @@
-"""What a release's rows say: consensus, agreement, workers, metrics, and the sections of its report. The same for
-whoever writes a bundle and for whoever verifies one. Pure."""
+"""What follows from a release's rows: consensus, agreement, workers, metrics, and the sections of its report. Pure.
+
+Writing and verifying a bundle both compute it here.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +9,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.records import PairRow, UnitRow
-from evaluation.releases.gathered import gather_released
-from evaluation.releases.released import ReleasedRows
-from evaluation.reports.content import Section
-from evaluation.reports.gathered import Gathered
-from evaluation.reports.hypotheses import Registered
-from evaluation.reports.sections import sections_of
-from evaluation.results.consensus import NO_ONE, PairConsensus
-from judgments.kinds import Consensus
+from evaluation.registration.hypotheses import Registered
+from evaluation.releases.inputs import inputs_of_rows
+from evaluation.releases.rows import ReleasedRows
+from evaluation.report.content import Section
+from evaluation.report.inputs import ReportInputs
+from evaluation.report.sections import sections_of
+from evaluation.results.consensus import NO_ONE
 
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What the bundle's files say of its rows.
+    """Everything in a bundle that is computed from its rows.
 
     Attributes:
         metrics: metric -> its figures against people; empty where no metric was held against them.
@@ -34,21 +34,46 @@ class Findings:
     metrics: dict[str, Any]
     counts: dict[str, int]
     signature: str
-    gathered: Gathered
+    inputs: ReportInputs
     sections: list[Section]
     outcomes: dict[str, Any] | None = None
 
     def consensus(self) -> Iterator[dict[str, Any]]:
-        """The rows of ``consensus.jsonl``: units, then pairs."""
-        found = self.gathered.consensus
+        """Yield the rows of ``consensus.jsonl``: units, then pairs."""
+        found = self.inputs.consensus
         for unit in found.units:
-            decided = unit.pk in found.decisions
-            yield _of_unit(self.rows, unit, found.of_unit.get(unit.pk, NO_ONE), decided=decided)
+            one, row = found.of_unit.get(unit.pk, NO_ONE), self.rows.units[unit.pk]
+            answer = one.answer
+            if answer is not None:
+                answer = self.rows.settings.kind.exported(answer, content=row["content"] or {})
+            source = "adjudicated" if unit.pk in found.decisions else "judgments"
+            yield {
+                "unit": unit.key,
+                "pair": row["pair"],
+                "kind": row["kind"],
+                **{name: getattr(one, name) for name in ("n", "value", "share", "margin", "tie")},
+                "votes": dict(one.votes),
+                "answer": answer,
+                "source": source,
+            }
         for pair in found.pairs:
-            yield _of_pair(pair, found.of_pair[pair.pk])
+            of_pair = found.of_pair[pair.pk]
+            votes = {name: getattr(of_pair, name) for name in ("wins", "losses", "ties")}
+            yield {
+                "unit": None,
+                "pair": pair.key,
+                "kind": pair.kind or None,
+                "n": sum(votes.values()),
+                "value": of_pair.value,
+                "share": None,
+                "margin": None,
+                "tie": of_pair.tie,
+                "votes": votes,
+                "answer": None,
+                "source": "published" if of_pair.published else "judgments",
+            }
 
     def analyses(self) -> dict[str, Any]:
-        """What ``analyses.json`` holds."""
         return {
             "signature": self.signature,
             "counts": self.counts,
@@ -58,17 +83,17 @@ class Findings:
 
 
 def find(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
-    """Everything that follows from the rows, once all were taken in, and from a registered plan."""
-    gathered = gather_released(rows)
-    sections = sections_of(gathered)
+    """Compute everything that follows from the rows, once all were added, and from a registered plan."""
+    inputs = inputs_of_rows(rows)
+    sections = sections_of(inputs)
     if registered is not None:
-        sections.append(registered.section(gathered))
-    found, result = gathered.consensus, gathered.aggregation.result
+        sections.append(registered.section(inputs))
+    found, result = inputs.consensus, inputs.aggregation.result
     return Findings(
         rows=rows,
         agreement=result["agreement"],
         workers=result["workers"],
-        metrics=dict(gathered.evaluation.result["metrics"]) if gathered.evaluation else {},
+        metrics=dict(inputs.evaluation.result["metrics"]) if inputs.evaluation else {},
         counts={
             "judgments": rows.judgments,
             "invalidated": rows.invalidated,
@@ -79,43 +104,7 @@ def find(rows: ReleasedRows, registered: Registered | None = None) -> Findings:
             "workers": result["counts"]["workers"],
         },
         signature=rows.signature(),
-        gathered=gathered,
+        inputs=inputs,
         sections=sections,
-        outcomes=None if registered is None else registered.as_json(gathered),
+        outcomes=None if registered is None else registered.as_json(inputs),
     )
-
-
-def _of_unit(rows: ReleasedRows, unit: UnitRow, found: Consensus, *, decided: bool) -> dict[str, Any]:
-    kind, row = rows.settings.kind, rows.units[unit.pk]
-    answer = found.answer
-    if answer is not None:
-        answer = kind.exported(answer, content=row["content"] or {})
-    return {
-        "unit": unit.key,
-        "pair": row["pair"],
-        "kind": row["kind"],
-        "n": found.n,
-        "value": found.value,
-        "share": found.share,
-        "margin": found.margin,
-        "tie": found.tie,
-        "votes": dict(found.votes),
-        "answer": answer,
-        "source": "adjudicated" if decided else "judgments",
-    }
-
-
-def _of_pair(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
-    return {
-        "unit": None,
-        "pair": pair.key,
-        "kind": pair.kind or None,
-        "n": found.wins + found.losses + found.ties,
-        "value": found.value,
-        "share": None,
-        "margin": None,
-        "tie": found.tie,
-        "votes": {"wins": found.wins, "losses": found.losses, "ties": found.ties},
-        "answer": None,
-        "source": "published" if found.published else "judgments",
-    }

@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.errors import VerificationError
-from evaluation.plans import plan_hash
-from evaluation.provenance import without_nan
-from evaluation.releases.archive import MANIFEST, BundleReader
+from evaluation.provenance import as_json
+from evaluation.registration.hypotheses import Deviation, Registered
+from evaluation.registration.plans import plan_hash
+from evaluation.releases.bundle import MANIFEST, BundleReader
 from evaluation.releases.findings import Findings, find
-from evaluation.releases.released import ReleasedRows, Settings
-from evaluation.reports.content import as_json
-from evaluation.reports.hypotheses import Deviation, Registered
-from evaluation.reports.writing import csv_of
+from evaluation.releases.rows import ReleasedRows, Settings
+from evaluation.report.rendering import csv_of
 from judgments.design.plans import Plan
 
 FORMAT = 1
@@ -47,7 +46,7 @@ class Verification:
 
 
 def verification(what: str, checked: int, found: list[str]) -> Verification:
-    """With as many differences as anybody reads."""
+    """Return a verification with at most ``MOST_SAID`` differences."""
     return Verification(what, checked, tuple(found[:MOST_SAID]), len(found))
 
 
@@ -61,7 +60,7 @@ class Bundle:
 
 
 def read_bundle(reader: BundleReader) -> Bundle:
-    """A bundle's rows and what they say.
+    """Read a bundle's rows and compute what follows from them.
 
     Raises:
         VerificationError: something in it is not as a bundle has it.
@@ -143,13 +142,13 @@ def _verify(reader: BundleReader) -> Verification:
             "workers.jsonl": (list(reader.rows("workers.jsonl")), findings.workers),
             "analyses.json": (reader.json("analyses.json"), findings.analyses()),
         }
-        sections = [without_nan(as_json(section)) for section in findings.sections]
+        sections = as_json(findings.sections)
         if findings.outcomes is not None:
             stated[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
         found += _of_plan(reader, bundle.manifest)
-        told = reader.json(f"{REPORT}report.json")
-        stated[f"{REPORT}report.json"] = (_sections(told), sections)
-        found += _files_of_report(reader, _sections(told))
+        report = reader.json(f"{REPORT}report.json")
+        stated[f"{REPORT}report.json"] = (_sections(report), sections)
+        found += _files_of_report(reader, _sections(report))
         count, others = _in_step(reader, "consensus.jsonl", findings.consensus())
         checked, found = checked + count, found + others
     except VerificationError as error:
@@ -202,7 +201,7 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """Every single value in nested lists and objects."""
+    """Yield every single value in nested lists and objects."""
     if isinstance(value, (dict, list, tuple)):
         for one in value.values() if isinstance(value, dict) else value:
             yield from leaves(one)
@@ -215,7 +214,7 @@ ADDED = frozenset({"coefficients"})
 
 
 def different(stated: Any, found: Any, where: str) -> list[str]:
-    """Where two JSON values are not the same, each place in words; numbers may differ by ``NEAR``."""
+    """Return where two JSON values differ, each place in words; numbers may differ by ``NEAR``."""
     if isinstance(stated, dict) and isinstance(found, dict):
         keys = [key for key in dict.fromkeys((*stated, *found)) if key in stated or key not in ADDED]
         return [line for key in keys for line in different(stated.get(key), found.get(key), f"{where}.{key}")]

@@ -13,8 +13,8 @@ from django.utils import timezone
 from annotation.models import WrittenCaption
 from common.errors import DataConflict, WrongState
 from common.rows import refresh_statistics
-from evaluation.export.captions import Written, check_writes, written_captions
-from evaluation.export.moments import take_moment
+from evaluation.export.formats.captions import CollectedCaption, check_writes, written_captions
+from evaluation.export.snapshot import take_moment
 from judgments.datasets.importing import store_candidates
 from judgments.drawing.draws import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
@@ -86,7 +86,7 @@ def adopt_captions(*, study: Study, system: str = "") -> Adoption:
     )
 
 
-def _as_references(dataset: Dataset, written: list[Written]) -> int:
+def _as_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
     """One caption a judgment, after the references that the image has; how many were new."""
     known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
     fresh = [one for one in written if one.key not in known]
@@ -114,7 +114,7 @@ def _as_references(dataset: Dataset, written: list[Written]) -> int:
     return len(fresh)
 
 
-def _as_outputs(dataset: Dataset, study: Study, written: list[Written], name: str) -> int:
+def _as_outputs(dataset: Dataset, study: Study, written: list[CollectedCaption], name: str) -> int:
     """The captions of each image in order as the system's outputs; equal texts are one caption with several writers."""
     if not name.strip() or len(name) > 80 or not name.isprintable():
         raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
@@ -148,7 +148,7 @@ def _as_outputs(dataset: Dataset, study: Study, written: list[Written], name: st
     return len(new)
 
 
-def _remember(captions: dict[int, int], written: list[Written]) -> None:
+def _remember(captions: dict[int, int], written: list[CollectedCaption]) -> None:
     """Who wrote which caption, in which judgment."""
     WrittenCaption.objects.bulk_create(
         (

@@ -20,6 +20,7 @@ from annotation.snapshots import much_work
 from common.downloads import file_download
 from common.errors import WrongState
 from evaluation.dashboard.progress import study_progress
+from evaluation.export.exporting import JOB_KIND, exported_file
 from evaluation.export.formats import formats_for
 from evaluation.models import Analysis, Consensus
 from evaluation.results.adoption import adopt_captions
@@ -41,7 +42,6 @@ from evaluation.results.tables_page import (
     ranking_tables,
     worker_note,
 )
-from evaluation.services.exports import JOB_KIND, exported_file
 from judgments.admin.base import signed_in
 from judgments.jobs import enqueue
 from judgments.kinds import KINDS
@@ -161,8 +161,8 @@ def _figures(
     The drawings are our own and escape every word in them, so the page takes them as they are.
     """
     # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
-    from evaluation import figures
-    from evaluation.figures.canvas import stamped
+    from evaluation import plots as figures
+    from evaluation.plots.canvas import stamped
 
     found: dict[str, tuple[str, str]] = {}
     if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work

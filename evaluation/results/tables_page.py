@@ -19,7 +19,7 @@ DAY = 86_400
 
 
 def drawn(markup: str) -> SafeString:
-    """SVG or HTML that ``evaluation.figures`` or ``evaluation.reports`` made, for a template to show as it is."""
+    """SVG or HTML that ``evaluation.plots`` or ``evaluation.report`` made, for a template to show as it is."""
     return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
 
 

@@ -1,7 +1,7 @@
 """What the admin, the API, jobs and commands call."""
 
+from evaluation.export.exporting import export_judgments
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metric_scores import evaluate_study
-from evaluation.services.exports import export_judgments
 
 __all__ = ["aggregate_study", "evaluate_study", "export_judgments"]

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.management import call_command
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
@@ -49,6 +52,14 @@ def graded() -> StudyOf:
     for name, values in (("w-1", [4, 1, 4, 2]), ("w-2", [4, 1, 3, 2]), ("w-3", [3, 1, 4, 3])):
         made.answer(hit, name, values)
     return made
+
+
+@contextmanager
+def rolled_back(blocker: Any) -> Iterator[None]:
+    """A transaction for a module's fixture, of which nothing stays in the database: what it made is files."""
+    with blocker.unblock(), transaction.atomic():
+        yield
+        transaction.set_rollback(True)
 
 
 def written(study: Study, folder: Path, **options: Any) -> dict[str, bytes]:

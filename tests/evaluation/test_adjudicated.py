@@ -14,10 +14,10 @@ from django.urls import reverse
 
 from annotation.models import Adjudication, Judgment
 from annotation.quality.adjudication import decide, send_to_adjudicator, withdraw
+from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
 from evaluation.models import Consensus
 from evaluation.services import aggregate_study, evaluate_study
-from evaluation.services.exports import export_judgments
 from judgments.models import Caption, Study, Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 

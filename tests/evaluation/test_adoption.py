@@ -18,9 +18,9 @@ from annotation.work.joining import join_study
 from annotation.work.submissions import submit_assignment
 from common.errors import DataConflict, WrongState
 from evaluation.errors import EvaluationError, ExportError
+from evaluation.export.exporting import export_judgments
 from evaluation.integrity import check_integrity
 from evaluation.results.adoption import adopt_captions
-from evaluation.services.exports import export_judgments
 from judgments.datasets.importing import import_dataset
 from judgments.models import Caption, Dataset, Output, Study, System
 from tests.annotation.casting import joined, make_study

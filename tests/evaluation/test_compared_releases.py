@@ -9,7 +9,8 @@ from django.core.management import call_command
 
 from annotation.models import Judgment
 from evaluation.releases.comparison import compare_releases
-from evaluation.services.releases import Terms, release_study
+from evaluation.releases.making import release_study
+from evaluation.releases.storage import Terms
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db

@@ -144,7 +144,7 @@ LOWER_ID_LATER = """
 import threading
 from django.db import connection, transaction
 from annotation.models import Assignment, Judgment
-from evaluation.export import moments
+from evaluation.export import snapshot as moments
 from judgments.models import Unit
 from tests.evaluation.studies import StudyOf, make_dataset
 

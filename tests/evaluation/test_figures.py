@@ -9,7 +9,7 @@ import pytest
 from defusedxml.ElementTree import fromstring
 
 from evaluation.dashboard.progress import study_progress
-from evaluation.figures import (
+from evaluation.plots import (
     accuracy_figure,
     accuracy_sentence,
     agreement_figure,
@@ -19,7 +19,7 @@ from evaluation.figures import (
     workers_figure,
     workers_sentence,
 )
-from evaluation.figures.canvas import stamped
+from evaluation.plots.canvas import stamped
 from tests.evaluation.studies import StudyOf, make_dataset
 
 SVG = "{http://www.w3.org/2000/svg}"

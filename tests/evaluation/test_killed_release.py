@@ -16,7 +16,7 @@ from django.db import connections
 
 from evaluation.models import Release
 from evaluation.releases.verification import verify_bundle
-from evaluation.services.releases import release_file
+from evaluation.releases.storage import release_file
 from judgments.jobs import Run, enqueue, run_job, sweep_jobs
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset

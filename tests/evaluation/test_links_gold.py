@@ -13,7 +13,7 @@ from annotation.importing.judgments import import_judgments
 from annotation.models import Judgment
 from evaluation.errors import EvaluationError
 from evaluation.export.formats import formats_for
-from evaluation.export.gold import content_gold, keyword_gold
+from evaluation.export.formats.gold import content_gold, keyword_gold
 from evaluation.metrics.content import content_selection
 from evaluation.metrics.keywords import keyword_best, keyword_forms, keyword_oot
 from evaluation.results.metric_scores import evaluate_study

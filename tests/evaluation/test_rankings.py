@@ -11,11 +11,12 @@ import pytest
 from django.contrib.auth.models import User
 from rest_framework.authtoken.models import Token
 
-from evaluation.releases.archive import BundleReader
+from evaluation.releases.bundle import BundleReader
+from evaluation.releases.making import release_study
+from evaluation.releases.storage import Terms
 from evaluation.releases.verification import read_bundle, verify_bundle
-from evaluation.reports.content import Figure
+from evaluation.report.content import Estimate
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from evaluation.services.releases import Terms, release_study
 from evaluation.statistics.meta import wilson_interval
 from judgments.models import Caption, Item, Output, System
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
@@ -219,7 +220,7 @@ def test_a_release_from_before_tasks_is_read_as_it_was_written(tmp_path: Path) -
     new, before = tables
     assert set(new) == {"rankings", "rankings-search", "rankings-search-originals"}
     assert set(before) == {"rankings"}
-    said = [cell.value if isinstance(cell, Figure) else cell for cell in new["rankings"][0]]
+    said = [cell.value if isinstance(cell, Estimate) else cell for cell in new["rankings"][0]]
     assert list(before["rankings"][0][:7]) == said[:7]  # images without anything relevant were not in it
     assert said[:5] == ["ranker", 0.5, 1.0, 1.0, 0.5]
 

@@ -12,21 +12,22 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Judgment
-from evaluation.releases.archive import SUMS
+from evaluation.releases.bundle import SUMS
 from evaluation.releases.comparison import compare_releases
+from evaluation.releases.making import release_study
+from evaluation.releases.storage import Terms
 from evaluation.releases.verification import verify_bundle
-from evaluation.reports.building import build_report
+from evaluation.report.building import build_report
 from evaluation.services import aggregate_study, evaluate_study
-from evaluation.services.releases import Terms, release_study
 from judgments.models import Study
 from judgments.studies.log import note_event
+from tests.evaluation.reporting import rolled_back
 from tests.evaluation.test_registration import registered
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def study() -> Study:
+def make_study() -> Study:
     """Eight pairs on which people follow BLEU and not ROUGE, as the plan claims; closed."""
     made = registered(8).study
     aggregate_study(study=made)
@@ -38,6 +39,28 @@ def study() -> Study:
 
 def released(study: Study, path: Path, version: str = "1.0") -> Path:
     release_study(study=study, terms=Terms(version, "CC0-1.0"), output=path, salt=b"not a secret here")
+    return path
+
+
+@pytest.fixture
+def study() -> Study:
+    return make_study()
+
+
+@pytest.fixture(scope="module")
+def made_once(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> bytes:
+    """A bundle, drawn once for all tests here."""
+    with rolled_back(django_db_blocker):
+        return released(make_study(), tmp_path_factory.mktemp("made_once") / "a.zip").read_bytes()
+
+
+@pytest.fixture
+def bundle(made_once: bytes, tmp_path: Path) -> Path:
+    """A copy of the bundle, to be changed."""
+    path = tmp_path / "a.zip"
+    path.write_bytes(made_once)
     return path
 
 
@@ -102,26 +125,22 @@ def test_a_release_tells_what_became_of_the_plan_and_verifies(study: Study, tmp_
         ),
     ],
 )
-def test_another_outcome_than_the_rows_give_is_found(
-    study: Study, tmp_path: Path, change: Any, said: str
-) -> None:
-    path = released(study, tmp_path / "a.zip")
-    told = json.loads(contents(path)["outcomes.json"])
+def test_another_outcome_than_the_rows_give_is_found(bundle: Path, change: Any, said: str) -> None:
+    told = json.loads(contents(bundle)["outcomes.json"])
     change(told)
-    rewritten(path, "outcomes.json", told)
-    differences = verify_bundle(path).differences
+    rewritten(bundle, "outcomes.json", told)
+    differences = verify_bundle(bundle).differences
     assert any(said in line for line in differences), differences
 
 
-def test_another_plan_than_the_one_that_was_hashed_is_found(study: Study, tmp_path: Path) -> None:
-    path = released(study, tmp_path / "a.zip")
-    plan = json.loads(contents(path)["registration.json"])
+def test_another_plan_than_the_one_that_was_hashed_is_found(bundle: Path) -> None:
+    plan = json.loads(contents(bundle)["registration.json"])
     plan["plan"]["level"] = 0.5
-    rewritten(path, "registration.json", plan)
-    assert any("do not have the SHA-256" in line for line in verify_bundle(path).differences)
+    rewritten(bundle, "registration.json", plan)
+    assert any("do not have the SHA-256" in line for line in verify_bundle(bundle).differences)
     plan["sha256"] = "0" * 64
-    rewritten(path, "registration.json", plan)
-    assert any("names the SHA-256" in line for line in verify_bundle(path).differences)
+    rewritten(bundle, "registration.json", plan)
+    assert any("names the SHA-256" in line for line in verify_bundle(bundle).differences)
 
 
 def test_a_bundle_from_before_there_were_outcomes_verifies(study: Study, tmp_path: Path) -> None:
@@ -140,12 +159,11 @@ def test_a_bundle_from_before_there_were_outcomes_verifies(study: Study, tmp_pat
     assert compared["hypotheses"] == []
 
 
-def test_a_plan_that_was_taken_out_is_missed(study: Study, tmp_path: Path) -> None:
-    path = released(study, tmp_path / "a.zip")
-    without(path, "registration.json")
-    rewritten(path, "outcomes.json", json.loads(contents(path)["outcomes.json"]))
+def test_a_plan_that_was_taken_out_is_missed(bundle: Path) -> None:
+    without(bundle, "registration.json")
+    rewritten(bundle, "outcomes.json", json.loads(contents(bundle)["outcomes.json"]))
     said = "manifest.json names a registered plan, and registration.json is missing."
-    assert said in verify_bundle(path).differences
+    assert said in verify_bundle(bundle).differences
 
 
 def test_two_releases_tell_another_verdict_and_new_deviations(

@@ -15,12 +15,13 @@ from annotation.rehearsal.rehearsal import copy_for_rehearsal
 from common.errors import DesignError, WrongState
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
-from evaluation.plans import plan_hash, read_plan
-from evaluation.registration import deviations, outcomes, registration_section
-from evaluation.reports.building import build_report
-from evaluation.reports.writing import report_markdown
+from evaluation.registration.deviations import deviations, outcomes
+from evaluation.registration.deviations import registered as registered_plan
+from evaluation.registration.plans import plan_hash, read_plan
+from evaluation.registration.registering import register_study
+from evaluation.report.building import build_report
+from evaluation.report.rendering import render_report
 from evaluation.services import aggregate_study, evaluate_study
-from evaluation.services.registration import register_study
 from judgments.design.plans import Plan
 from judgments.design.saved_presets import preset_values
 from judgments.design.study_design import make_design, read_toml
@@ -126,7 +127,7 @@ def test_the_report_tells_what_became_of_the_plan() -> None:
     hypotheses, others = section.tables
     assert hypotheses.rows[0][:3] == ("BLEU follows people.", "bleu-1 > rouge-l on all", "supported")
     assert others.rows == (("analysis", "Not registered: bleu-4."),)
-    assert "Not registered: bleu-4." in report_markdown(report)
+    assert "Not registered: bleu-4." in render_report(report, "md")
 
 
 def test_too_few_pairs_decide_nothing() -> None:
@@ -136,7 +137,7 @@ def test_too_few_pairs_decide_nothing() -> None:
     assert outcomes(study.study)[0].verdict == "undecided"
 
 
-def test_what_was_done_otherwise_is_told() -> None:
+def test_deviations_are_found_and_printed(capsys: pytest.CaptureFixture[str]) -> None:
     study = registered(4)
     assert deviations(study.study) == []
     worker = study.worker("w-1")
@@ -154,16 +155,15 @@ def test_what_was_done_otherwise_is_told() -> None:
     assert set(found) == {"design", "extended", "short", "exclusion", "analysis", "paused"}
     assert "by a person" in found["exclusion"]
     assert "bleu-2" in found["analysis"]
-    section = registration_section(study.study)
-    assert section is not None
-    assert "6 deviations" in section.sentences[1]
-    assert {len(row) for row in section.hypotheses} == {7}
-    assert len(section.deviations) == 7
+    call_command("register", study.study.slug)
+    printed = capsys.readouterr().out
+    assert "6 deviations" in printed
+    assert all(what in printed for what in found)
 
 
-def test_a_study_without_a_plan_has_no_section() -> None:
+def test_a_study_without_a_plan_has_no_deviations() -> None:
     study = make_study("pairwise", opened=False)
-    assert registration_section(study) is None
+    assert registered_plan(study) is None
     assert deviations(study) == outcomes(study) == []
 
 

@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.models import Registration
-from evaluation.plans import plan_hash
+from evaluation.registration.plans import plan_hash
 from evaluation.services import aggregate_study, evaluate_study
 from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent

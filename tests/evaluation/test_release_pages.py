@@ -18,10 +18,11 @@ from pytest_django import Settings
 from annotation.models import Worker
 from annotation.quality.exclusions import exclude_worker
 from evaluation.models import Release
-from evaluation.plans import make_plan, plan_hash
+from evaluation.registration.plans import make_plan, plan_hash
+from evaluation.registration.registering import register_study
+from evaluation.releases.making import release_study
+from evaluation.releases.storage import Terms, place_for_release
 from evaluation.releases.verification import verify_bundle
-from evaluation.services.registration import register_study
-from evaluation.services.releases import Terms, place_for_release, release_study
 from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent

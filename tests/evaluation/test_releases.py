@@ -20,11 +20,13 @@ from annotation.models import Assignment, Judgment
 from common.rows import LogIsAppendOnly
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
-from evaluation.releases.archive import MANIFEST, SUMS
+from evaluation.releases.bundle import MANIFEST, SUMS
+from evaluation.releases.making import release_study
+from evaluation.releases.storage import Terms, next_version
 from evaluation.releases.verification import verify_bundle
 from evaluation.services import aggregate_study, evaluate_study
-from evaluation.services.releases import Terms, next_version, release_study
 from judgments.models import Study, StudyEvent
+from tests.evaluation.reporting import rolled_back
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
@@ -40,8 +42,7 @@ HOSTILE = [
 NAMES = ("ada@mail.example", "w-0002", "w-0003")
 
 
-@pytest.fixture
-def pairwise() -> StudyOf:
+def make_pairwise() -> StudyOf:
     """Four pairs with hostile captions, judged by three people of whom one fails the control item."""
     images = {f"{number}.jpg": ["a dog runs", "one dog"] for number in range(4)}
     study = StudyOf(
@@ -66,10 +67,34 @@ def pairwise() -> StudyOf:
     return study
 
 
+@pytest.fixture
+def pairwise() -> StudyOf:
+    return make_pairwise()
+
+
 def released(study: Study, path: Path, **terms: Any) -> Release:
     """A release with a known salt and day."""
     stated = Terms(**{"version": "1.0", "licence": "CC-BY-4.0", **terms})
     return release_study(study=study, terms=stated, output=path, salt=SALT, on=DAY)[0]
+
+
+@pytest.fixture(scope="module")
+def made_once(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> bytes:
+    """A bundle, drawn once for all tests here; the study behind it is gone again."""
+    path = tmp_path_factory.mktemp("made_once") / "a.zip"
+    with rolled_back(django_db_blocker):
+        released(make_pairwise().study, path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def bundle(made_once: bytes, tmp_path: Path) -> Path:
+    """A copy of the bundle, to be changed."""
+    path = tmp_path / "a.zip"
+    path.write_bytes(made_once)
+    return path
 
 
 def contents(path: Path) -> dict[str, bytes]:
@@ -102,8 +127,9 @@ def test_the_same_study_gives_the_same_bytes(pairwise: StudyOf, tmp_path: Path) 
     assert made.size == (tmp_path / "a.zip").stat().st_size
 
 
-def test_another_salt_gives_other_people_and_the_same_figures(pairwise: StudyOf, tmp_path: Path) -> None:
-    released(pairwise.study, tmp_path / "a.zip")
+def test_another_salt_gives_other_people_and_the_same_figures(
+    pairwise: StudyOf, bundle: Path, tmp_path: Path
+) -> None:
     call_command(
         "release",
         pairwise.study.slug,
@@ -114,7 +140,7 @@ def test_another_salt_gives_other_people_and_the_same_figures(pairwise: StudyOf,
         "--output",
         str(tmp_path / "b.zip"),
     )
-    one, two = contents(tmp_path / "a.zip"), contents(tmp_path / "b.zip")
+    one, two = contents(bundle), contents(tmp_path / "b.zip")
     first, second = ({row["worker"] for row in lines(files["judgments.jsonl"])} for files in (one, two))
     assert first.isdisjoint(second)
     assert one["consensus.jsonl"] == two["consensus.jsonl"]
@@ -208,15 +234,13 @@ def test_comments_are_given_away_only_where_asked_for_and_scrubbed(pairwise: Stu
 @pytest.mark.parametrize(
     "name", ["judgments.jsonl", "consensus.jsonl", "report/figures/agreement.svg", "LICENSE", MANIFEST, SUMS]
 )
-def test_a_changed_byte_of_a_file_is_found(pairwise: StudyOf, tmp_path: Path, name: str) -> None:
-    path = tmp_path / "a.zip"
-    released(pairwise.study, path)
-    size = len(contents(path)[name])
+def test_a_changed_byte_of_a_file_is_found(bundle: Path, name: str) -> None:
+    size = len(contents(bundle)[name])
     for place in (0, size // 2, size - 1):
-        rewrite(path, partial(_flip, name=name, place=place))
-        assert verify_bundle(path).count > 0
-        rewrite(path, partial(_flip, name=name, place=place))
-    assert verify_bundle(path).count == 0
+        rewrite(bundle, partial(_flip, name=name, place=place))
+        assert verify_bundle(bundle).count > 0
+        rewrite(bundle, partial(_flip, name=name, place=place))
+    assert verify_bundle(bundle).count == 0
 
 
 def _flip(files: dict[str, bytes], *, name: str, place: int) -> None:
@@ -225,10 +249,8 @@ def _flip(files: dict[str, bytes], *, name: str, place: int) -> None:
 
 
 def test_a_changed_judgment_is_found_by_its_figures_even_where_the_hashes_were_made_again(
-    pairwise: StudyOf, tmp_path: Path
+    bundle: Path,
 ) -> None:
-    path = tmp_path / "a.zip"
-    released(pairwise.study, path)
 
     def change(files: dict[str, bytes]) -> None:
         rows = lines(files["judgments.jsonl"])
@@ -242,18 +264,16 @@ def test_a_changed_judgment_is_found_by_its_figures_even_where_the_hashes_were_m
             f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in names
         ).encode()
 
-    rewrite(path, change)
-    found = verify_bundle(path)
+    rewrite(bundle, change)
+    found = verify_bundle(bundle)
     assert any(one.startswith("signature: ") for one in found.differences)
     assert any(one.startswith("consensus.jsonl") for one in found.differences)
     assert not any("was changed" in one for one in found.differences)
 
 
 def test_a_changed_number_beside_a_figure_is_found_even_where_the_hashes_were_made_again(
-    pairwise: StudyOf, tmp_path: Path
+    bundle: Path,
 ) -> None:
-    path = tmp_path / "a.zip"
-    released(pairwise.study, path)
     name = "report/figures/agreement.csv"
 
     def change(files: dict[str, bytes]) -> None:
@@ -263,17 +283,15 @@ def test_a_changed_number_beside_a_figure_is_found_even_where_the_hashes_were_ma
             f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for name in names
         ).encode()
 
-    rewrite(path, change)
-    assert verify_bundle(path).differences == (f"{name}: its numbers are not those of report/report.json.",)
+    rewrite(bundle, change)
+    assert verify_bundle(bundle).differences == (f"{name}: its numbers are not those of report/report.json.",)
 
 
-def test_a_file_more_or_less_is_found(pairwise: StudyOf, tmp_path: Path) -> None:
-    path = tmp_path / "a.zip"
-    released(pairwise.study, path)
-    rewrite(path, lambda files: files.update({"more.txt": b"more"}))
-    assert any("more.txt stands in the bundle" in one for one in verify_bundle(path).differences)
-    rewrite(path, lambda files: (files.pop("more.txt"), files.pop("LICENSE")))
-    assert "LICENSE is missing." in verify_bundle(path).differences
+def test_a_file_more_or_less_is_found(bundle: Path) -> None:
+    rewrite(bundle, lambda files: files.update({"more.txt": b"more"}))
+    assert any("more.txt stands in the bundle" in one for one in verify_bundle(bundle).differences)
+    rewrite(bundle, lambda files: (files.pop("more.txt"), files.pop("LICENSE")))
+    assert "LICENSE is missing." in verify_bundle(bundle).differences
 
 
 def test_what_is_no_bundle_is_refused(tmp_path: Path) -> None:
@@ -349,7 +367,7 @@ def test_writing_that_fails_leaves_nothing(
     def full(*args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("evaluation.releases.archive.HashedFile.write_text", full)
+    monkeypatch.setattr("evaluation.releases.bundle.HashedFile.write_text", full)
     with pytest.raises(Exception, match="No space left"):
         released(pairwise.study, tmp_path / "a.zip")
     assert list(tmp_path.iterdir()) == []
@@ -370,10 +388,9 @@ def test_one_caption_at_a_time_and_open_answers_verify_too(tmp_path: Path) -> No
     assert verify_bundle(tmp_path / "a.zip").differences == ()
 
 
-def test_croissant_is_valid(pairwise: StudyOf, tmp_path: Path) -> None:
-    released(pairwise.study, tmp_path / "a.zip")
-    with ZipFile(tmp_path / "a.zip") as bundle:
-        bundle.extractall(tmp_path / "out")
+def test_croissant_is_valid(bundle: Path, tmp_path: Path) -> None:
+    with ZipFile(bundle) as archive:
+        archive.extractall(tmp_path / "out")
     # a process of its own: the validator brings a logger that would change everybody's
     program = (
         "import sys, mlcroissant as mlc\n"

@@ -11,10 +11,11 @@ import pytest
 
 from annotation.rehearsal.people import Crowd
 from annotation.rehearsal.rehearsal import rehearse
+from evaluation.provenance import as_json
+from evaluation.releases.making import release_study
+from evaluation.releases.storage import Terms
 from evaluation.releases.verification import different, verify_bundle
-from evaluation.reports.building import build_report
-from evaluation.reports.content import as_json
-from evaluation.services.releases import Terms, release_study
+from evaluation.report.building import build_report
 from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System
 from judgments.studies.studies import mark_closed
@@ -105,7 +106,7 @@ def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, 
     ours = build_report(study)
     assert [one["name"] for one in told["sections"]] == [one.name for one in ours.sections]
     compared = 0
-    for theirs, own in zip(told["sections"], map(as_json, ours.sections), strict=True):
+    for theirs, own in zip(told["sections"], as_json(ours.sections), strict=True):
         for part in ("tables", "figures"):
             assert [one["name"] for one in theirs[part]] == [one["name"] for one in own[part]]
             for one, two in zip(theirs[part], own[part], strict=True):

@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,27 +15,39 @@ from django.core.management import CommandError, call_command
 
 from evaluation.models import Analysis
 from evaluation.records import UnitRow
-from evaluation.reports import citations, pairs
-from evaluation.reports.building import build_report
-from evaluation.reports.ceiling import halves_of_votes, one_against_mean
-from evaluation.reports.content import Figure, plain_table
-from evaluation.reports.gathering import gather
-from evaluation.reports.letters import letters
-from evaluation.reports.writing import table_csv, table_html, table_markdown, table_tex
+from evaluation.report import citations
+from evaluation.report.building import build_report
+from evaluation.report.content import Column, Estimate, Table
+from evaluation.report.loading import load_inputs
+from evaluation.report.rendering import render_report, render_table
+from evaluation.report.sections import pairs
+from evaluation.report.sections.ceiling import halves_of_votes, one_against_mean
+from evaluation.report.sections.comparisons import letters_of
 from evaluation.results.rankings import corrected_success
 from evaluation.services import evaluate_study
 from evaluation.statistics.ranking import judge_rankings
 from judgments.models import Item, Output, Study, System
-from tests.evaluation.reporting import IMAGES, PETS, graded, pairwise, written
+from tests.evaluation.reporting import IMAGES, PETS, graded, pairwise, rolled_back, written
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db
 
 
-def test_the_same_judgments_give_the_same_bytes_and_a_manifest_that_names_them(tmp_path: Path) -> None:
-    study = pairwise().study
-    first, second = written(study, tmp_path / "one"), written(study, tmp_path / "two")
-    assert first == second
+@pytest.fixture(scope="module")
+def drawn(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, bytes]:
+    """The files of a report, drawn once for all tests here; the study behind them is gone again."""
+    with rolled_back(django_db_blocker):
+        return written(pairwise().study, tmp_path_factory.mktemp("drawn") / "report")
+
+
+def test_the_same_judgments_give_the_same_bytes(drawn: dict[str, bytes], tmp_path: Path) -> None:
+    assert written(pairwise().study, tmp_path / "again") == drawn
+
+
+def test_a_manifest_names_the_files_and_their_hashes(drawn: dict[str, bytes]) -> None:
+    first = dict(drawn)
     manifest = json.loads(first.pop("manifest.json"))
     assert manifest["files"].keys() == first.keys()
     for name, content in first.items():
@@ -61,19 +74,19 @@ def test_the_same_judgments_give_the_same_bytes_and_a_manifest_that_names_them(t
     assert b"CreationDate" not in first["figures/accuracy.pdf"]
 
 
-def test_a_report_says_what_evaluate_says(tmp_path: Path) -> None:
+def test_a_report_says_what_evaluate_says() -> None:
     study = pairwise().study
     found = evaluate_study(study=study, metrics=["bleu-1", "rouge-l"], tokenizer="space")
-    files = written(study, tmp_path / "report")
-    rows = list(csv.DictReader(files["tables/accuracy.csv"].decode().splitlines()))
+    report = build_report(study)
+    (table,) = (table for table in report.tables if table.name == "accuracy")
+    rows = list(csv.DictReader(render_table(table, "csv").splitlines()))
     for row in rows[:2]:
         cell = found["metrics"][row["metric"]]["accuracy"]["HM"]
         assert float(row["HM"]) == cell["value"] == 0.5
         assert [float(row["HM low"]), float(row["HM high"])] == pytest.approx([cell["low"], cell["high"]])
     assert [row["metric"] for row in rows] == ["bleu-1", "rouge-l", "half of the people"]
     assert float(rows[2]["HM"]) == 1.0
-    numbers = json.loads(files["report.json"])
-    assert numbers["settings"]["meta-evaluation"]["tok"] == "space"
+    assert report.settings["meta-evaluation"]["tok"] == "space"
     assert not Analysis.objects.filter(what=Analysis.What.REPORT).exists()
 
 
@@ -85,10 +98,10 @@ def test_pascal_50s_gives_the_published_accuracies(shared: Path) -> None:
         "import_judgments", "pascal-50s", folder, "--dataset", "pascal-50s", "--study", "winners",
         "--protocol", "triplet",
     )  # fmt: skip
-    gathered = gather(Study.objects.get(slug="winners"), metrics=["cider"], tokenizer="v15")
-    table = pairs.metrics(gathered, pairs.ceilings(gathered)).tables[0]
+    inputs = load_inputs(Study.objects.get(slug="winners"), metrics=["cider"], tokenizer="v15")
+    table = pairs.metrics(inputs, pairs.ceilings(inputs)).tables[0]
     shown = [
-        100 * cell.value for cell in table.rows[0] if isinstance(cell, Figure) and cell.value is not None
+        100 * cell.value for cell in table.rows[0] if isinstance(cell, Estimate) and cell.value is not None
     ]
     assert shown == pytest.approx([71.8, 99.7, 91.9, 72.2, 83.9], abs=0.05)
 
@@ -104,7 +117,7 @@ def test_the_curve_of_references_ends_in_the_accuracy_with_all_of_them() -> None
     curve = {row[2]: row[3] for row in tables["references"].rows}
     assert list(curve) == [1, 2, 3, 5, 6]
     assert curve[6] == tables["accuracy"].rows[0][1]
-    assert isinstance(curve[6], Figure)
+    assert isinstance(curve[6], Estimate)
     assert curve[6].value == 0.5
 
 
@@ -134,10 +147,10 @@ def test_metrics_that_order_captions_alike_share_a_letter() -> None:
     made.answer(made.hit("h1", units), "w-1", [4, 3, 3, 1, 1, 3, 4])
     tables = {table.name: table for table in build_report(made.study, metrics=["bleu-1", "rouge-l"]).tables}
     rows = {row[0]: row for row in tables["clusters"].rows}
-    gathered = gather(made.study, metrics=["bleu-1", "rouge-l"])
-    assert gathered.people is not None
+    inputs = load_inputs(made.study, metrics=["bleu-1", "rouge-l"])
+    assert inputs.people is not None
     for name, row in rows.items():
-        assert row[1] == pytest.approx(np.corrcoef(gathered.scores[str(name)][:, 0], gathered.people)[0, 1])
+        assert row[1] == pytest.approx(np.corrcoef(inputs.scores[str(name)][:, 0], inputs.people)[0, 1])
     ((one, two, p, adjusted),) = tables["williams"].rows
     assert {one, two} == {"bleu-1", "rouge-l"}
     assert p == adjusted
@@ -172,16 +185,16 @@ def test_systems_are_told_apart_by_the_grades_of_their_first_captions() -> None:
     tables = {table.name: table for table in build_report(made.study, metrics=["bleu-1"]).tables}
     good, poor = tables["grades"].rows
     assert (good[0], poor[0]) == ("good", "poor")
-    shares = [cell.value for cell in good[1:8] if isinstance(cell, Figure)]
+    shares = [cell.value for cell in good[1:8] if isinstance(cell, Estimate)]
     assert shares == pytest.approx([1 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3])
     assert good[8] == pytest.approx((4 + 11 / 3 + 1) / 3)
-    assert [cell.value for cell in poor[1:8] if isinstance(cell, Figure)] == [0.0] * 7
+    assert [cell.value for cell in poor[1:8] if isinstance(cell, Estimate)] == [0.0] * 7
     tests = {row[0]: row[3] for row in tables["grade-tests"].rows}
     assert tests["≥ 4"] == 1.0  # one discordant image
     assert tests["≥ 3.66"] == 0.5  # two: 2 / 2^2
     (rankings,) = [row for row in tables["rankings"].rows if row[0] == "poor"]
     # a relevant caption second, where there is one at all
-    assert [cell.value for cell in rankings[1:3] if isinstance(cell, Figure)] == [0.0, 1.0]
+    assert [cell.value for cell in rankings[1:3] if isinstance(cell, Estimate)] == [0.0, 1.0]
 
 
 def test_what_the_filter_left_out_counts_with_the_audited_share() -> None:
@@ -202,7 +215,7 @@ def test_the_papers_behind_the_protocols_are_cited_as_they_call_themselves(share
     for key, name in names.items():
         text = (shared / "papers" / f"{name}.txt").read_text(encoding="utf-8")
         head = re.sub(r"[^a-z0-9]+", " ", text[:6000].lower())
-        fields = citations.ENTRIES[key].fields
+        fields = citations.fields_of(key)
         assert re.sub(r"[^a-z0-9]+", " ", fields["title"].lower()).strip() in head, key
         for author in fields["author"].split(" and "):
             assert author.split(",")[0].lower() in head, author
@@ -222,20 +235,20 @@ def test_a_study_without_judgments_says_so_and_draws_nothing(tmp_path: Path) -> 
 
 def test_words_mean_themselves_in_every_form() -> None:
     name = '<b>$x_1$ & 50% | `a` \\input{x} {"~^#'
-    table = plain_table(
-        "t", name, [("system", "text"), ("won", "share")], [(name, Figure(0.5)), ("=1+1", None)]
-    )
-    assert "<b>" not in table_html(table)
-    assert r"\$x\_1\$ \& 50\% \textbar{} `a` \textbackslash{}input\{x\}" in table_tex(table)
-    row = table_markdown(table).splitlines()[2]
+    columns = (Column("system"), Column("won", "share"))
+    table = Table("t", name, columns, ((name, Estimate(0.5)), ("=1+1", None)))
+    assert "<b>" not in render_table(table, "html")
+    assert r"\$x\_1\$ \& 50\% \textbar{} `a` \textbackslash{}input\{x\}" in render_table(table, "tex")
+    row = render_table(table, "md").splitlines()[2]
     assert len(re.findall(r"(?<!\\)\|", row)) == 3
-    assert next(csv.reader([table_csv(table).splitlines()[2]]))[0] == "'=1+1"
+    assert next(csv.reader([render_table(table, "csv").splitlines()[2]]))[0] == "'=1+1"
 
 
-def test_latex_is_balanced_and_holds_no_letter_that_its_fonts_lack(tmp_path: Path) -> None:
+def test_latex_is_balanced_and_holds_no_letter_that_its_fonts_lack() -> None:
     study = pairwise().study
     Study.objects.filter(pk=study.pk).update(name="狗 & 50 % {of} the_dogs")
-    text = written(study, tmp_path / "report")["report.tex"].decode()
+    study.refresh_from_db()
+    text = render_report(build_report(study), "tex")
     assert re.findall(r"\\begin\{(\w+)\}", text).count("table") == re.findall(r"\\end\{(\w+)\}", text).count(
         "table"
     )
@@ -258,14 +271,14 @@ def test_letters_are_shared_by_what_cannot_be_told_apart() -> None:
     """a differs from c alone: Piepho's smallest example gives a, ab, b."""
     differs = np.zeros((3, 3), dtype=bool)
     differs[0, 2] = differs[2, 0] = True
-    assert letters(differs) == ["a", "ab", "b"]
-    assert letters(np.zeros((2, 2), dtype=bool)) == ["a", "a"]
-    assert letters(~np.eye(3, dtype=bool)) == ["a", "b", "c"]
+    assert letters_of(differs) == ["a", "ab", "b"]
+    assert letters_of(np.zeros((2, 2), dtype=bool)) == ["a", "a"]
+    assert letters_of(~np.eye(3, dtype=bool)) == ["a", "b", "c"]
     # Piepho's (2004) third example: eight treatments, five differences
     differs = np.zeros((8, 8), dtype=bool)
     for one, two in ((1, 7), (1, 8), (2, 4), (2, 5), (3, 5)):
         differs[one - 1, two - 1] = differs[two - 1, one - 1] = True
-    found = letters(differs)
+    found = letters_of(differs)
     for one in range(8):
         for two in range(8):
             if one != two:
@@ -305,7 +318,7 @@ def test_a_place_that_is_no_report_is_left_alone(tmp_path: Path, held: str) -> N
 
 
 def test_a_report_is_replaced_whole(tmp_path: Path) -> None:
-    study = pairwise().study
+    study = StudyOf(make_dataset("pets", IMAGES), "graded").study  # without judgments nothing is drawn
     written(study, tmp_path / "report")
     (tmp_path / "report" / "left-over.txt").write_text("of an earlier version")
     assert "left-over.txt" not in written(study, tmp_path / "report")

@@ -19,8 +19,8 @@ from pytest_django import Settings
 from annotation.models import Judgment
 from evaluation.errors import ExportError
 from evaluation.export import parts
+from evaluation.export.exporting import export_for_download, manifest_path
 from evaluation.services import export_judgments
-from evaluation.services.exports import export_for_download, manifest_path
 from judgments.management import base
 from judgments.models import Job
 from judgments.studies.generation import Progress

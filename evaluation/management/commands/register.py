@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,18 @@ from common.files import write_json
 from evaluation.errors import RegistrationError
 from evaluation.management.words import table_lines
 from evaluation.models import Registration
-from evaluation.plans import read_plan
-from evaluation.registration import registration_section
-from evaluation.services.registration import plan_of, register_study
+from evaluation.registration.deviations import outcomes, registered
+from evaluation.registration.hypotheses import Outcome, Registered
+from evaluation.registration.plans import read_plan
+from evaluation.registration.registering import plan_of, register_study
+from evaluation.report.content import p_value
 from judgments.design.plans import Plan
 from judgments.management.base import QuorumCommand
 from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):
-    """Thin: parses and calls ``register_study`` or ``registration_section``."""
+    """Thin: parses and calls ``register_study`` or ``registered``."""
 
     help = (
         "Fix hypotheses, exclusions, stopping rule and planned analyses of a study with a hash before it opens\n"
@@ -39,8 +42,8 @@ class Command(QuorumCommand):
         """Register and say the hash, or say what became of the plan."""
         study = find_study(options["study"])
         path = options["plan"]
-        if path is None and (section := registration_section(study)) is not None:
-            for line in (*section.sentences, *_table(section.hypotheses), *_table(section.deviations)):
+        if path is None and (found := registered(study)) is not None:
+            for line in _said(found, outcomes(study)):
                 self.say(line)
             self._write(Registration.objects.get(study=study), options["output"])
             return
@@ -62,5 +65,25 @@ def _plan_in(path: Path) -> Plan:
     return read_plan(text, source=str(path))
 
 
-def _table(rows: tuple[tuple[str, ...], ...]) -> list[str]:
-    return ["", *table_lines(rows[0], rows[1:])] if rows else []
+def _said(found: Registered, tested: list[Outcome]) -> list[str]:
+    """Hypotheses and deviations of a registered plan, as the command prints them."""
+    n = len(found.deviations)
+    count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
+    heads = ("Hypothesis", "Claim", "Verdict", "Only first right", "Only second right", "p", "p (Holm)")
+    rows = [(one.text, one.claim, one.verdict, *_figures(one)) for one in tested]
+    lines = [
+        f"The plan was registered on {found.on} with SHA-256 {found.sha256}.",
+        f"The platform found {count} from it.",
+        "Checked hypotheses are tested by McNemar's exact test, two-sided, adjusted after Holm.",
+        "",
+        *table_lines(heads, rows),
+    ]
+    if found.deviations:
+        lines += ["", *table_lines(("What", "In words"), [(one.what, one.words) for one in found.deviations])]
+    return lines
+
+
+def _figures(one: Outcome) -> tuple[str, ...]:
+    if math.isnan(one.p):
+        return ("",) * 4
+    return str(one.first_only), str(one.second_only), p_value(one.p), p_value(one.adjusted)

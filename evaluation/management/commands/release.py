@@ -8,8 +8,9 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.releases.licences import LICENCES
-from evaluation.services.releases import Terms, next_version, release_study
+from evaluation.releases.documents import LICENCES
+from evaluation.releases.making import release_study
+from evaluation.releases.storage import Terms, next_version
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import find_study
 

@@ -6,8 +6,8 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evaluation.reports.building import build_report
-from evaluation.reports.bundle import check_folder, write_report
+from evaluation.report.building import build_report
+from evaluation.report.files import check_folder, write_report
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import find_study
 

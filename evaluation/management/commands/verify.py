@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from evaluation.errors import VerificationError
+from evaluation.releases.study_verification import verify_signature, verify_study
 from evaluation.releases.verification import verify_bundle
-from evaluation.services.verification import verify_signature, verify_study
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.studies.studies import find_study
 

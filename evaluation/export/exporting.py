@@ -1,0 +1,204 @@
+"""A study's judgments as a file with a manifest beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from common.errors import NotThere
+from common.files import HashedFile, check_place, whole_file, write_json
+from evaluation.errors import ExportError
+from evaluation.export.encoding import Encoding, Work
+from evaluation.export.formats import TASKS, Options, check_fits, format_named
+from evaluation.export.parts import (
+    Begun,
+    asked_for,
+    begin_parts,
+    drop_parts,
+    exclusive,
+    parts_folder,
+    read_votes,
+    write_in_parts,
+)
+from evaluation.export.rows import timestamp
+from evaluation.provenance import signature, versions
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.models import Job, Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+JOB_KIND = "export"
+# how much of an export is done when its parts are begun, when they are joined, signed, and when that is done
+SHARES = (0.02, 0.75, 0.85, 0.99)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file that was written, its manifest's path and content."""
+
+    path: Path
+    manifest_path: Path
+    manifest: dict[str, Any]
+
+
+def manifest_path(path: Path) -> Path:
+    """PATH.manifest.json."""
+    return path.with_name(f"{path.name}.manifest.json")
+
+
+def export_judgments(
+    *,
+    study: Study,
+    format: str,
+    output: Path,
+    task: str = "annotation",
+    revisions: bool = False,
+    resume: bool = False,
+    progress: Progress = no_progress,
+) -> Export:
+    """Write the judgments of ``study`` to ``output``, and ``output``.manifest.json beside it.
+
+    Args:
+        format: one of ``evaluation.export.formats.FORMATS``.
+        task: qrels only: ``annotation`` asks with images, ``search`` with captions.
+        revisions: jsonl, csv and parquet: answers that their workers revised are written as well, as unused ones.
+        resume: go on with what a stopped export left beside the file; it holds the judgments as they stood when that
+            began.
+
+    Whatever comes meanwhile, the file holds the judgments as they stood when it was begun (``as_of``).
+
+    Raises:
+        ExportError: no such format or task, a study that the format cannot hold, another export is writing the file.
+        FileProblem: a path that cannot be written.
+    """
+    chosen = format_named(format)
+    if task not in TASKS:
+        raise ExportError(f"There is no task {task!r}; expected one of {', '.join(TASKS)}.")
+    check_fits(study, chosen)
+    check_place(output)
+    progress(SHARES[0], f"writing {chosen.name}")
+    design = design_of(study)
+    encoding = chosen.encoding(Options(task=task, scale=KINDS[study.protocol].values))
+    asked = asked_for(study, format=chosen.name, task=task, revisions=revisions)
+    with exclusive(output):
+        begun = begin_parts(study, output, encoding, asked=asked, resume=resume)
+        snapshot = begun.snapshot
+        work = Work(
+            study, snapshot.moment, parts_folder(output), revisions=revisions, prepared=begun.prepared
+        )
+        tallied = encoding.tallies and begun.last is None
+        file = _write(begun, work, output, encoding, progress=progress)
+        progress(SHARES[2], "signing")
+        votes = work.tally.facts() if tallied else read_votes(work, progress=_part_of(progress, *SHARES[2:]))
+        how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
+        if chosen.name == "qrels":
+            how["task"] = task
+        if revisions:
+            how["revisions"] = "all"
+        how["controls"] = (
+            "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold
+        )
+        manifest = {
+            "study": study.slug,
+            "protocol": study.protocol,
+            "dataset": design.dataset,
+            "simulated": study.simulated,
+            "format": chosen.name,
+            "file": output.name,
+            "bytes": file.size,
+            "sha256": file.hexdigest(),
+            "judgments_sha256": votes.data_hash,
+            "counts": work.counts,
+            "seed": design.seed,
+            "design": _shareable(design),
+            "texts_read": snapshot.texts_read,
+            "versions": versions(),
+            "signature": signature("export", how),
+            "judgment_signature": str(snapshot.signature(votes)),
+            "as_of": timestamp(snapshot.moment.at),
+            "created_at": timestamp(timezone.now()),
+        }
+        write_json(manifest_path(output), manifest)
+        drop_parts(output)
+    words = f"The judgments were exported as {chosen.name}."
+    note_event(study=study, what="exported", words=words, format=chosen.name, sha256=manifest["sha256"])
+    progress(1.0, "done")
+    return Export(output, manifest_path(output), manifest)
+
+
+def _write(begun: Begun, work: Work, output: Path, encoding: Encoding, *, progress: Progress) -> HashedFile:
+    """The parts, and the file of them."""
+    try:
+        write_in_parts(begun, work, encoding, progress=_part_of(progress, *SHARES[:2]))
+        progress(SHARES[1], f"joining {output.name}")
+        with whole_file(output) as file:
+            encoding.join(work, file)
+    except ExportError:  # what cannot be written cannot be gone on with
+        drop_parts(output)
+        raise
+    return file
+
+
+def _part_of(progress: Progress, start: float, end: float) -> Callable[[float, str], None]:
+    """A report on a part of the work that is itself from ``start`` to ``end`` of the whole."""
+    return lambda share, words: progress(start + (end - start) * share, words)
+
+
+def _shareable(design: StudyDesign) -> dict[str, Any]:
+    """The design without the code that lets people join: a manifest goes where the data goes."""
+    access = design.access.model_copy(update={"code": ""})
+    return design.model_copy(update={"access": access}).model_dump(mode="json")
+
+
+def export_for_download(
+    *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
+) -> dict[str, Any]:
+    """Export into the export folder under a name of the job's own; a job that runs again writes the same file.
+
+    Returns:
+        ``{"file", "manifest_file", "manifest"}``: the job's result; ``exported_file`` finds the file from it.
+    """
+    chosen = format_named(format)
+    folder = Path(settings.EXPORT_ROOT)
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{study.slug}-{job_id}.{chosen.suffix}"
+    ask = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
+    try:
+        made = ask(resume=True)  # another worker may have been killed over it
+    except ExportError:
+        made = ask()  # Quorum was updated meanwhile
+    return {"file": path.name, "manifest_file": made.manifest_path.name, "manifest": made.manifest}
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """A file that staff may download: where it is, what to call it, what it is."""
+
+    path: Path
+    name: str
+    content_type: str
+
+
+def exported_file(*, job: Job, manifest: bool = False) -> Download:
+    """The file, or the manifest, that an export job wrote.
+
+    Raises:
+        NotThere: the job is no finished export, or its file was removed.
+    """
+    result = job.result or {}
+    name = result.get("manifest_file" if manifest else "file")
+    if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
+        raise NotThere(f"Job {job.pk} is no finished export.")
+    path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
+    if not path.is_file():
+        raise NotThere(f"The file of export {job.pk} is not there any more; export the study again.")
+    kind = "application/json" if manifest else format_named(str(job.args["format"])).content_type
+    return Download(path=path, name=path.name, content_type=kind)

@@ -1,0 +1,125 @@
+"""The captions that a study's workers wrote, as records: for export, adoption and the figures about them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from annotation.models import Worker
+from annotation.snapshots import Moment
+from common.files import HashedFile
+from common.streams import batched
+from evaluation.errors import EvaluationError
+from evaluation.export.encoding import Encoding, Work
+from evaluation.export.rows import UNITS_AT_ONCE
+from evaluation.loaders import in_order
+from judgments.drawing.draws import content_key
+from judgments.kinds import KINDS
+from judgments.models import Study
+
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedCaption:
+    """A used caption, and where it comes from.
+
+    Attributes:
+        key: derived from study, unit, worker and text: the same on every database, and another one for a revision.
+    """
+
+    key: str
+    text: str
+    image: str
+    split: str
+    item_id: int
+    worker_id: int
+    worker: str
+    judgment_id: int
+
+
+def check_writes(study: Study) -> None:
+    """Refuse a study in which no captions are written.
+
+    Raises:
+        EvaluationError: with the reason.
+    """
+    if not KINDS[study.protocol].writes_captions:
+        raise EvaluationError(
+            f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
+        )
+
+
+def written_captions(
+    study: Study, moment: Moment, *, units: Sequence[int] | None = None
+) -> Iterator[CollectedCaption]:
+    """The captions that counted at ``moment``, in the order of the units, then of the workers' names.
+
+    Args:
+        units: row ids; of these alone.
+    """
+    rows = (
+        moment.judgments(study, units=units)
+        .filter(unit__control=False, set_aside=False)
+        .order_by("unit__position", "unit_id", "pk")
+        .values_list(
+            "unit_id", "assignment__worker__name", "assignment__worker_id", "pk", "answer", "unit__key",
+            "unit__item_id", "unit__item__name", "unit__item__split", "assignment_id",
+        )
+    )  # fmt: skip
+    for row in in_order(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+        _, worker, worker_id, judgment, text, unit, item, image, split, assignment = row
+        if moment.counts(assignment, worker_id):
+            key = f"w-{content_key('written', study.slug, unit, worker, text)}"
+            yield CollectedCaption(key, text, image, split, item, worker_id, worker, judgment)
+
+
+def pseudonyms(workers: Collection[int]) -> dict[int, str]:
+    """Worker row id -> a name that says nothing of the person: numbered by name among the study's writers."""
+    names: dict[int, str] = {}
+    for some in batched(workers, ROWS_AT_ONCE):
+        names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
+    ordered = sorted(names, key=lambda worker: (names[worker], worker))
+    return {worker: f"writer-{number:04d}" for number, worker in enumerate(ordered, start=1)}
+
+
+class WrittenCaptions(Encoding):
+    """JSON lines: image, caption, caption_id, split where there is one, and the writer under a pseudonym.
+
+    Parts hold the row ids of the writers: a pseudonym is a number among all of them.
+    """
+
+    suffix = "rows"
+    progress_count = "captions"
+    counts = {"captions": 0, "writers": 0}
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        for some in batched(work.pieces, UNITS_AT_ONCE):
+            for one in written_captions(work.study, work.moment, units=some):
+                row = {
+                    "image": one.image,
+                    "caption": one.text,
+                    "caption_id": one.key,
+                    **({"split": one.split} if one.split else {}),
+                    "worker": one.worker_id,
+                }
+                _write(file, row)
+                work.counts["captions"] += 1
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        names = pseudonyms({row["worker"] for row in _rows(work, self.suffix)})
+        for row in _rows(work, self.suffix):
+            _write(file, row | {"worker": names[row["worker"]]})
+        work.counts["writers"] = len(names)
+
+
+def _rows(work: Work, suffix: str) -> Iterator[dict[str, Any]]:
+    for path in work.parts(suffix):
+        with path.open(encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+
+
+def _write(file: HashedFile, row: dict[str, Any]) -> None:
+    file.write_text(json.dumps(row, ensure_ascii=False, separators=(", ", ": ")) + "\n")

@@ -1,0 +1,409 @@
+"""The folder layout of mt-metrics-eval, as one archive: sources, documents, references, outputs, people's and metrics'
+scores (github.com/google-research/mt-metrics-eval, README, "File organization and naming convention").
+
+A segment is an image whose captions are judged, a system its column of captions. Memory grows with images, and by 24
+bytes for each caption of a system, not with judgments. Two stages go on where they were stopped: what people said, by
+units, and what metrics say, by systems.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+from django.db.models import F, QuerySet
+
+from annotation.snapshots import Moment
+from common.files import HashedFile
+from common.streams import batched
+from evaluation.errors import ExportError
+from evaluation.export.archives import EPOCH
+from evaluation.export.encoding import Encoding, Stage, Work
+from evaluation.metrics import score
+from evaluation.records import Floats, Ints
+from evaluation.results.meta_evaluation import DEFAULT_METRICS
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
+from judgments.studies.studies import design_of
+
+ROWS_AT_ONCE = 2_000
+CELLS, SCORES = "cells", "scores"  # what the parts of the two stages are called
+NO_TEXT = "[No translation supplied]"  # as the reader names a line without a text
+FIRST, SECOND = 1, 2
+
+
+@dataclass(slots=True)
+class Board:
+    """Which caption each system gave for each image, and what people said of it.
+
+    Attributes:
+        systems, segments: row ids -> number from 0.
+        caption: (systems, segments) int64; row id of the caption, 0 for none.
+        total, votes: (systems, segments) float64; sum and number of what people gave.
+    """
+
+    systems: dict[int, int]
+    segments: dict[int, int]
+    caption: Ints = field(init=False)
+    total: Floats = field(init=False)
+    votes: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.systems), len(self.segments))
+        self.caption = np.zeros(shape, dtype=np.int64)
+        self.total, self.votes = np.zeros(shape), np.zeros(shape)
+
+    def judged(self) -> Board:
+        """Without systems of which nothing was judged, and images for which none of the others has a caption."""
+        rows = np.flatnonzero(self.votes.any(axis=1))
+        columns = np.flatnonzero(self.caption[rows].any(axis=0))
+        found = Board(_some(self.systems, rows), _some(self.segments, columns))
+        for name in ("caption", "total", "votes"):
+            setattr(found, name, getattr(self, name)[np.ix_(rows, columns)])
+        return found
+
+    @property
+    def means(self) -> Floats:
+        """(systems, segments) float64, nan where nobody said anything."""
+        return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
+
+
+class Mtme(Encoding):
+    """An archive with one folder, named after the study.
+
+    Parts of the units hold what people said as rows of four float64: number of the system, number of the image, sum
+    and number of the answers. Parts of the systems hold a line of JSON for each: its scores by each metric.
+
+    Raises:
+        ExportError: no caption of a system has an answer that counts, or the images have no references.
+    """
+
+    counts = dict.fromkeys(("systems", "segments", "references", "scored", "left_out"), 0)
+    tallies = True
+
+    def __init__(self) -> None:
+        self._begun: Board | None = None
+        self._whole: tuple[Board, References] | None = None
+
+    def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
+        """The systems; another may be brought in while this one is written."""
+        systems = System.objects.filter(dataset=study.dataset_id).captioners().order_by("name", "pk")
+        return {
+            "systems": list(systems.values_list("pk", flat=True)),
+            "segments": judged_items(study).count(),
+        }
+
+    def stages(self, work: Work) -> Sequence[Stage]:
+        """The units, then the systems."""
+        systems = System.objects.filter(pk__in=work.prepared["systems"]).annotate(position=F("pk"))
+        return Stage(CELLS), Stage(
+            SCORES, lambda study: systems, "systems", max(1, work.prepared["segments"])
+        )
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        """What people, or what metrics, say of the next ones."""
+        (self._write_scores if work.stage else self._write_cells)(work, file)
+
+    def _write_cells(self, work: Work, file: HashedFile) -> None:
+        if self._begun is None:
+            self._begun = _board(work.study, work.prepared["systems"])
+        decisions = work.moment.decisions
+        count = _cells_of_pairs if KINDS[work.study.protocol].compares_pairs else _cells_of_captions
+        for _, found in work.answers():
+            answers = {
+                unit: [decisions[unit]] * len(given) if unit in decisions else given
+                for unit, given in found.items()
+            }
+            cells, left_out = count(self._begun, answers)
+            file.write(np.array(cells, dtype=np.float64).tobytes())
+            work.counts["left_out"] += left_out
+
+    def _write_scores(self, work: Work, file: HashedFile) -> None:
+        board, references = self._read(work)
+        for pk in work.pieces:
+            if pk in board.systems:
+                file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
+
+    def _read(self, work: Work) -> tuple[Board, References]:
+        """What all parts of the units say together."""
+        if self._whole is None:
+            board = self._begun or _board(work.study, work.prepared["systems"])
+            for path in work.parts(CELLS):
+                cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
+                place = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
+                np.add.at(board.total, place, cells[:, 2])
+                np.add.at(board.votes, place, cells[:, 3])
+            self._begun, judged = None, board.judged()
+            if not judged.votes.any():
+                raise ExportError(
+                    f"No caption of a system has an answer that counts in study {work.study.slug!r}."
+                )
+            self._whole = judged, References.of(work.study, judged)
+        return self._whole
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        """Make the folder of what is there, and the archive of the folder."""
+        board, references = self._read(work)
+        study, place = work.study, work.folder / "folder"
+        shutil.rmtree(place, ignore_errors=True)  # of a join that was stopped
+        languages = f"img-{design_of(study).language.replace('-', '_') or 'en'}"
+        folder = place / study.slug
+        outputs, metrics = folder / "system-outputs" / languages, folder / "metric-scores" / languages
+        for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
+            path.mkdir(parents=True)
+        most = references.write(folder / "references", languages)
+        _write_images(study, board, folder, languages)
+        taken = {f"ref{number}" for number in range(1, most + 1)}
+        names = _names(System.objects.filter(pk__in=board.systems).values_list("pk", "name"), taken)
+        _write_outputs(board, names, outputs)
+        means = board.means
+        people = ((names[pk], means[row]) for pk, row in board.systems.items())
+        stem = folder / "human-scores" / f"{languages}.{study.protocol}"
+        _write_scores(stem, ((name, scores, _mean(scores)) for name, scores in people))
+        for metric in DEFAULT_METRICS:
+            found = (
+                (names[one["system"]], np.array(one["images"][metric]), one["corpus"][metric])
+                for one in _in_order(work, board)
+            )
+            _write_scores(metrics / f"{metric}-all", found)
+        _pack(place, file)
+        work.counts |= {
+            "systems": len(board.systems),
+            "segments": len(board.segments),
+            "references": most,
+            "scored": int((board.votes > 0).sum()),
+        }
+
+
+def _in_order(work: Work, board: Board) -> Iterator[dict[str, Any]]:
+    """What metrics say of each system, one at a time, in the order of the board; parts have them by row id."""
+    places: dict[int, tuple[Path, int]] = {}
+    for path in work.parts(SCORES):
+        with path.open("rb") as lines:
+            at = 0
+            for line in lines:
+                places[int(line[: line.index(b",")].rpartition(b" ")[2])] = path, at
+                at += len(line)
+    for pk in board.systems:
+        path, at = places[pk]
+        with path.open("rb") as lines:
+            lines.seek(at)
+            found: dict[str, Any] = json.loads(lines.readline())
+        yield found
+
+
+def judged_items(study: Study) -> QuerySet[Item]:
+    """The images that are judged, in their order."""
+    units = Unit.objects.filter(study=study, control=False)
+    return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
+
+
+def _board(study: Study, systems: Sequence[int]) -> Board:
+    """Which captions the systems gave, without what people said."""
+    board = Board(_numbered(systems), _numbered(judged_items(study).values_list("pk", flat=True)))
+    # of several captions of an image the one that the system ranks first
+    outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
+    for system, item, caption in outputs.values_list("system", "item", "caption").iterator(ROWS_AT_ONCE):
+        if item in board.segments:
+            board.caption[board.systems[system], board.segments[item]] = caption
+    if KINDS[study.protocol].compares_pairs:
+        _take_from_pairs(study, board)
+    return board
+
+
+def _take_from_pairs(study: Study, board: Board) -> None:
+    """Where a system has no output, the caption that a pair shows as its own."""
+    rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
+    fields = ("item", "first", "second", "first_system", "second_system")
+    missing = board.caption == 0
+    for item, first, second, *systems in rows.values_list(*fields).iterator(ROWS_AT_ONCE):
+        for system, caption in zip(systems, (first, second), strict=True):
+            place = board.systems.get(system), board.segments.get(item)
+            if None not in place and missing[place]:
+                board.caption[place] = caption  # the first pair's, which comes last
+
+
+Cells = tuple[
+    list[tuple[float, ...]], int
+]  # (system, segment, sum, number), and how many answers were left out
+
+
+def _cells_of_captions(board: Board, answers: Mapping[int, Sequence[int]]) -> Cells:
+    """Answers on one caption of one image: their mean is its score. Those on captions that stand for no system here
+    are left out."""
+    cells: list[tuple[float, ...]] = []
+    left_out = 0
+    for pk, item, caption in Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first"):
+        segment, given = board.segments[item], answers[pk]
+        systems = np.flatnonzero(board.caption[:, segment] == caption).tolist()
+        cells += [(system, segment, sum(given), len(given)) for system in systems]
+        left_out += 0 if systems else len(given)
+    return cells, left_out
+
+
+def _cells_of_pairs(board: Board, answers: Mapping[int, Sequence[int]]) -> Cells:
+    """Answers on two captions of one image: the share of its votes that a caption won is its score."""
+    cells: list[tuple[float, ...]] = []
+    left_out = 0
+    units = Unit.objects.filter(pk__in=answers).values_list(
+        "pk", "pair__item", "pair__first", "pair__second", "pair__first_system", "pair__second_system"
+    )
+    for pk, item, first, second, *systems in units:
+        segment, given = board.segments[item], answers[pk]
+        for system, caption, own in zip(systems, (first, second), (FIRST, SECOND), strict=True):
+            row = board.systems.get(system)
+            if row is None or board.caption[row, segment] != caption:
+                left_out += len(given)
+            else:
+                cells.append((row, segment, sum(one == own for one in given), len(given)))
+    return cells, left_out
+
+
+def _numbered(rows: Iterable[int]) -> dict[int, int]:
+    return {pk: number for number, pk in enumerate(rows)}
+
+
+def _some(numbers: Mapping[int, int], kept: Ints) -> dict[int, int]:
+    rows = list(numbers)
+    return _numbered(rows[place] for place in kept.tolist())
+
+
+def _line(text: str | None) -> str:
+    """A text on one line of its own."""
+    return NO_TEXT if text is None else " ".join(text.split())
+
+
+def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[int, str]:
+    """Row id -> a name without blanks and slashes that nothing else has."""
+    used, found = set(taken), {}
+    for pk, text in rows:
+        name = "_".join(text.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
+        number = 1
+        while (given := name if number == 1 else f"{name}_{number}") in used:
+            number += 1
+        used.add(given)
+        found[pk] = given
+    return found
+
+
+def _write_images(study: Study, board: Board, folder: Path, languages: str) -> None:
+    """An image a line; each is a document, its split the domain."""
+    rows = judged_items(study).values_list("pk", "name", "split").iterator(ROWS_AT_ONCE)
+    found = [row for row in rows if row[0] in board.segments]
+    names = _names((pk, name) for pk, name, _ in found)
+    with ExitStack() as stack:
+        sources = stack.enter_context(_text(folder / "sources" / f"{languages}.txt"))
+        documents = stack.enter_context(_text(folder / "documents" / f"{languages}.docs"))
+        for pk, name, split in found:
+            sources.write(f"{_line(name)}\n")
+            documents.write(f"{'_'.join(split.split()) or 'all'}\t{names[pk]}\n")
+
+
+@dataclass(slots=True)
+class References:
+    """The references of the images, on lines of their own."""
+
+    texts: list[list[str]]
+
+    @classmethod
+    def of(cls, study: Study, board: Board) -> References:
+        """Those of the images of ``board``, in its order."""
+        found: list[list[str]] = [[] for _ in board.segments]
+        rows = (
+            Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
+            .order_by("item__position", "item_id", "position", "pk")
+            .values_list("item_id", "text")
+        )
+        for item, text in rows.iterator(ROWS_AT_ONCE):
+            if item in board.segments:
+                found[board.segments[item]].append(_line(text))
+        if not any(found):
+            raise ExportError(
+                f"mt-metrics-eval wants references, and the judged images of study {study.slug!r} have none."
+            )
+        return cls(found)
+
+    def write(self, folder: Path, languages: str) -> int:
+        """A file for the first reference of each image, one for the second and so on; how many."""
+        folder.mkdir()
+        most = max(map(len, self.texts))
+        for number in range(most):
+            with _text(folder / f"{languages}.ref{number + 1}.txt") as file:
+                for own in self.texts:
+                    file.write(f"{own[number] if number < len(own) else NO_TEXT}\n")
+        return most
+
+    def scores(self, board: Board, system: int) -> dict[str, Any]:
+        """``corpus`` and ``images``, metric -> its score: against all references, documents being the images; 0 where
+        the system has no caption or the image no reference."""
+        captions = board.caption[board.systems[system]]
+        known = [[line for line in own if line != NO_TEXT] for own in self.texts]
+        there = np.flatnonzero((captions != 0) & np.array([bool(own) for own in known]))
+        documents = [own for own in known if own]
+        texts = [text or "" for text in _texts(captions[there])]
+        own = [known[place] for place in there.tolist()]
+        whole = None if len(there) == len(documents) else documents
+        found = score(texts, own, DEFAULT_METRICS, document_corpus=whole)
+        images = {name: np.zeros(len(known)) for name in DEFAULT_METRICS}
+        for name, one in found.scores.items():
+            images[name][there] = one.images
+        return {
+            "corpus": {name: float(one.corpus) for name, one in found.scores.items()},
+            "images": {name: values.tolist() for name, values in images.items()},
+        }
+
+
+def _texts(captions: Ints) -> Iterator[str | None]:
+    """The texts of captions by row id, in their order; None for 0."""
+    for some in batched(captions.tolist(), ROWS_AT_ONCE // 4):
+        found = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
+        yield from (found.get(pk) for pk in some)
+
+
+def _write_outputs(board: Board, names: Mapping[int, str], folder: Path) -> None:
+    for pk, row in board.systems.items():
+        with _text(folder / f"{names[pk]}.txt") as file:
+            file.writelines(f"{_line(text)}\n" for text in _texts(board.caption[row]))
+
+
+def _mean(scores: Floats) -> float:
+    """A system's score: the mean of its segments'."""
+    return float(np.nanmean(scores)) if np.isfinite(scores).any() else float("nan")
+
+
+def _write_scores(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
+    """``STEM.seg.score`` and ``STEM.sys.score`` of (name, scores of its segments, its own): system, tab, score; None
+    where there is none."""
+    with (
+        _text(stem.with_name(f"{stem.name}.seg.score")) as segments,
+        _text(stem.with_name(f"{stem.name}.sys.score")) as whole,
+    ):
+        for name, scores, own in systems:
+            segments.writelines(f"{name}\t{_cell(one)}\n" for one in scores.tolist())
+            whole.write(f"{name}\t{_cell(own)}\n")
+
+
+def _cell(value: float) -> str:
+    return "None" if np.isnan(value) else repr(value)
+
+
+def _text(path: Path) -> TextIO:
+    return path.open("w", encoding="utf-8", newline="\n")
+
+
+def _pack(folder: Path, file: HashedFile) -> None:
+    """All files below ``folder`` in the order of their names."""
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            with archive.open(info, "w", force_zip64=True) as member, path.open("rb") as source:
+                shutil.copyfileobj(source, member, 1 << 20)

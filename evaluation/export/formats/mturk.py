@@ -1,0 +1,286 @@
+"""A study's work in the columns of Mechanical Turk's result files, an assignment a line (docs/crowds/batch-files.md).
+
+What a HIT asked stands in ``Input.`` columns, numbered by the HIT's own order; answers stand in ``Answer.`` columns of
+the same number in the unit's order, on whatever side a worker saw them. ``Approve`` and ``Reject`` are empty, for
+whoever reviews the work in a spreadsheet program.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from django.db.models import Exists, Max, OuterRef, QuerySet
+
+from annotation.models import Assignment, Judgment
+from annotation.snapshots import Moment
+from common.files import HashedFile
+from common.streams import batched
+from evaluation.export.encoding import Encoding, Stage, Work
+from evaluation.export.formats.jsonl_csv import Lines
+from judgments.design.study_design import StudyDesign
+from judgments.importers.mturk.cells import format_cents, format_time
+from judgments.importers.mturk.columns import ANSWER, COLUMNS, INPUT, REVIEW_COLUMNS
+from judgments.importers.textio import guard_formula
+from judgments.kinds import KINDS, Kind
+from judgments.models import HIT, HITUnit, Study, Unit
+from judgments.studies.studies import design_of
+
+ROWS_AT_ONCE = 500
+HITS_AT_ONCE = 100
+STATUS = {Assignment.State.APPROVED: "Approved", Assignment.State.REJECTED: "Rejected"}
+# what a unit shows -> where it is; columns that are empty in the whole study are left out
+SHOWN = {
+    "reference": "reference__key",
+    "first": "first__key",
+    "second": "second__key",
+    "reference_text": "reference__text",
+    "first_text": "first__text",
+    "second_text": "second__text",
+    "pair": "pair__key",
+    "kind": "kind",
+}
+
+
+def why_not(study: Study) -> str:
+    """Why a study cannot be written as assignments of HITs, or ''."""
+    # only an import knows of judgments without a HIT; study pages ask this of every format
+    handed_in = Assignment.objects.filter(study=study, submitted_at__isnull=False)
+    if study.source == Study.Source.IMPORTED and handed_in.filter(hit=None).exists():
+        return "it holds pages of work (HITs), which these judgments do not belong to"
+    return ""
+
+
+class Results(Encoding):
+    """A header and one line an assignment, by HIT and worker: what had been submitted at the moment, whatever was
+    decided. Its pieces are HITs."""
+
+    suffix = "results"
+    progress_count = "judgments"
+    counts = {"assignments": 0, "judgments": 0}
+
+    def prepare(self, study: Study, moment: Moment) -> dict[str, Any]:
+        """The columns, for which every unit is asked."""
+        kind = KINDS[study.protocol].of(design_of(study))
+        most = HITUnit.objects.filter(hit__study=study).aggregate(most=Max("position"))["most"] or 0
+        names = _input_names(study, kind)
+        inputs = [f"u{number}_{name}" for number in range(1, most + 1) for name in names]
+        answers = [f"{letter}{number}" for number in range(1, most + 1) for letter in "utc"]
+        own_inputs, own_answers = _own_columns(study, kind, most)
+        return {
+            "most": most,
+            "inputs": list(dict.fromkeys((*inputs, *own_inputs))),
+            "answers": list(dict.fromkeys((*answers, *own_answers))),
+        }
+
+    def stages(self, work: Work) -> Sequence[Stage]:
+        return (
+            Stage(
+                self.suffix,
+                lambda study: HIT.objects.filter(study=study),
+                "HITs",
+                max(1, work.prepared["most"]),
+            ),
+        )
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        study, moment = work.study, work.moment
+        design = design_of(study)
+        kind, single = KINDS[study.protocol].of(design), work.prepared["most"] <= 1
+        header = _header(work.prepared["inputs"], work.prepared["answers"])
+        writer = _writer(file)
+        for hits in batched(work.pieces, HITS_AT_ONCE):
+            places = _places(hits)
+            rows = (
+                Assignment.objects.filter(hit__in=hits, submitted_at__isnull=False)
+                .exclude(Exists(_later(moment)))
+                .select_related("hit", "worker", "session__publication")
+                .order_by("hit__position", "hit_id")
+            )
+            for batch in batched(_in_order(rows.iterator(ROWS_AT_ONCE)), ROWS_AT_ONCE):
+                given = _given(study, moment, batch)
+                for assignment in batch:
+                    units = places.get(assignment.hit_id or 0, [])
+                    judged = given.get(str(assignment.pk), {})
+                    asked = _own_inputs(units, kind, single=single) | _inputs(units, kind)
+                    answered = _own_answers(units, judged, kind, single=single) | _answers(
+                        units, judged, kind
+                    )
+                    cells = _assignment_cells(study, design, assignment)
+                    cells |= {f"{INPUT}{name}": cell for name, cell in asked.items()}
+                    cells |= {f"{ANSWER}{name}": cell for name, cell in answered.items()}
+                    writer.writerow(guard_formula(cells.get(column, "")) for column in header)
+                    work.counts["assignments"] += 1
+                    work.counts["judgments"] += len(judged)
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        _writer(file).writerow(_header(work.prepared["inputs"], work.prepared["answers"]))
+        super().join(work, file)
+
+
+def _writer(file: HashedFile) -> Any:
+    return csv.writer(Lines(file), quoting=csv.QUOTE_ALL, lineterminator="\r\n")
+
+
+def _later(moment: Moment) -> QuerySet[Judgment]:
+    """First answers that came after ``moment``: their work had not been submitted then."""
+    return Judgment.objects.filter(assignment=OuterRef("pk"), pk__gt=moment.last, replaces=None)
+
+
+def _in_order(rows: Iterable[Assignment]) -> Iterator[Assignment]:
+    """Those of a HIT by their workers' names, whatever order a database has for texts."""
+    for _, same in groupby(rows, key=lambda one: one.hit_id):
+        yield from sorted(same, key=lambda one: (one.worker.name, one.accepted_at, str(one.pk)))
+
+
+def _input_names(study: Study, kind: Kind) -> list[str]:
+    units = Unit.objects.filter(study=study)
+    used = [
+        name
+        for name, lookup in SHOWN.items()
+        if units.exclude(**{lookup: ""} if name == "kind" else {lookup: None}).exists()
+    ]
+    return ["unit", "image", *used, "control", *(["content"] if kind.is_open else [])]
+
+
+def _places(hits: Sequence[int]) -> dict[int, list[dict[str, Any]]]:
+    """HIT -> its units in its order, with what they show."""
+    found: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    names = ("unit_id", "unit__key", "unit__item__name", "unit__control", "unit__content")
+    lookups = (*names, *(f"unit__{lookup}" for lookup in SHOWN.values()))
+    rows = HITUnit.objects.filter(hit__in=hits).order_by("hit_id", "position")
+    for hit, *row in rows.values_list("hit_id", *lookups):
+        unit, key, image, control, content, *shown = row
+        found[hit].append(
+            {"pk": unit, "unit": key, "image": image, "control": control, "content": content}
+            | dict(zip(SHOWN, shown, strict=True))
+        )
+    return dict(found)
+
+
+def _given(
+    study: Study, moment: Moment, batch: Sequence[Assignment]
+) -> dict[str, dict[int, tuple[Any, ...]]]:
+    """Assignment -> unit -> (value, answer, seconds, comment), the latest of each."""
+    found: defaultdict[str, dict[int, tuple[Any, ...]]] = defaultdict(dict)
+    rows = moment.judgments(study, work=batch).order_by("pk")
+    for assignment, unit, *given in rows.values_list(
+        "assignment_id", "unit_id", "value", "answer", "seconds", "comment"
+    ):
+        found[str(assignment)][unit] = tuple(given)
+    return dict(found)
+
+
+def _own_columns(study: Study, kind: Kind, most: int) -> tuple[list[str], list[str]]:
+    """Columns that a kind names itself, of inputs and of answers, as its requester's own scripts expect them: by their
+    plain names where a HIT is one unit, with ``u<number>_`` before them where it is several."""
+    unit = Unit.objects.filter(study=study).order_by("position").values_list("content", flat=True).first()
+    names = list(kind.results_inputs(unit or {})), kind.results_names()
+    inputs, answers = (
+        [_named(number, name, single=most <= 1) for number in range(1, max(1, most) + 1) for name in own]
+        for own in names
+    )
+    return inputs, answers
+
+
+def _named(number: int, name: str, *, single: bool) -> str:
+    return name if single else f"u{number}_{name}"
+
+
+def _own_inputs(units: Sequence[Mapping[str, Any]], kind: Kind, *, single: bool) -> dict[str, str]:
+    """What the units show."""
+    return {
+        _named(number, name, single=single): cell
+        for number, unit in _numbered(units)
+        for name, cell in kind.results_inputs(unit["content"]).items()
+    }
+
+
+def _own_answers(
+    units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind, *, single: bool
+) -> dict[str, str]:
+    """What was answered to them."""
+    return {
+        _named(number, name, single=single): cell
+        for number, unit in _numbered(units)
+        if unit["pk"] in given and given[unit["pk"]][1] is not None
+        for name, cell in kind.results_cells(given[unit["pk"]][1]).items()
+    }
+
+
+def _numbered(units: Sequence[Mapping[str, Any]]) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    return enumerate(units, start=1)
+
+
+def _inputs(units: Sequence[Mapping[str, Any]], kind: Kind) -> dict[str, str]:
+    return {
+        f"u{number}_{name}": _cell(unit[name])
+        for number, unit in _numbered(units)
+        for name in ("unit", "image", *SHOWN, "control", *(["content"] if kind.is_open else []))
+    }
+
+
+def _answers(
+    units: Sequence[Mapping[str, Any]], given: Mapping[int, tuple[Any, ...]], kind: Kind
+) -> dict[str, str]:
+    cells: dict[str, str] = {}
+    for number, unit in _numbered(units):
+        if unit["pk"] not in given:
+            continue
+        value, answer, seconds, comment = given[unit["pk"]]
+        if answer is not None:
+            value = json.dumps(kind.exported(answer, content=unit["content"]), ensure_ascii=False)
+        cells |= {f"u{number}": _cell(value), f"t{number}": _cell(seconds), f"c{number}": comment}
+    return cells
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+
+
+def _header(inputs: Sequence[str], answers: Sequence[str]) -> list[str]:
+    named = [f"{INPUT}{name}" for name in inputs] + [f"{ANSWER}{name}" for name in answers]
+    return [*COLUMNS, *named, *REVIEW_COLUMNS]
+
+
+def _assignment_cells(study: Study, design: StudyDesign, assignment: Assignment) -> dict[str, str]:
+    """What the columns say of an assignment and its HIT; columns that are not named here stay empty."""
+    hit, session, crowd = assignment.hit, assignment.session, design.crowd
+    state = assignment.before_exclusion or assignment.state
+    submitted = assignment.submitted_at
+    hit_name = (hit.external_id or hit.key) if hit is not None else ""
+    reward = session.publication.reward_cents if session else crowd.reward_cents
+    return {
+        "HITId": (session.publication.external_id if session else "") or hit_name,
+        "Title": crowd.title or study.name,
+        "Description": crowd.description or design.question,
+        "Keywords": crowd.keywords,
+        "Reward": format_cents(reward) if reward is not None else "",
+        "CreationTime": _time(study.generated_at),
+        "MaxAssignments": str(hit.required) if hit is not None else "",
+        "RequesterAnnotation": f"Study:{study.slug};",
+        "AssignmentDurationInSeconds": str(crowd.lease_minutes * 60),
+        "AssignmentId": assignment.external_id or str(assignment.pk),
+        "WorkerId": assignment.worker.name,
+        "AssignmentStatus": STATUS.get(Assignment.State(state), "Submitted"),
+        "AcceptTime": _time(assignment.accepted_at),
+        "SubmitTime": _time(submitted),
+        "AutoApprovalTime": _time(session.auto_approval_at if session else None),
+        "RequesterFeedback": assignment.reason,
+        "WorkTimeInSeconds": str(int((submitted - assignment.accepted_at).total_seconds()))
+        if submitted
+        else "",
+    }
+
+
+def _time(moment: datetime | None) -> str:
+    return "" if moment is None else format_time(moment)

@@ -1,0 +1,105 @@
+"""Reliability data: what agreement is computed from, workers x units (Krippendorff 2004, ch. 11)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from itertools import groupby
+from operator import itemgetter
+
+from annotation.models import Worker
+from common.files import HashedFile
+from common.streams import batched
+from evaluation.export.encoding import Encoding, Work
+from judgments.importers.textio import guard_formula
+from judgments.models import Unit
+
+ROWS_AT_ONCE = 2_000
+
+
+class Reliability(Encoding):
+    """A header of unit ids, then a line a worker, empty where they did not judge: used judgments, no control items.
+
+    Parts hold a unit a line, ``[id, [[worker's row id, value], ...]]``; they are turned round when they are joined, in
+    a file of SQLite's, which sorts on the disk: memory holds the names of the workers.
+    """
+
+    suffix = "units"
+    tallies = True
+    progress_count = "values"
+    counts = {"lines": 0, "units": 0, "values": 0}
+
+    def write_part(self, work: Work, file: HashedFile) -> None:
+        for some, answers in work.votes():
+            units = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
+            for pk, key in units.values_list("pk", "key"):
+                own = answers.get(pk, [])
+                file.write_text(f"{json.dumps([key, own], separators=(',', ':'))}\n")
+                work.counts["units"] += 1
+                work.counts["values"] += len(own)
+
+    def join(self, work: Work, file: HashedFile) -> None:
+        """The header from the units as they come, the lines from the sorted cells."""
+        scratch = work.folder / "turned"
+        scratch.unlink(missing_ok=True)  # of a join that was stopped
+        width = work.counts["units"]
+        with closing(sqlite3.connect(scratch, isolation_level=None)) as place:
+            for name in ("journal_mode", "synchronous"):
+                place.execute(f"PRAGMA {name} = OFF")
+            place.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
+            place.execute("BEGIN")
+            file.write_text("worker")
+            for batch in batched(enumerate(_units(work, self.suffix)), ROWS_AT_ONCE):
+                file.write_text(f",{_joined(guard_formula(key) for _, (key, _) in batch)}")
+                place.executemany(
+                    "INSERT INTO cells VALUES (?, ?, ?)",
+                    ((worker, column, value) for column, (_, own) in batch for worker, value in own),
+                )
+            file.write_text("\r\n")
+            for name, cells in _lines(place):
+                file.write_text(_joined([guard_formula(name)]))
+                at = -1
+                for some in batched(cells, ROWS_AT_ONCE):
+                    text = ""
+                    for column, value in some:
+                        text += f"{',' * (column - at)}{value}"
+                        at = column
+                    file.write_text(text)
+                file.write_text(f"{',' * (width - 1 - at)}\r\n")
+                work.counts["lines"] += 1
+
+
+def _units(work: Work, suffix: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:
+    """(id, [(worker's row id, value)]) of each unit, in their order."""
+    for path in work.parts(suffix):
+        with path.open(encoding="utf-8") as lines:
+            for line in lines:
+                key, own = json.loads(line)
+                yield key, own
+
+
+def _lines(place: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
+    """(worker's name, its (column, value) in order), by name."""
+    workers = [worker for (worker,) in place.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
+    names: dict[int, str] = {}
+    for some in batched(workers, ROWS_AT_ONCE):
+        names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
+    ordered = sorted(names, key=lambda worker: (names[worker], worker))
+    place.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, place INTEGER)")
+    place.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, at) for at, worker in enumerate(ordered)))
+    rows = place.execute(
+        "SELECT place, column, value FROM cells JOIN ranks USING (worker) ORDER BY place, column"
+    )
+    for at, group in groupby(rows, key=itemgetter(0)):
+        yield names[ordered[at]], ((column, value) for _, column, value in group)
+
+
+def _joined(cells: Iterable[str]) -> str:
+    """Cells of a CSV line, without its end."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue()

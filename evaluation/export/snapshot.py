@@ -1,0 +1,152 @@
+"""A consistent snapshot of a study for export, with what its manifest says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from django.db import OperationalError, connection, transaction
+from django.db.models import Count, Max, Model
+from django.utils import timezone
+
+from annotation.importing.rows import BY_A_PERSON, UNKNOWN_TO_CROWD
+from annotation.models import Assignment, Judgment
+from annotation.models.assignments import NOT_COUNTED
+from annotation.snapshots import Moment, moment_from
+from evaluation.errors import ExportError
+from evaluation.judgment_signature import circumstances, material_of, signature_from
+from evaluation.judgment_tally import Material, Votes
+from evaluation.loaders import decisions_of, unnamed_work, unused_workers
+from evaluation.signatures import Signature, Value
+from judgments.models import Dataset, Output, Study, Unit
+
+TRIES, PAUSE = 60, 0.5  # on PostgreSQL, while something long (an import) is writing judgments
+LOCK_TIMEOUT = "500ms"  # nobody's submission waits longer behind us
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A study as it stood when its export began; kept beside the parts of the file.
+
+    Attributes:
+        moment: which judgments, and which of them counted.
+        material, circumstances: what the judgment signature says besides the votes.
+        texts_read: which consent text and which instructions finished work was done by, as hashes.
+    """
+
+    study: Study
+    moment: Moment
+    material: Material
+    circumstances: Mapping[str, Value]
+    texts_read: list[dict[str, Any]]
+
+    def signature(self, votes: Votes) -> Signature:
+        """Return the judgment signature."""
+        return signature_from(self.study, self.material, votes, self.circumstances)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what ``snapshot_from`` reads."""
+        return {
+            "moment": self.moment.as_json(),
+            "material": asdict(self.material),
+            "circumstances": dict(self.circumstances),
+            "texts_read": self.texts_read,
+        }
+
+
+def take_snapshot(study: Study) -> Snapshot:
+    """Return the study as it stands now.
+
+    Raises:
+        ExportError: judgments are being stored in one long transaction.
+    """
+    moment = take_moment(study)
+    return Snapshot(
+        study, moment, material_of(study), circumstances(study, moment=moment), _texts_read(study)
+    )
+
+
+def snapshot_from(study: Study, kept: Mapping[str, Any]) -> Snapshot:
+    """Undo ``Snapshot.as_json``."""
+    material = kept["material"]
+    return Snapshot(
+        study,
+        moment_from(kept["moment"]),
+        Material(**material | {"references": tuple(material["references"])}),
+        kept["circumstances"],
+        kept["texts_read"],
+    )
+
+
+def _texts_read(study: Study) -> list[dict[str, Any]]:
+    work = (
+        Assignment.objects.filter(study=study).finished().order_by("consent_version", "instructions_version")
+    )
+    rows = work.values("consent_version", "instructions_version").annotate(assignments=Count("pk"))
+    return [dict(row) for row in rows]
+
+
+def take_moment(study: Study) -> Moment:
+    """Return which judgments of ``study`` there are and count now, read in one transaction.
+
+    Raises:
+        ExportError: somebody writes judgments in one long transaction that does not end.
+    """
+    for _ in range(TRIES):
+        try:
+            moment = _read(study)
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
+                raise
+            time.sleep(PAUSE)
+        else:
+            # from what is kept above alone: it may take long, and nothing waits for it
+            return replace(moment, unused=unused_workers(study, moment=moment))
+    raise ExportError(
+        "Judgments or systems are being stored in one long step, such as an import; export again when it is over."
+    )
+
+
+def _read(study: Study) -> Moment:
+    own_snapshot = connection.vendor == "postgresql" and not connection.in_atomic_block
+    with transaction.atomic():
+        if own_snapshot:
+            with connection.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        last, last_output = _last_row(Judgment), _last_row(Output)
+        gone = Assignment.objects.filter(study=study, state__in=NOT_COUNTED)
+        rules: dict[UUID, str] = {
+            pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or BY_A_PERSON
+            for pk, state, rule in gone.values_list("pk", "state", "exclusion__rule")
+        }
+        return Moment(
+            at=timezone.now(),
+            last=last,
+            gone=rules,
+            unnamed=frozenset(unnamed_work(study).values_list("pk", flat=True)),
+            struck=frozenset(Unit.objects.filter(study=study, struck=True).values_list("pk", flat=True)),
+            decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
+            outputs=last_output,
+            searched=Output.objects.searches().filter(system__dataset=study.dataset_id).exists(),
+            in_part=Dataset.objects.get(pk=study.dataset_id).known_in_part,
+        )
+
+
+def _last_row(model: type[Model]) -> int:
+    """Return the highest row id of a table, once no lower one can come.
+
+    PostgreSQL gives row ids before their transactions end: a lower one may appear after a higher one. A lock that
+    waits for those who write, and is given back at once, sees them all; SQLite has one writer at a time.
+    """
+    with transaction.atomic():
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'")
+                cursor.execute(f'LOCK TABLE "{model._meta.db_table}" IN SHARE MODE')
+        last = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
+        if connection.vendor == "postgresql":
+            transaction.set_rollback(True)  # to the savepoint: the lock and its timeout end here
+    return last

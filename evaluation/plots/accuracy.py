@@ -1,0 +1,193 @@
+"""Metrics against people: accuracy by pair kind, or rank correlation where single captions were judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evaluation.plots.canvas import (
+    INK,
+    NORMAL,
+    ROW,
+    SMALL,
+    SOFT_OPACITY,
+    Dot,
+    draw_dots,
+    draw_level,
+    new_figure,
+    quiet_axes,
+    to_svg,
+)
+
+CHANCE = 0.5
+NOTHING = "No metric was held against people's judgments yet."
+PEOPLE = "one judge"
+
+
+def accuracy_figure(result: Mapping[str, Any], simulated: bool = False) -> str:
+    """How often each metric names the winner that people name, a panel a pair kind; "" where there is nothing.
+
+    ``result`` is what ``evaluate_study`` returns. Chance and, where judgments stand behind the consensus, people's
+    own level are drawn: how often one judge says what the majority of the others says. For relevance and graded
+    studies it shows Kendall's tau-b.
+    """
+    metrics = result.get("metrics", {})
+    if not metrics:
+        return ""
+    if not _has_accuracy(metrics):
+        return _correlation_figure(result, simulated)
+    best = _best(metrics)
+    names = sorted(metrics, key=lambda name: -_value(metrics[name]["accuracy"]["all"]))
+    kinds = list(metrics[best]["accuracy"])
+    lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
+    people = result.get("people") or {}
+    levels = [people[kind]["value"] for kind in kinds if kind in people]
+    least = min(
+        [CHANCE, *(low for low in lows if low is not None), *(low for low in levels if low is not None)]
+    )
+    height = 1.0 + _rows(names)
+    figure = new_figure(height)
+    panels = figure.subplots(1, len(kinds), squeeze=False)[0]
+    for place, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
+        quiet_axes(axes)
+        axes.set_xlim(min(least, CHANCE) - 0.04, 1.02)
+        # where the axis reaches far down there is no room for the number in the middle
+        middle = "75" if least > 0.2 else ""
+        axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if place == 0 else "50", middle, "100"])
+        cells = [metrics[name]["accuracy"][kind] for name in names]
+        dots = [_dot(name, cell, accent=name == best) for name, cell in zip(names, cells, strict=True)]
+        draw_dots(axes, dots, named=place == 0)
+        axes.set_title(f"{kind}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
+        axes.text(
+            1.0, 1.0, f"n = {cells[0]['n']:,}\n\n", transform=axes.transAxes, fontsize=SMALL - 1, color=INK,
+            alpha=SOFT_OPACITY, ha="right", va="bottom",
+        )  # fmt: skip
+        # each line is named once: chance in the first panel, people's level in the last, the total
+        draw_level(axes, CHANCE, "chance" if place == 0 else "")
+        level = people.get(kind, {}).get("value")
+        if level is not None:
+            draw_level(axes, level, PEOPLE if place == len(kinds) - 1 else "", dashed=False)
+    figure.subplots_adjust(
+        left=_left(names), right=0.985, bottom=0.34 / height, top=1 - 0.62 / height, wspace=0.2
+    )
+    return to_svg(
+        figure,
+        name="accuracy",
+        title="Accuracy of each metric by pair kind",
+        description=f"{accuracy_sentence(result)} {_spoken(metrics)}",
+        simulated=simulated,
+    )
+
+
+def accuracy_sentence(result: Mapping[str, Any]) -> str:
+    """What the figure means."""
+    metrics = result.get("metrics", {})
+    if not metrics:
+        return NOTHING
+    best = _best(metrics)
+    if not _has_accuracy(metrics):
+        found = metrics[best]["kendall_tau_b"]
+        if found["value"] is None:
+            return f"No metric can be ranked against people: {found['reason']}."
+        return (
+            f"{best} orders {found['n']:,} captions most like people do: tau-b {_two(found['value'])} "
+            f"(95 % interval {_two(found['low'])} to {_two(found['high'])}); 0 is chance, 1 the same order."
+        )
+    found = metrics[best]["accuracy"]["all"]
+    if found["value"] is None:
+        return "No candidate pair has a consensus yet, so no metric can be held against one."
+    sentence = (
+        f"{best} names the winner people name most often: on {_percent(found['value'])} of {found['n']:,} pairs "
+        f"(95 % interval {_percent(found['low'])} to {_percent(found['high'])}); chance is 50 %."
+    )
+    level = (result.get("people") or {}).get("all", {}).get("value")
+    if level is not None:
+        sentence += f" One judge agrees with the majority of the others on {_percent(level)}."
+    return sentence
+
+
+def _correlation_figure(result: Mapping[str, Any], simulated: bool) -> str:
+    metrics = result["metrics"]
+    best = _best(metrics)
+    names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
+    dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name == best) for name in names]
+    height = 0.85 + _rows(names)
+    figure = new_figure(height)
+    axes = figure.subplots()
+    quiet_axes(axes)
+    lows = [dot.low if dot.low is not None else 0.0 for dot in dots]
+    axes.set_xlim(min(-0.03, *lows) - 0.02, 1.02)
+    axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", "0.25", "0.50", "0.75", "1"])
+    draw_dots(axes, dots)
+    draw_level(axes, 0.0, "chance")
+    draw_level(axes, 1.0, "people's order", dashed=False, align="right")
+    axes.set_xlabel(
+        "Kendall's tau-b with people, 95 % interval", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY
+    )
+    figure.subplots_adjust(left=_left(names), right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
+    spoken = "; ".join(f"{name} {_two(dot.value)}" for name, dot in zip(names, dots, strict=True))
+    return to_svg(
+        figure,
+        name="accuracy",
+        title="Rank correlation of each metric with people",
+        description=f"{accuracy_sentence(result)} Tau-b: {spoken}.",
+        simulated=simulated,
+    )
+
+
+def _has_accuracy(metrics: Mapping[str, Any]) -> bool:
+    return all("accuracy" in figures for figures in metrics.values())
+
+
+def _headline(figures: Mapping[str, Any]) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = (
+        figures["accuracy"]["all"] if "accuracy" in figures else figures["kendall_tau_b"]
+    )
+    return found
+
+
+def _best(metrics: Mapping[str, Any]) -> str:
+    return max(metrics, key=lambda name: _value(_headline(metrics[name])))
+
+
+def _value(cell: Mapping[str, Any]) -> float:
+    return float("-inf") if cell["value"] is None else float(cell["value"])
+
+
+def _dot(name: str, cell: Mapping[str, Any], *, accent: bool) -> Dot:
+    return Dot(_label(name), cell["value"], cell["low"], cell["high"], accent=accent)
+
+
+def _label(name: str) -> str:
+    """The metric, and each of its options on a line of its own."""
+    return name.replace("|", "\n")
+
+
+def _rows(names: Sequence[str]) -> float:
+    """Inches that a row for each name takes; those of options lie closer than rows do."""
+    lines = max(name.count("|") + 1 for name in names)
+    return ROW * len(names) * max(1.0, 0.62 * lines)
+
+
+def _left(names: Sequence[str]) -> float:
+    """Room for the longest line of a name, as a share of the width."""
+    return 0.04 + 0.0115 * max(len(line) for name in names for line in _label(name).split("\n"))
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}\u00a0%"  # no line break before the sign
+
+
+def _two(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.2f}"
+
+
+def _spoken(metrics: Mapping[str, Any]) -> str:
+    parts = []
+    for name, figures in metrics.items():
+        cells = figures["accuracy"].items()
+        said = ", ".join(
+            f"{kind} {_percent(cell['value'])}" for kind, cell in cells if cell["value"] is not None
+        )
+        parts.append(f"{name}: {said}.")
+    return " ".join(parts)

@@ -1,0 +1,238 @@
+"""Figures of the live board: agreement as it grows, metrics beside people, and what they were earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from evaluation.plots.canvas import (
+    ACCENT,
+    DASH,
+    INK,
+    NORMAL,
+    ROW,
+    SMALL,
+    SOFT_OPACITY,
+    WIDTH,
+    new_figure,
+    quiet_axes,
+    to_svg,
+)
+
+CHANCE = 0.5
+PEOPLE = "#1a7f4b"
+LINES = ("solid", (0, (5, 1.5)), (0, (1.5, 1.5)), (0, (5, 1.5, 1.5, 1.5)), (0, (8, 2)))
+NARROWED = 0.05  # of an interval, in all, from which on more judgments change little
+GAP = 0.075  # of the height of a plot, between two labels
+NARROW = 5.2  # inches: two stand side by side
+LETTER = 0.0125 * WIDTH / NARROW  # of the width, a letter of a label
+
+
+def growth_figure(rows: Sequence[Mapping[str, Any]], *, simulated: bool = False) -> str:
+    """Alpha with its 95 % interval over the judgments so far; ``rows`` as ``agreement_grows`` gives them."""
+    figure = new_figure(2.9, NARROW)
+    axes = figure.subplots()
+    _curve_axes(axes, rows[-1]["judgments"])
+    x = [row["judgments"] for row in rows]
+    banded = [row for row in rows if row["low"] is not None]
+    axes.fill_between(
+        [row["judgments"] for row in banded], [row["low"] for row in banded], [row["high"] for row in banded],
+        color=ACCENT, alpha=0.2, linewidth=0,
+    )  # fmt: skip
+    axes.plot(x, [row["value"] for row in rows], color=ACCENT, linewidth=2)
+    late = banded[len(banded) // 4 :] or rows  # the first intervals are wide enough to flatten all the others
+    low = min([row["low"] for row in late if row["low"] is not None] + [row["value"] for row in rows])
+    high = max([row["high"] for row in late if row["high"] is not None] + [row["value"] for row in rows])
+    room = max(0.05, 0.15 * (high - low))
+    axes.set_ylim(max(-1.0, low - room), min(1.02, high + room))
+    axes.text(
+        1.015, rows[-1]["value"], _short(rows[-1]["value"]), transform=axes.get_yaxis_transform(), fontsize=NORMAL,
+        fontweight="bold", color=INK, va="center",
+    )  # fmt: skip
+    figure.subplots_adjust(left=0.1, right=0.9, bottom=0.2, top=0.93)
+    return to_svg(
+        figure,
+        name="growth",
+        title="Agreement as it grows",
+        description=growth_sentence(rows),
+        simulated=simulated,
+    )
+
+
+def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What the figure means."""
+    if not rows:
+        return "Agreement is measured once two people judged the same unit."
+    last = rows[-1]
+    if last["low"] is None:
+        return f"Alpha {_short(last['value'])} from {last['n']:,} units with two judgments or more."
+    width = last["high"] - last["low"]
+    said = (
+        f"Alpha {_short(last['value'])}, 95 % interval {_short(last['low'])} to {_short(last['high'])}, from "
+        f"{last['n']:,} units with two judgments or more."
+    )
+    if width <= NARROWED:
+        return f"{said} More judgments will hardly move it."
+    return f"{said} The interval is {width:.2f} wide."
+
+
+def metrics_figure(
+    kind: str,
+    metrics: Mapping[str, Mapping[str, Any]],
+    people: Mapping[str, Any] | None,
+    *,
+    leaders: Sequence[str],
+    correlated: bool,
+    simulated: bool = False,
+) -> str:
+    """Each metric as a dot with its interval, chance and people's own level beside; ``leaders`` are accented."""
+    names = sorted(metrics, key=lambda name: -(metrics[name]["value"] or -1.0))
+    if not names or metrics[names[0]]["value"] is None:
+        return ""
+    height = 1.05 + 1.25 * ROW * len(names)
+    figure = new_figure(height, NARROW)
+    axes = figure.subplots()
+    quiet_axes(axes)
+    known = [metrics[name] for name in names if metrics[name]["value"] is not None]
+    chance = 0.0 if correlated else CHANCE
+    level = None if people is None or people.get("value") is None else people
+    ends = [cell[key] for cell in known for key in ("low", "high", "value") if cell[key] is not None]
+    ends += [chance] + ([level["low"], level["high"]] if level else [])
+    low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
+    axes.set_xlim(low, high + 0.09 * (high - low))
+    if level is not None:
+        axes.axvspan(level["low"], level["high"], color=PEOPLE, alpha=0.16, linewidth=0, zorder=0)
+        _above(axes, (level["low"] + level["high"]) / 2, "people", PEOPLE)
+    axes.axvline(chance, color=INK, alpha=0.55, linewidth=1, linestyle=DASH, zorder=1)
+    _above(axes, chance, "chance", INK)
+    for row, name in enumerate(names):
+        cell = metrics[name]
+        if cell["value"] is None:
+            continue
+        colour, alpha = (ACCENT, 1.0) if name in leaders else (INK, 0.62)
+        if cell["low"] is not None:
+            axes.plot([cell["low"], cell["high"]], [row, row], color=colour, alpha=alpha, linewidth=2)
+        axes.plot([cell["value"]], [row], "o", color=colour, alpha=alpha, markersize=7, markeredgewidth=0)
+        end = cell["high"] if cell["high"] is not None else cell["value"]
+        axes.annotate(
+            f"{cell['value']:.3f}", (end, row), xytext=(7, 0), textcoords="offset points", fontsize=SMALL,
+            color=INK, alpha=SOFT_OPACITY, va="center",
+        )  # fmt: skip
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.set_yticks(range(len(names)), [_label(name) for name in names], fontsize=NORMAL)
+    for label in axes.get_yticklabels():
+        label.set_parse_math(False)
+        label.set_fontweight("bold")
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    words = (
+        "Kendall's tau-b with people's mean, 95 % interval"
+        if correlated
+        else "share of pairs with the same winner, 95 % interval"
+    )
+    axes.set_xlabel(words, fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    longest = max(len(line) for name in names for line in _label(name).split("\n"))
+    figure.subplots_adjust(
+        left=0.05 + LETTER * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
+    )
+    spoken = "; ".join(
+        f"{name} {metrics[name]['value']:.3f}" for name in names if metrics[name]["value"] is not None
+    )
+    return to_svg(
+        figure,
+        name=f"metrics-{kind.lower()}",
+        title=f"Which metric agrees with people? Pairs: {kind}",
+        description=f"{spoken}.",
+        simulated=simulated,
+    )
+
+
+def earlier_figure(
+    kind: str, curves: Mapping[str, Sequence[Mapping[str, Any]]], *, correlated: bool, simulated: bool = False
+) -> str:
+    """What each metric would have been had collection stopped after fewer judgments, named at the end of its line."""
+    known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
+    known = {name: rows for name, rows in known.items() if len(rows) > 1}
+    if not known:
+        return ""
+    order = sorted(known, key=lambda name: -known[name][-1]["value"])
+    figure = new_figure(2.9, NARROW)
+    axes = figure.subplots()
+    _curve_axes(axes, max(rows[-1]["judgments"] for rows in known.values()))
+    for place, name in enumerate(order):
+        rows = known[name]
+        best = place == 0
+        x = [row["judgments"] for row in rows]
+        if best and rows[-1]["low"] is not None and not correlated:
+            axes.fill_between(
+                x, [row["low"] for row in rows], [row["high"] for row in rows], color=ACCENT, alpha=0.14, linewidth=0
+            )  # fmt: skip
+        axes.plot(
+            x, [row["value"] for row in rows], color=ACCENT if best else INK, alpha=1.0 if best else 0.6,
+            linewidth=2 if best else 1.4, linestyle=LINES[place % len(LINES)],
+        )  # fmt: skip
+    values = [row["value"] for rows in known.values() for row in rows]
+    chance = 0.0 if correlated else CHANCE
+    low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
+    axes.set_ylim(low, high)
+    axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
+    # chance is named among them: inside the plot its name would lie on the lines
+    named = [(known[name][-1]["value"], name.partition("|")[0], name == order[0]) for name in order]
+    named = sorted([*named, (chance, "chance", False)], key=lambda one: -one[0])
+    ends = _apart([value for value, _, _ in named], GAP * (high - low))
+    for (_, words, best), end in zip(named, ends, strict=True):
+        axes.text(
+            1.015, end, words, transform=axes.get_yaxis_transform(), fontsize=SMALL,
+            color=ACCENT if best else INK, va="center", parse_math=False, fontweight="bold" if best else "normal",
+            alpha=SOFT_OPACITY if words == "chance" else 1,
+        )  # fmt: skip
+    longest = max(len(words) for _, words, _ in named)
+    figure.subplots_adjust(left=0.1, right=0.955 - LETTER * longest, bottom=0.2, top=0.93)
+    spoken = "; ".join(
+        f"{name} {known[name][0]['value']:.2f} to {known[name][-1]['value']:.2f}" for name in order
+    )
+    return to_svg(
+        figure,
+        name=f"earlier-{kind.lower()}",
+        title=f"Had collection stopped earlier. Pairs: {kind}",
+        description=f"From the first look to now: {spoken}.",
+        simulated=simulated,
+    )
+
+
+def _curve_axes(axes: Axes, judgments: int) -> None:
+    quiet_axes(axes)
+    axes.grid(axis="x", visible=False)
+    axes.grid(axis="y", color=INK, alpha=0.1, linewidth=0.8)
+    axes.set_xlim(0, judgments)
+    axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.set_xlabel("judgments so far", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+
+
+def _above(axes: Axes, value: float, words: str, colour: str) -> None:
+    axes.text(
+        value, 1.0, words, transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=SMALL,
+        color=colour,
+    )  # fmt: skip
+
+
+def _apart(ends: Sequence[float], gap: float) -> list[float]:
+    """Descending places of labels, moved down until none covers another, then all up so that they stay centred."""
+    places: list[float] = []
+    for end in ends:
+        places.append(min(end, places[-1] - gap) if places else end)
+    shift = sum(end - place for end, place in zip(ends, places, strict=True)) / len(ends)
+    return [place + shift for place in places]
+
+
+def _label(name: str) -> str:
+    return name.replace("|", "\n")
+
+
+def _short(value: float) -> str:
+    text = f"{value:.2f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text

@@ -1,0 +1,77 @@
+"""The figures of a report: dots with intervals, curves on a log axis, matrices; as SVG, PDF and PNG.
+
+The same numbers give the same bytes: no times, no names of programs, ids from a fixed salt. Colours are Okabe and Ito's
+(https://jfly.uni-koeln.de/color/), told apart by people who see no red or green; curves carry their names.
+"""
+
+from __future__ import annotations
+
+import logging
+from io import BytesIO
+
+import matplotlib as mpl
+from matplotlib.figure import Figure as Canvas
+
+from evaluation.plots.canvas import COLUMN, INK, SOFT_OPACITY, WIDTH, in_lines, to_svg
+from evaluation.plots.curves import curves_figure
+from evaluation.plots.dots import dots_figure
+from evaluation.plots.heat import heat_figure, is_narrow
+from evaluation.report.content import Curves, Dots, Heat, Plot
+
+logging.getLogger("fontTools").setLevel(logging.WARNING)  # it tells each step of cutting a font
+
+STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 5.5, 0.105, 150
+PNG_DPI = 200
+
+
+def drawn(plot: Plot, *, stamp: str) -> Canvas:
+    """The figure, with the judgment signature in small type at its foot."""
+    narrow = isinstance(plot.drawing, Heat) and is_narrow(plot.drawing)
+    wide = int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH
+    lines = in_lines(stamp, wide)
+    foot = STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
+    match plot.drawing:
+        case Dots() as drawing:
+            figure = dots_figure(drawing, foot)
+        case Curves() as drawing:
+            figure = curves_figure(drawing, foot)
+        case Heat() as drawing:
+            figure = heat_figure(drawing, foot)
+    height = figure.get_size_inches()[1]
+    for place, line in enumerate(lines):
+        figure.text(
+            0.01, (0.04 + STAMP_LINE * (len(lines) - 1 - place)) / height, line, fontsize=STAMP_SIZE, color=INK,
+            alpha=SOFT_OPACITY, va="bottom", parse_math=False,
+        )  # fmt: skip
+    return figure
+
+
+def svg_of(figure: Canvas, plot: Plot, *, simulated: bool) -> str:
+    """For a page: words and lines take the page's own colour."""
+    return to_svg(
+        figure, name=f"report-{plot.name}", title=plot.title, description=plot.sentence, simulated=simulated
+    )
+
+
+def svg_file(svg: str) -> bytes:
+    """The same on white, as a file of its own."""
+    head, mark, rest = svg.partition(">\n")
+    white = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{mark}{white}\n{rest}'.encode()
+
+
+def pdf_of(figure: Canvas) -> bytes:
+    """For a paper; letters as TrueType, as publishers ask."""
+    out = BytesIO()
+    with mpl.rc_context({"pdf.fonttype": 42}):
+        figure.savefig(out, format="pdf", metadata={"CreationDate": None, "Producer": None, "Creator": None})
+    return out.getvalue()
+
+
+def png_of(figure: Canvas) -> bytes:
+    """For slides, on white."""
+    out = BytesIO()
+    figure.patch.set_alpha(1.0)  # which the common canvas leaves away, for pages
+    figure.savefig(out, format="png", dpi=PNG_DPI, facecolor="white", metadata={"Software": None})
+    figure.patch.set_alpha(0.0)
+    return out.getvalue()

@@ -1,0 +1,238 @@
+"""Matrices with a number in each cell, on a scale of colours with the levels that they are read against.
+
+A single matrix is drawn as wide as a column of a paper where its numbers stay readable there, else as wide as a page;
+several stand two in a row on a page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Rectangle
+
+from evaluation.plots.canvas import (
+    COLUMN,
+    DASH,
+    FAINT_OPACITY,
+    INK,
+    SMALL,
+    SOFT_OPACITY,
+    WIDTH,
+    new_figure,
+    short,
+)
+from evaluation.report.content import Heat, HeatPanel, Level, coefficient
+
+LONGEST_TICK = 16
+LETTER = 0.0078  # inches, of an average letter a point high
+DARK, LIGHT = "#111111", "#ffffff"
+EQUAL_CONTRAST = 0.19  # the luminance on which both are read equally well
+# from least to most, even to eyes without red or green (Brewer's Blues and Purple-Orange)
+RISING = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
+AROUND = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
+SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; numbers of two digits are readable from the smaller on
+SMALLEST_NUMBER = 4.8  # points: smaller ones are left to the data beside the figure
+APART = 0.35  # of a cell, before the rows that stand apart
+BAR, BAR_STEPS = 0.07, 48  # height in inches of the scale of colours; its steps
+HEAD, AXIS_NAME, LINE = 0.32, 0.2, 0.135  # inches
+STAMP = 0.16  # inches at the very top, where simulated answers are said to be such
+
+
+@dataclass(frozen=True, slots=True)
+class _Sizes:
+    """What all panels of a figure share, in inches; ``tick`` and ``number`` in points."""
+
+    width: float
+    across: int
+    cell: float
+    tall: float
+    label: float
+    below: float
+    tick: float
+    number: float
+
+
+def is_narrow(drawing: Heat) -> bool:
+    """Whether the figure is as wide as a column: one matrix whose numbers stay readable there."""
+    if len(drawing.panels) > 1:
+        return False
+    (panel,) = drawing.panels
+    return _room(COLUMN, panel.rows, bool(drawing.down)) >= SMALLEST_CELL * len(panel.columns)
+
+
+def _room(width: float, rows: tuple[str, ...], named: bool) -> float:
+    """Inches that a matrix can take beside the names of its rows."""
+    return width - 0.12 - _label(rows, SMALL - 1, named)
+
+
+def _label(rows: tuple[str, ...], size: float, named: bool) -> float:
+    return LETTER * size * min(LONGEST_TICK, max(map(len, rows))) + 0.1 + (0.2 if named else 0.0)
+
+
+def _sizes(drawing: Heat) -> _Sizes:
+    panels = drawing.panels
+    columns = max(len(panel.columns) for panel in panels)
+    rows = max((panel.rows for panel in panels), key=lambda names: max(map(len, names)))
+    width = COLUMN if is_narrow(drawing) else WIDTH
+    across = 1 if len(panels) == 1 else 2
+    cell = min(LARGEST_CELL, _room(width / across, rows, bool(drawing.down)) / columns)
+    tick = min(SMALL - 1, max(4.5, 62 * cell))
+    names = max(min(LONGEST_TICK, len(name)) for panel in panels for name in panel.columns)
+    upright = LETTER * tick * names + 0.08 if names > 4 else 0.17
+    lines = max(_lines_of_levels(panel, drawing.least, cell * len(panel.columns)) for panel in panels)
+    return _Sizes(
+        width=width,
+        across=across,
+        cell=cell,
+        tall=min(cell, 0.3),
+        label=_label(rows, tick, bool(drawing.down)),
+        below=upright + (AXIS_NAME if drawing.across else 0.0) + (0.2 + BAR + LINE * lines if lines else 0.1),
+        tick=tick,
+        number=min(SMALL - 1, 27 * cell),
+    )
+
+
+def heat_figure(drawing: Heat, foot: float) -> Canvas:
+    """The figure; ``foot``: inches that are left free below."""
+    sizes = _sizes(drawing)
+    rows = max(len(panel.rows) + APART * bool(panel.apart) for panel in drawing.panels)
+    panel_height = HEAD + sizes.tall * rows + sizes.below
+    down = -(-len(drawing.panels) // sizes.across)
+    height = STAMP + panel_height * down + foot + 0.12
+    figure = new_figure(height, sizes.width)
+    for place, panel in enumerate(drawing.panels):
+        row, column = divmod(place, sizes.across)
+        left = column * sizes.width / sizes.across + sizes.label
+        top = height - STAMP - row * panel_height - HEAD
+        wide, tall = (
+            sizes.cell * len(panel.columns),
+            sizes.tall * (len(panel.rows) + APART * bool(panel.apart)),
+        )
+        axes = figure.add_axes((left / sizes.width, (top - tall) / height, wide / sizes.width, tall / height))
+        _matrix(axes, panel, drawing, sizes)
+        if panel.levels:
+            lines = _lines_of_levels(panel, drawing.least, wide)
+            bottom = top - tall - sizes.below + LINE * lines + 0.06
+            bar = figure.add_axes((left / sizes.width, bottom / height, wide / sizes.width, BAR / height))
+            _scale(bar, panel, drawing.least, wide)
+    return figure
+
+
+def _matrix(axes: Axes, panel: HeatPanel, drawing: Heat, sizes: _Sizes) -> None:
+    axes.patch.set_alpha(0.0)
+    for spine in axes.spines.values():
+        spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.apart)
+    first_apart = len(panel.rows) - panel.apart
+    tops = [row + (APART if panel.apart and row >= first_apart else 0.0) for row in range(len(panel.rows))]
+    axes.set_xlim(0, len(panel.columns))
+    axes.set_ylim(tops[-1] + 1, 0)
+    for top, values in zip(tops, panel.values, strict=True):
+        for column, value in enumerate(values):
+            if value is None:
+                continue
+            colour = _colour(value, drawing.least)
+            axes.add_patch(Rectangle((column, top), 1, 1, facecolor=colour, linewidth=0))
+            if sizes.number < SMALLEST_NUMBER:
+                continue
+            axes.text(
+                column + 0.5, top + 0.5, _in_cell(value), ha="center", va="center", fontsize=sizes.number,
+                color=DARK if _is_bright(colour) else LIGHT,
+            )  # fmt: skip
+    axes.set_xticks(
+        [place + 0.5 for place in range(len(panel.columns))], [short(name, LONGEST_TICK) for name in panel.columns],
+        rotation=90 if max(map(len, panel.columns)) > 4 else 0, parse_math=False,
+    )  # fmt: skip
+    axes.set_yticks(
+        [top + 0.5 for top in tops], [short(name, LONGEST_TICK) for name in panel.rows], parse_math=False
+    )
+    axes.tick_params(length=0, labelsize=sizes.tick, labelcolor=INK, pad=3)
+    axes.annotate(
+        short(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL))), (0, 1),
+        xycoords="axes fraction", xytext=(0, 5), textcoords="offset points", fontsize=SMALL, color=INK,
+        fontweight="bold", va="bottom", parse_math=False, annotation_clip=False,
+    )  # fmt: skip
+    if drawing.across:
+        axes.set_xlabel(drawing.across, fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY, labelpad=2)
+    if drawing.down:
+        axes.set_ylabel(drawing.down, fontsize=SMALL - 1, color=INK, alpha=SOFT_OPACITY, labelpad=3)
+
+
+def _in_cell(value: float) -> str:
+    text = coefficient(value)
+    return "0" if text == ".00" else text.removesuffix(".00")
+
+
+def _said(level: Level) -> str:
+    return f"{level.words} {_in_cell(level.value)}"
+
+
+def _marks(panel: HeatPanel, least: float, wide: float) -> list[tuple[float, str, int, str]]:
+    """Where each level stands on the scale, from 0 to 1, its words, its line below the scale, and its alignment."""
+    placed: list[tuple[float, str, int, str]] = []
+    ends: list[float] = []  # how far each line is filled
+    for level in sorted(panel.levels, key=lambda one: one.value):
+        share = min(1.0, max(0.0, (level.value - least) / (1.0 - least)))
+        length = LETTER * (SMALL - 1.5) * len(_said(level)) / wide
+        align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
+        start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
+        line = next((place for place, end in enumerate(ends) if start >= end + 0.03), len(ends))
+        ends[line : line + 1] = [start + length]
+        placed.append((share, _said(level), line, align))
+    return placed
+
+
+def _lines_of_levels(panel: HeatPanel, least: float, wide: float) -> int:
+    return 1 + max((line for _, _, line, _ in _marks(panel, least, wide)), default=-1)
+
+
+def _scale(axes: Axes, panel: HeatPanel, least: float, wide: float) -> None:
+    """The scale of colours with its levels; dashed as in the other figures where a level is a floor."""
+    axes.patch.set_alpha(0.0)
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    for spine in axes.spines.values():
+        spine.set(color=INK, alpha=FAINT_OPACITY)
+    for step in range(BAR_STEPS):
+        value = least + (step + 0.5) / BAR_STEPS * (1.0 - least)
+        wider = 1.2 if step < BAR_STEPS - 1 else 1.0  # no hairline of the paper between two
+        axes.add_patch(
+            Rectangle(
+                (step / BAR_STEPS, 0), wider / BAR_STEPS, 1, facecolor=_colour(value, least), linewidth=0
+            )
+        )
+    dashed = [level.dashed for level in sorted(panel.levels, key=lambda one: one.value)]
+    for (share, words, line, align), is_floor in zip(_marks(panel, least, wide), dashed, strict=True):
+        axes.plot(
+            [share, share], [-0.35, 1.5], color=INK, linewidth=1.2, clip_on=False, alpha=0.8,
+            linestyle=DASH if is_floor else "solid",
+        )  # fmt: skip
+        axes.annotate(
+            words, (share, 0), xytext=(0, -4 - 72 * LINE * line), textcoords="offset points", ha=align, va="top",
+            fontsize=SMALL - 1.5, color=INK, alpha=SOFT_OPACITY, annotation_clip=False, parse_math=False,
+        )  # fmt: skip
+
+
+def _colour(value: float, least: float) -> str:
+    """Between the five steps of a scale, mixed."""
+    scale = AROUND if least < 0 else RISING
+    share = min(1.0, max(0.0, (value - least) / (1.0 - least))) * (len(scale) - 1)
+    place = min(int(share), len(scale) - 2)
+    mix = share - place
+    parts = [
+        round(int(scale[place][at : at + 2], 16) * (1 - mix) + int(scale[place + 1][at : at + 2], 16) * mix)
+        for at in (1, 3, 5)
+    ]
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+def _is_bright(colour: str) -> bool:
+    """Whether dark letters have the greater contrast on it (WCAG 2.2, relative luminance)."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue > EQUAL_CONTRAST

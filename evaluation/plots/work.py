@@ -1,0 +1,185 @@
+"""How far a study is, and how its workers do on what is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
+
+from evaluation.plots.canvas import (
+    ACCENT,
+    DASH,
+    INK,
+    ROW,
+    SMALL,
+    SOFT_OPACITY,
+    WARN,
+    Dot,
+    draw_dots,
+    draw_level,
+    new_figure,
+    quiet_axes,
+    to_svg,
+)
+from evaluation.statistics.meta import wilson_interval
+
+MOST_NAMED = 30
+HOUR, DAY = 3600.0, 86_400.0
+NO_JUDGMENTS = "No judgments yet."
+NO_WORKERS = "No worker has finished a page of work yet."
+
+
+def progress_figure(progress: Mapping[str, Any], simulated: bool = False) -> str:
+    """Judgments that came in over time, and how many are wanted; "" before the first.
+
+    ``progress`` is what ``study_progress`` returns.
+    """
+    timeline: Sequence[Sequence[Any]] = progress["timeline"]
+    if not timeline:
+        return ""
+    height = 2.4
+    figure = new_figure(height)
+    axes = figure.subplots()
+    quiet_axes(axes)
+    axes.grid(axis="y", color=INK, alpha=0.08, linewidth=0.8)
+    times = [datetime.fromisoformat(moment).timestamp() for moment, _ in timeline]
+    counts = [count for _, count in timeline]
+    axes.step([times[0], *times], [0, *counts], where="post", color=ACCENT, linewidth=2)
+    axes.plot(times[-1:], counts[-1:], "o", color=ACCENT, markersize=6, markeredgewidth=0)
+    wanted = progress["wanted"]
+    axes.set_ylim(0, 1.12 * max(wanted, counts[-1], 1))
+    span = times[-1] - times[0] or HOUR
+    axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
+    if wanted:
+        axes.axhline(wanted, color=INK, alpha=0.55, linewidth=1, linestyle=DASH)
+        axes.text(
+            0.0, wanted, f"wanted: {wanted:,}", transform=axes.get_yaxis_transform(), fontsize=SMALL, color=INK,
+            alpha=SOFT_OPACITY, va="bottom",
+        )  # fmt: skip
+    axes.annotate(
+        f"{counts[-1]:,}", (times[-1], counts[-1]), xytext=(8, 0), textcoords="offset points", fontsize=SMALL,
+        color=ACCENT, va="center",
+    )  # fmt: skip
+    _name_times(axes, times[0], span)
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.set_ylabel("judgments", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    figure.subplots_adjust(left=0.12, right=0.985, bottom=0.23, top=0.9)
+    return to_svg(
+        figure,
+        name="progress",
+        title="Judgments over time",
+        description=progress_sentence(progress),
+        simulated=simulated,
+    )
+
+
+def _name_times(axes: Axes, start: float, span: float) -> None:
+    """Four moments below the plot, in UTC: hours within two days, else days."""
+    days = span > 2 * DAY
+    moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
+    found = [datetime.fromtimestamp(moment, tz=UTC) for moment in moments]
+    labels = [f"{moment.day} {moment:%b}" if days else f"{moment:%H:%M}" for moment in found]
+    axes.set_xticks(moments, labels)
+    first, last = found[0].date(), found[-1].date()
+    words = (
+        f"{first.day} {first:%B %Y}"
+        if first == last
+        else f"{first.day} {first:%b} to {last.day} {last:%b %Y}"
+    )
+    axes.set_xlabel(f"{words} (UTC)", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+
+
+def progress_sentence(progress: Mapping[str, Any]) -> str:
+    """What the figure means."""
+    done, wanted = progress["judgments"], progress["wanted"]
+    if not done:
+        return (
+            f"{NO_JUDGMENTS} {wanted:,} are wanted on {progress['hits']:,} HITs." if wanted else NO_JUDGMENTS
+        )
+    if not wanted:
+        return f"{done:,} judgments were imported."
+    return (
+        f"{done:,} of {wanted:,} judgments are in ({100 * done / wanted:.0f} %); "
+        f"{progress['hits_done']:,} of {progress['hits']:,} HITs are complete."
+    )
+
+
+def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float, simulated: bool = False) -> str:
+    """Each worker's share of control items right, or their seconds a unit where nobody saw one; "" without workers.
+
+    ``workers`` is the part of that name of what ``aggregate_study`` returns. Above 30 workers the names are left
+    out: the table beside has them.
+    """
+    seen = [row for row in workers if row["controls_seen"]]
+    timed = [row for row in workers if row["seconds"] is not None]
+    if not seen and not timed:
+        return ""
+    rows = sorted(seen, key=lambda row: (-row["controls_share"], row["worker"])) if seen else []
+    rows = rows or sorted(timed, key=lambda row: (row["seconds"], row["worker"]))
+    named = len(rows) <= MOST_NAMED
+    height = min(0.85 + (ROW if named else 0.07) * len(rows), 12.0)
+    figure = new_figure(height)
+    axes = figure.subplots()
+    quiet_axes(axes)
+    if seen:
+        axes.set_xlim(-0.02, 1.02)
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25", "50", "75", "100"])
+        dots = [
+            Dot(
+                row["worker"],
+                row["controls_share"],
+                *wilson_interval(row["controls_right"], row["controls_seen"]),
+            )
+            for row in rows
+        ]
+        draw_dots(axes, dots, named=named)
+        below = [place for place, row in enumerate(rows) if not row["used"]]
+        for place in below:
+            axes.plot(
+                [rows[place]["controls_share"]], [place], "X", color=WARN, markersize=9, markeredgewidth=0
+            )
+        if below:
+            axes.annotate(
+                "set aside", (rows[below[0]]["controls_share"], below[0]), xytext=(8, 8),
+                textcoords="offset points", fontsize=SMALL - 1, color=WARN,
+            )  # fmt: skip
+        draw_level(axes, threshold, f"used from {100 * threshold:g} %")
+        words = "control items right, 95 % interval"
+    else:
+        axes.set_xlim(0, 1.08 * max(row["seconds"] for row in rows))
+        draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], named=named)
+        words = "median seconds a unit"
+    axes.set_xlabel(words, fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)
+    longest = max(len(row["worker"]) for row in rows) if named else 0
+    left = min(0.03 + 0.0105 * longest, 0.4)
+    figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
+    return to_svg(
+        figure,
+        name="workers",
+        title="Workers on control items" if seen else "Seconds a unit of each worker",
+        description=workers_sentence(workers, threshold),
+        simulated=simulated,
+    )
+
+
+def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
+    """What the figure means."""
+    if not workers:
+        return NO_WORKERS
+    seen = [row for row in workers if row["controls_seen"]]
+    count = "1 worker" if len(workers) == 1 else f"{len(workers):,} workers"
+    times = sorted(row["seconds"] for row in workers if row["seconds"] is not None)
+    pace = f" The median worker takes {times[len(times) // 2]:.1f} s a unit." if times else ""
+    if not seen:
+        return f"{count}; none of them saw a control item, so all judgments are used.{pace}"
+    below = sum(not row["used"] for row in seen)
+    if not below:
+        return f"{count}; all who saw control items got at least {100 * threshold:g} % of them right.{pace}"
+    return (
+        f"{count}; {below:,} got less than {100 * threshold:g} % of their control items right, and their judgments "
+        f"are set aside.{pace}"
+    )

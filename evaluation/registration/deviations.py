@@ -1,0 +1,143 @@
+"""Compare a study with its registered plan: deviations, and what became of the hypotheses."""
+
+from __future__ import annotations
+
+from django.db.models import Max
+
+from annotation.models import Exclusion
+from evaluation.loaders import metric_outcomes
+from evaluation.models import Analysis, Registration
+from evaluation.registration.hypotheses import Deviation, Outcome, Registered, tested_hypotheses
+from evaluation.registration.plans import plan_hash
+from judgments.design.plans import Plan
+from judgments.design.study_design import stored_design
+from judgments.models import Study, StudyEvent, Unit
+from judgments.studies.studies import design_of
+
+# what is done to every study on its way, what looks at it, who is paid and told; exclusions and struck control items
+# are told from their rows
+AS_PLANNED = (
+    "registered", "created", "generated", "planned", "opened", "publish", "invited", "closed", "computed", "evaluated",
+    "reported", "exported", "released", "looked", "role-given", "role-taken", "approve", "bonus", "bonus-list",
+    "partial-pay", "top-up", "written-to", "call-retried", "reconciled", "batch-imported", "forget-ids", "excluded",
+    "struck", "generate", "duplicated", "save-preset", "sync-crowd",
+)  # fmt: skip
+
+
+def registered(study: Study, *, log_in_words: bool = True) -> Registered | None:
+    """The plan with its deviations; None for a study that was not registered.
+
+    Args:
+        log_in_words: whether deviations say what the study's log says, which may name people; else what and when.
+    """
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return None
+    return Registered(
+        plan=Plan.model_validate(registration.content["plan"]),
+        sha256=registration.sha256,
+        on=registration.registered_at.date().isoformat(),
+        deviations=tuple(deviations(study, log_in_words=log_in_words)),
+    )
+
+
+def deviations(study: Study, *, log_in_words: bool = True) -> list[Deviation]:
+    """What was done otherwise than registered; empty where nothing was, or for a study without a registration."""
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return []
+    plan = Plan.model_validate(registration.content["plan"])
+    found = []
+    if plan_hash(registration.content) != registration.sha256:
+        found.append(Deviation("hash", "The stored plan is not the one that was hashed."))
+    found += _of_design(study, registration, plan)
+    found += _of_votes(study)
+    found += _of_exclusions(study, plan)
+    found += _of_analyses(study, plan)
+    events = StudyEvent.objects.filter(study=study, at__gt=registration.registered_at).exclude(
+        what__in=AS_PLANNED
+    )
+    found += [
+        Deviation(
+            event.what,
+            f"{event.at.date()}: {event.words}"
+            if log_in_words
+            else f"{event.at.date()}: {event.what.replace('-', ' ')}.",
+        )
+        for event in events.order_by("at", "pk")
+    ]
+    return found
+
+
+def _of_design(study: Study, registration: Registration, plan: Plan) -> list[Deviation]:
+    """Keys of the study file that are not as registered."""
+    design = design_of(study)
+    # the hash is of the content as it was stored; what it says is read with the keys of today
+    then = stored_design(registration.content["design"]).model_dump(mode="json")
+    now = design.model_dump(mode="json")
+    changed = []
+    if design.registration not in (None, plan):
+        changed.append(Deviation("plan", "The study file holds another plan than the registered one."))
+    for key in dict.fromkeys((*then, *now)):
+        # panel and access hold codes, which a registration leaves out; the plan is registered beside the design
+        if key in ("panel", "access", "registration"):
+            continue
+        if then.get(key) != now.get(key):
+            changed.append(
+                Deviation("design", f"{key} was registered as {then.get(key)!r} and is {now.get(key)!r}.")
+            )
+    return changed
+
+
+def _of_votes(study: Study) -> list[Deviation]:
+    """Units with more votes than planned, or fewer once the study is closed."""
+    wanted = design_of(study).judgments_per_unit
+    hits = study.hits.filter(required__gt=wanted)
+    found = []
+    if extended := hits.count():
+        most = hits.aggregate(most=Max("required"))["most"]
+        found.append(
+            Deviation("extended", f"{extended:,} HITs went to up to {most} people instead of {wanted}.")
+        )
+    if study.state == Study.State.CLOSED:
+        short = study.hits.filter(open_slots__gt=0)  # places that a settled outcome spared are not open
+        if count := short.count():
+            found.append(Deviation("short", f"{count:,} HITs have fewer than {wanted} finished assignments."))
+    if struck := Unit.objects.filter(study=study, struck=True).count():
+        found.append(Deviation("struck", f"{struck:,} control items were taken out."))
+    return found
+
+
+def _of_exclusions(study: Study, plan: Plan) -> list[Deviation]:
+    """People who were excluded by nobody's planned rule."""
+    others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
+    rules: dict[str, int] = {}
+    for rule in others.values_list("rule", flat=True):
+        rules[rule] = rules.get(rule, 0) + 1
+    return [
+        Deviation(
+            "exclusion", f"{count:,} people were excluded by {rule or 'a person'}, which was not registered."
+        )
+        for rule, count in sorted(rules.items())
+    ]
+
+
+def _of_analyses(study: Study, plan: Plan) -> list[Deviation]:
+    """Metrics that were held against people without being planned."""
+    if not plan.metrics:
+        return []
+    done = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
+    names = {
+        name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
+    }
+    others = sorted(names - set(plan.metrics))
+    return [Deviation("analysis", f"Not registered: {', '.join(others)}.")] if others else []
+
+
+def outcomes(study: Study) -> list[Outcome]:
+    """Each registered hypothesis with what became of it."""
+    registration = Registration.objects.filter(study=study).first()
+    if registration is None:
+        return []
+    plan = Plan.model_validate(registration.content["plan"])
+    return tested_hypotheses(plan, *metric_outcomes(study))

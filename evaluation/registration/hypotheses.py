@@ -1,0 +1,161 @@
+"""What became of a registered plan: its hypotheses tested on the pairs, and the report's section. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluation.provenance import as_json
+from evaluation.records import Flags
+from evaluation.report.content import Section
+from evaluation.report.inputs import ReportInputs
+from evaluation.report.wording import say, section, table
+from evaluation.statistics.accuracy import metric_winners, wilson_interval
+from evaluation.statistics.mcnemar import McNemarResult, mcnemar_test
+from evaluation.statistics.multiple import holm
+from judgments.design.plans import Plan, read_claim
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """Something that was not done as registered: in a word, and in a sentence."""
+
+    what: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a hypothesis.
+
+    Attributes:
+        verdict: supported, not supported (the opposite was found), undecided, or for people to judge.
+        first_only, second_only: pairs on which only the one, or only the other metric is right.
+        p: McNemar's exact p, two-sided; nan where nothing was tested.
+        adjusted: after Holm over the tested hypotheses of the plan.
+    """
+
+    text: str
+    claim: str
+    verdict: str
+    first_only: int = 0
+    second_only: int = 0
+    p: float = math.nan
+    adjusted: float = math.nan
+
+    @property
+    def differing(self) -> int:
+        """On how many pairs only one of the metrics is right."""
+        return self.first_only + self.second_only
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Wilson's 95 % interval of the share of differing pairs on which the first metric is right."""
+        return wilson_interval(self.first_only, self.differing)
+
+    def as_json(self) -> dict[str, Any]:
+        """Add the share of the differing pairs on which the first metric is right; null where nothing was tested."""
+        low, high = self.interval if self.differing else (None, None)
+        return {
+            **asdict(self),
+            "share": self.first_only / self.differing if self.differing else None,
+            "low": low,
+            "high": high,
+            "words": outcome_words(self),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A registered plan and what is known of it besides the judgments.
+
+    Attributes:
+        sha256: of plan and design; ``on``: the day it was fixed, as ISO 8601 has it.
+        deviations: what was done otherwise.
+    """
+
+    plan: Plan
+    sha256: str
+    on: str
+    deviations: tuple[Deviation, ...]
+
+    def outcomes(self, inputs: ReportInputs) -> list[Outcome]:
+        """Test each hypothesis on these judgments."""
+        return tested_hypotheses(self.plan, *metrics_right(inputs))
+
+    def as_json(self, inputs: ReportInputs) -> dict[str, Any]:
+        """Return hypotheses with their figures, and deviations, as a release holds them."""
+        return {
+            "sha256": self.sha256,
+            "registered_on": self.on,
+            "hypotheses": [as_json(one) for one in self.outcomes(inputs)],
+            "deviations": [as_json(one) for one in self.deviations],
+        }
+
+    def section(self, inputs: ReportInputs) -> Section:
+        """Return the report's section."""
+        rows = [(one.text, one.claim, one.verdict, outcome_words(one)) for one in self.outcomes(inputs)]
+        tables = [table("hypotheses", rows)]
+        if self.deviations:
+            tables.append(table("deviations", [(one.what, one.words) for one in self.deviations]))
+        sentence = say("registration", on=self.on, sha256=self.sha256, n=len(self.deviations))
+        return section("registration", [sentence], tables=tables)
+
+
+def metrics_right(inputs: ReportInputs) -> tuple[dict[str, Flags], list[str]]:
+    """Whether each metric names people's winner, and the kinds of those pairs: of the pairs with a consensus. A
+    metric's tie is wrong; nothing where no metric was held against pairs."""
+    if not inputs.kind.compares_pairs or not inputs.scores:
+        return {}, []
+    decided = inputs.winners != 0
+    right = {
+        name: (metric_winners(scores[:, 0], scores[:, 1]) == inputs.winners)[decided]
+        for name, scores in inputs.scores.items()
+    }
+    return right, inputs.kinds[decided].tolist()
+
+
+def tested_hypotheses(plan: Plan, right: Mapping[str, Flags], kinds: Sequence[str]) -> list[Outcome]:
+    """Each hypothesis of a plan: claims by McNemar's exact test, two-sided, adjusted after Holm over those tested.
+
+    Args:
+        right: metric -> (N,) whether it names people's winner.
+        kinds: (N,) the pairs' kinds.
+    """
+    tested: list[tuple[int, McNemarResult]] = []
+    found = []
+    for place, one in enumerate(plan.hypotheses):
+        found.append(Outcome(one.text, one.claim, "undecided" if one.claim else "for people to judge"))
+        if not one.claim:
+            continue
+        claim = read_claim(one.claim)
+        if claim.better not in right or claim.worse not in right:
+            continue
+        keep = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
+        if keep.any():
+            tested.append((place, mcnemar_test(right[claim.better][keep], right[claim.worse][keep])))
+    adjusted = holm([result.exact_p for _, result in tested]).tolist() if tested else []
+    for (place, result), p in zip(tested, adjusted, strict=True):
+        verdict = "undecided"
+        if p <= plan.level:
+            verdict = "supported" if result.first_only > result.second_only else "not supported"
+        one = plan.hypotheses[place]
+        found[place] = Outcome(
+            one.text, one.claim, verdict, result.first_only, result.second_only, result.exact_p, p
+        )
+    return found
+
+
+def outcome_words(outcome: Outcome) -> str:
+    """Say what was found of a hypothesis, with its interval."""
+    if not outcome.claim:
+        return "Nothing here tests it; people judge it."
+    claim = read_claim(outcome.claim)
+    if math.isnan(outcome.p):
+        return say("outcome-not-tested", claim=claim)
+    low, high = outcome.interval if outcome.differing else (math.nan, math.nan)
+    return say("outcome", claim=claim, outcome=outcome, low=low, high=high)

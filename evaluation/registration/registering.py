@@ -1,0 +1,80 @@
+"""Fixing a study's plan before it opens."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from evaluation.errors import RegistrationError
+from evaluation.models import Registration
+from evaluation.registration.plans import plan_hash
+from evaluation.releases.making import shareable_design
+from judgments.design.plans import Plan
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import REGISTERED, design_of, keep_plan
+
+
+def planned_content(study: Study, plan: Plan) -> dict[str, Any]:
+    """What is hashed: the plan and the design as they stand, the same whether the plan came with the study file or
+    in a file of its own."""
+    design = shareable_design(study)
+    design.pop("registration", None)
+    return {"study": study.slug, "plan": plan.model_dump(mode="json"), "design": design}
+
+
+def plan_of(study: Study) -> Plan:
+    """The plan that the study file holds.
+
+    Raises:
+        RegistrationError: it holds none.
+    """
+    plan = design_of(study).registration
+    if plan is None:
+        raise RegistrationError(
+            f"Study {study.slug!r} was not registered, and its study file has no table [registration]; expected a PLAN "
+            "to register."
+        )
+    return plan
+
+
+def may_be_registered(study: Study) -> bool:
+    """Whether nobody can have answered yet."""
+    before = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    return before and study.opened_at is None and study.source == Study.Source.DESIGNED
+
+
+@transaction.atomic
+def register_study(*, study: Study, plan: Plan, by: User | None = None) -> Registration:
+    """Fix the plan. It can be done once, and not after the study was opened; the study file holds it from then on.
+
+    Raises:
+        RegistrationError: the study was opened, holds imported judgments, or was registered before.
+    """
+    fresh = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if not may_be_registered(fresh):
+        raise RegistrationError(
+            f"Study {study.slug!r} holds answers, or may; a plan is registered before it opens."
+        )
+    content = planned_content(fresh, plan)
+    try:
+        with transaction.atomic():
+            made = Registration.objects.create(
+                study=fresh, content=content, sha256=plan_hash(content), registered_by=by
+            )
+    except IntegrityError:
+        raise RegistrationError(
+            f"Study {study.slug!r} was registered before; a registration is never changed."
+        ) from None
+    keep_plan(study=fresh, plan=plan)
+    study.design = fresh.design
+    note_event(
+        study=fresh,
+        what=REGISTERED,
+        words=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {made.sha256}.",
+        by=by,
+        sha256=made.sha256,
+    )
+    return made

@@ -1,0 +1,287 @@
+"""A report's inputs from the rows of a release. Pure: writing and verifying a bundle both use it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from annotation.quality.controls import control_records
+from evaluation.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
+from evaluation.releases.rows import ReleasedRows, Row
+from evaluation.report.inputs import Computed, ReportInputs, Texts, people_of_units
+from evaluation.results.consensus import (
+    RESAMPLES,
+    StudyConsensus,
+    agreement_rows,
+    counts_of,
+    measure_agreement,
+    one_against_rest,
+    pair_consensus,
+    unit_consensus,
+    with_decisions,
+    worker_table,
+)
+from evaluation.results.filter_audit import audit_filter
+from evaluation.results.meta_evaluation import accuracy_of_pairs, correlation_of_captions, with_references
+from evaluation.results.rankings import (
+    ANNOTATION,
+    CUTS,
+    NO_ORIGINAL,
+    SEARCH,
+    Proposals,
+    Rows,
+    Said,
+    in_order,
+    rankings_of,
+)
+from judgments.kinds import Judged
+from judgments.kinds.image_caption import ImageCaptionKind
+
+PEOPLE = "people"
+
+
+def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
+    """Return the inputs that follow from the rows, once all were added.
+
+    Units, pairs and people are numbered by their order in the bundle.
+    """
+    settings, kind = rows.settings, rows.settings.kind
+    table = rows.table()
+    consensus = _consensus(rows, table)
+    people = rows.people()
+    judged = rows.judged(table) if kind.has_figures or kind.is_open else []
+    full_depth = None
+    if settings.full_depth:
+        full_depth = {
+            number for number, row in enumerate(rows.units) if not row["control"] and row["full_depth"]
+        }
+    agreement = measure_agreement(
+        kind, table, consensus.units, people, judged if kind.is_open else [],
+        seed=settings.seed, full_depth=full_depth,
+    )  # fmt: skip
+    records = control_records(rows.on_controls(), threshold=settings.threshold, is_right=kind.is_right)
+    figures = kind.figures(judged, seed=settings.seed).study if judged and kind.has_figures else {}
+    audit = _audit(rows, consensus)
+    proposals = None if kind.compares_pairs or kind.is_open else _proposals(rows)
+    result = {
+        "agreement": agreement,
+        "workers": worker_table(table, people, records, rows.wall_times()),
+        "counts": counts_of(table, consensus, len(people)),
+        "figures": dict(figures),
+        "rankings": _rankings(rows, proposals, consensus, audit),
+        **({"filter_audit": audit} if audit else {}),
+    }
+    found = ReportInputs(
+        kind=kind,
+        seed=settings.seed,
+        table=table,
+        consensus=consensus,
+        aggregation=Computed(
+            result, {"controls": settings.controls, "resamples": RESAMPLES, "seed": settings.seed}, ""
+        ),
+        evaluation=None,
+        why_not=str(settings.evaluation.get("why_not", "")),
+        full_depth=full_depth,
+        names={person.pk: person.name for person in people},
+        systems={
+            row["pair"]: (row["first_system"] or PEOPLE, row["second_system"] or PEOPLE) for row in rows.pairs
+        },
+        images={number: row["image"] for number, row in enumerate(rows.pairs)},
+        proposals=proposals,
+        texts=lambda: _texts(rows),
+    )
+    return _against_people(rows, found, judged) if rows.scores else found
+
+
+def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
+    numbers = {row["pair"]: number for number, row in enumerate(rows.pairs)}
+    judged = {number: row for number, row in enumerate(rows.units) if not row["control"]}
+    units = [
+        UnitRow(number, row["unit"], row["kind"] or "", numbers[row["pair"]] if row["pair"] else None)
+        for number, row in judged.items()
+    ]
+    pairs = [
+        PairRow(number, row["pair"], row["kind"] or "", row["first"], row["second"], row["published_winner"])
+        for number, row in enumerate(rows.pairs)
+    ]
+    decisions = {
+        number: Decision(value=row["decided"], by="", at="", reason="", votes={})
+        for number, row in judged.items()
+        if row["decided"] is not None
+    }
+    of_unit = with_decisions(unit_consensus(rows.settings.kind, table), decisions)
+    return StudyConsensus(
+        units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, table.data_hash
+    )
+
+
+def _audit(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str, Any]:
+    """What the filter misses; {} where nothing was judged to see that."""
+    kind, counts = rows.settings.kind, rows.settings.filter
+    if not counts or not isinstance(kind, ImageCaptionKind):
+        return {}
+    judged = [
+        (number, row) for number, row in enumerate(rows.units) if not row["control"] and not row["filtered"]
+    ]
+    return audit_filter(
+        kind,
+        consensus.of_unit,
+        passed={number for number, row in judged if not row["audited"]},
+        audited={number for number, row in judged if row["audited"]},
+        pairs=counts["pairs"],
+        passed_pairs=counts["passed"],
+    )
+
+
+def _proposals(rows: ReleasedRows) -> Proposals:
+    """The lists of systems, numbered as they are for the study: images and askers by name, systems as they come."""
+    judged = {
+        number: (row["image"], rows.same_words.get(number) or row["first"])
+        for number, row in enumerate(rows.units)
+        if not row["control"] and row["first"]
+    }
+    systems, images, texts, askers = (
+        {name: place for place, name in enumerate(known)}
+        for known in (
+            dict.fromkeys(row["system"] for row in rows.proposals),
+            sorted({row["image"] for row in rows.proposals} | {image for image, _ in judged.values()}),
+            dict.fromkeys(
+                [*(text for _, text in judged.values()), *(row["caption"] for row in rows.proposals)]
+            ),
+            sorted({row["query"] for row in rows.proposals if row["task"] == SEARCH}),
+        )
+    )
+    columns = [
+        (
+            systems[row["system"]],
+            images[row["image"]],
+            texts[row["caption"]],
+            askers[row["query"]] if row["task"] == SEARCH else -1,
+            row["rank"],
+            NO_ORIGINAL if row["original"] is None else row["original"],
+        )
+        for row in rows.proposals
+    ]
+    system, image, text, asker, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
+    placed = np.full(len(columns), not rows.old_proposals)
+    found = Rows(system, image, text, asker, rank, original, placed)
+    units = {number: (images[image], texts[text]) for number, (image, text) in judged.items()}
+    return in_order(found, list(systems), list(images), list(texts), list(askers), units)
+
+
+def _rankings(
+    rows: ReleasedRows, proposals: Proposals | None, consensus: StudyConsensus, audit: Mapping[str, Any]
+) -> dict[str, Any]:
+    """How systems rank. A bundle from before they were counted anew is measured as it was then: a rank above 1 made a
+    ranking, and no share of queries had an interval."""
+    if proposals is None:
+        return {}
+    found = rankings_of(rows.settings.kind, proposals, Said.together(proposals, consensus.of_unit), audit)
+    if not rows.old_proposals:
+        return found
+    if all(row["rank"] <= 1 for row in rows.proposals):
+        return {}
+    for row in found.get(ANNOTATION, ()):
+        for name in (*(f"S@{k}" for k in CUTS), "R-precision"):
+            row[name] |= {"low": None, "high": None}
+    return found
+
+
+def _against_people(rows: ReleasedRows, found: ReportInputs, judged: Sequence[Judged]) -> ReportInputs:
+    """With the metrics held against people, from their released scores."""
+    stated = rows.settings.evaluation
+    by_metric: dict[str, list[Row]] = {}
+    for row in rows.scores:
+        by_metric.setdefault(row["metric"], []).append(row)
+    made = _of_pairs if rows.settings.kind.compares_pairs else _of_captions
+    found, result = made(rows, found, by_metric, judged)
+    result |= {"signatures": dict(stated["signatures"]), "notes": []}
+    return replace(found, evaluation=Computed(result, stated["settings"], stated["signature"]))
+
+
+def _of_pairs(
+    rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
+) -> tuple[ReportInputs, dict[str, Any]]:
+    """Accuracies, as for `evaluate`: a metric's tie is wrong, and pairs without a consensus are left out."""
+    consensus, table = found.consensus, found.table
+    names = [row["pair"] for row in rows.pairs]
+    winners = [consensus.of_pair[number].value or 0 for number in range(len(names))]
+    kinds = [row["kind"] or "" for row in rows.pairs]
+    scores: dict[str, Floats] = {}
+    metrics = {}
+    for metric, own in by_metric.items():
+        of = {row["pair"]: (row["first"], row["second"]) for row in own}
+        both = np.array([of[name] for name in names], dtype=np.float64).reshape(-1, 2)
+        scores[metric] = both
+        metrics[metric] = accuracy_of_pairs(both[:, 0], both[:, 1], winners, kinds)
+    people = one_against_rest(table, consensus.units, agreement_rows(table, found.full_depth))
+    result = {
+        "metrics": metrics,
+        "people": people if people["all"]["n"] else {},
+        "counts": {"pairs": len(names), "no_consensus": winners.count(0)},
+    }
+    return replace(found, scores=scores, pks=list(range(len(names)))), result
+
+
+def _of_captions(
+    rows: ReleasedRows, found: ReportInputs, by_metric: dict[str, list[Row]], judged: Sequence[Judged]
+) -> tuple[ReportInputs, dict[str, Any]]:
+    """Correlations over the captions that were scored, in the order of their rows."""
+    kind = rows.settings.kind
+    first = next(iter(by_metric.values()))
+    in_units = first[0]["unit"] is not None
+    if in_units:
+        places = {row["unit"]: number for number, row in enumerate(rows.units)}
+        pks: list[int] | None = [places[row["unit"]] for row in first]
+        people = people_of_units(found.consensus, pks or [])
+        captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks or []]
+    else:
+        pks = None
+        images = list(dict.fromkeys(row["image"] for row in rows.units))  # as the judged units number them
+        said = kind.caption_scores(judged) or []
+        of = {(images[one.item], one.key): one.score for one in said}
+        captions = [(row["image"], row["caption"]) for row in first]
+        people = np.array([of[caption] for caption in captions], dtype=np.float64)
+    numbers: dict[str, int] = {}
+    groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
+    keys = [key for _, key in captions]
+    scores: dict[str, Floats] = {}
+    metrics = {}
+    for metric, own in by_metric.items():
+        column = np.array([row["first"] for row in own], dtype=np.float64)
+        scores[metric] = column[:, np.newaxis]
+        metrics[metric] = correlation_of_captions(
+            column,
+            people,
+            groups,
+            keys,
+            cuts=kind.people_cuts,
+            per_image=kind.per_image,
+            seed=rows.settings.seed,
+        )
+    result = {"metrics": metrics, "counts": {"units": len(captions)}}
+    return replace(found, scores=scores, pks=pks, people=people, captions=captions), result
+
+
+def _texts(rows: ReleasedRows) -> Texts | None:
+    """The pairs with the texts of captions and references; None where they are not given away."""
+    texts = {row["caption"]: row["text"] for row in rows.captions}
+    of_image: dict[Any, list[tuple[str, str]]] = {}
+    for row in rows.captions:
+        if row["document"]:  # not those of control items' images, over which nothing is counted
+            of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
+    if not texts:
+        return None
+    found = with_references(
+        (
+            (
+                number, row["kind"] or "", row["image"], texts[row["first"]], texts[row["second"]], row["references"]
+            )
+            for number, row in enumerate(rows.pairs)
+        ),
+        of_image,
+    )  # fmt: skip
+    return None if found is None else (found[0], found[1])

@@ -1,0 +1,278 @@
+"""Write a release: a study's judgments as a frozen, versioned bundle, and a row that says so."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import tomli_w
+from django.contrib.auth.models import User
+from django.db.models import Max, Min
+from django.utils import timezone
+
+from annotation.models import Assignment, Exclusion
+from common.files import check_place, whole_file
+from evaluation.errors import ReleaseError
+from evaluation.judgment_signature import circumstances, control_rule
+from evaluation.loaders import full_depth_units, load_judgments
+from evaluation.models import Registration, Release
+from evaluation.provenance import as_json, quorum_version, versions
+from evaluation.registration.deviations import registered
+from evaluation.releases.bundle import BundleWriter
+from evaluation.releases.documents import (
+    About,
+    check_licence,
+    citation_cff,
+    croissant,
+    datasheet,
+    licence_text,
+    readme,
+)
+from evaluation.releases.findings import Findings, find
+from evaluation.releases.rows import ReleasedRows, Settings
+from evaluation.releases.storage import Bundle, Terms, check_terms, note_release
+from evaluation.releases.study_rows import (
+    Pseudonyms,
+    released_captions,
+    released_judgments,
+    released_pairs,
+    released_proposals,
+    released_scores,
+    released_units,
+)
+from evaluation.releases.verification import FORMAT, OUTCOMES, REGISTRATION, REPORT
+from evaluation.report.building import assemble
+from evaluation.report.content import Report
+from evaluation.report.files import files_of
+from evaluation.report.loading import Evaluated, evaluation_of
+from evaluation.results.aggregation import consensus_of
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of
+
+SALT_BYTES = 32
+LEFT_OUT = "left out"
+
+
+def release_study(
+    *,
+    study: Study,
+    terms: Terms,
+    output: Path,
+    by: User | None = None,
+    salt: bytes | None = None,
+    on: date | None = None,
+    progress: Progress = no_progress,
+) -> tuple[Release, Path]:
+    """Write a bundle of the study's judgments to ``output`` and note that it was released.
+
+    Raises:
+        ReleaseError: as for ``write_release``; the file is removed again where another release took the version.
+    """
+    bundle = write_release(study=study, terms=terms, path=output, salt=salt, on=on, progress=progress)
+    try:
+        release = note_release(study=study, bundle=bundle, by=by)
+    except ReleaseError:
+        output.unlink()
+        raise
+    progress(1.0, "done")
+    return release, output
+
+
+def write_release(
+    *,
+    study: Study,
+    terms: Terms,
+    path: Path,
+    salt: bytes | None = None,
+    on: date | None = None,
+    progress: Progress = no_progress,
+) -> Bundle:
+    """Write the bundle alone; ``note_release`` makes a release of it.
+
+    Args:
+        salt: makes the pseudonyms and is kept nowhere; None: a new one.
+        on: the day of the release; None: today.
+
+    Raises:
+        ReleaseError: the terms cannot be met, the study is not finished, or the version or file exists already.
+    """
+    licence = check_licence(terms.licence)
+    check_terms(study, terms)
+    check_place(path)
+    if path.exists():
+        raise ReleaseError(f"{path} exists already; a release is never written over.")
+    about = About(
+        study=study.slug,
+        title=terms.title or study.name,
+        version=terms.version,
+        licence=licence,
+        citation=terms.citation,
+        on=on or timezone.now().date(),
+        signature="",
+        simulated=study.simulated,
+        attribution=study.dataset.attribution,
+        texts=terms.texts,
+    )
+    with whole_file(path) as file:
+        writer = BundleWriter(file)
+        try:
+            findings = _write(
+                study, about, terms, writer, Pseudonyms(salt or secrets.token_bytes(SALT_BYTES)), progress
+            )
+        finally:
+            writer.finish()
+        size, digest = file.size, file.hexdigest()
+    return Bundle(
+        path, replace(about, signature=findings.signature), findings.counts["judgments"], size, digest
+    )
+
+
+def _write(
+    study: Study, about: About, terms: Terms, writer: BundleWriter, pseudonyms: Pseudonyms, progress: Progress
+) -> Findings:
+    """Every file of the bundle; the rows pass once, and what follows from them is computed from them alone."""
+    design, kind = design_of(study), KINDS[study.protocol]
+    evaluated, why_not = evaluation_of(study, consensus_of(study, load_judgments(study)))
+    rule: Any = control_rule(study)
+    rows = ReleasedRows(
+        Settings(
+            protocol=study.protocol,
+            seed=design.seed,
+            controls=rule if isinstance(rule, str) else float(rule),
+            version=quorum_version(),
+            others=circumstances(study),
+            full_depth=full_depth_units(study) is not None,
+            evaluation=_how_evaluated(evaluated) if evaluated else {"why_not": why_not},
+            filter=_filter_counts(study),
+            asked=kind.setting(design),
+        )
+    )
+    progress(0.05, "writing units")
+    writer.write_rows("units.jsonl", _taking(released_units(study, texts=terms.texts), rows.add_unit))
+    if kind.compares_pairs:
+        writer.write_rows("pairs.jsonl", _taking(released_pairs(study), rows.pairs.append))
+    elif not kind.is_open:
+        writer.write_rows("proposals.jsonl", _taking(released_proposals(study), rows.add_proposal))
+    scores = released_scores(study, evaluated) if evaluated else iter(())
+    writer.write_rows("scores.jsonl", _taking(scores, rows.scores.append))
+    del evaluated  # from here on its rows speak
+    if terms.texts:
+        take = rows.captions.append if kind.compares_pairs else lambda row: None
+        writer.write_rows("captions.jsonl", _taking(released_captions(study), take))
+    progress(0.2, "writing judgments")
+    judged = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
+    writer.write_rows("judgments.jsonl", _taking(judged, rows.add_judgment))
+    progress(0.6, "computing what they say")
+    plan = registered(study, log_in_words=False)
+    findings = find(rows, plan)
+    about = replace(about, signature=findings.signature)
+    writer.write_rows("consensus.jsonl", findings.consensus())
+    writer.write_rows("workers.jsonl", findings.workers)
+    writer.write_json("analyses.json", as_json(findings.analyses()))
+    progress(0.8, "drawing figures")
+    for name, content in files_of(_report_of_rows(study, about, findings)):
+        writer.write_bytes(f"{REPORT}{name}", content)
+    shared = shareable_design(study)
+    writer.write_text("design.toml", tomli_w.dumps(shared, multiline_strings=True))
+    registration = Registration.objects.filter(study=study).first()
+    if registration is not None:
+        writer.write_json(REGISTRATION, {"sha256": registration.sha256, **registration.content})
+        writer.write_json(OUTCOMES, findings.outcomes)
+    writer.write_text("datasheet.md", datasheet(about, findings, shared, _facts(study, rows)))
+    writer.write_json("croissant.json", croissant(about, writer.files))
+    writer.write_text("CITATION.cff", citation_cff(about))
+    writer.write_text("LICENSE", licence_text(about))
+    writer.write_text("README.md", readme(about, writer.files, quorum_version()))
+    writer.close(
+        {
+            "format": FORMAT,
+            "study": study.slug,
+            "title": about.title,
+            "version": about.version,
+            "licence": about.licence,
+            "citation": about.citation,
+            "released_on": about.on.isoformat(),
+            "simulated": study.simulated,
+            "texts": terms.texts,
+            "comments": terms.comments,
+            "settings": rows.settings.as_json(),
+            "seed": design.seed,
+            "signature": findings.signature,
+            "versions": versions(),
+            "registration": registration.sha256 if registration is not None else None,
+        }
+    )
+    return findings
+
+
+def _taking(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any]]:
+    """``rows``, each handed to ``take`` as it passes."""
+    for row in rows:
+        take(row)
+        yield row
+
+
+def shareable_design(study: Study) -> dict[str, Any]:
+    """The design without what lets people in: the code to join by, and a panel's codes and addresses."""
+    design = design_of(study).model_dump(mode="json")
+    if design["access"]["code"]:
+        design["access"]["code"] = LEFT_OUT
+    design["panel"] |= {"codes": {}, "addresses": {}}
+    shared: dict[str, Any] = json.loads(json.dumps(design))
+    return shared
+
+
+def _how_evaluated(found: Evaluated) -> dict[str, Any]:
+    """Return how metrics were compared with people, for the manifest's settings."""
+    computed = found.computed
+    return {
+        "settings": json.loads(json.dumps(computed.settings)),
+        "signature": computed.signature,
+        "signatures": dict(computed.result["signatures"]),
+    }
+
+
+def _filter_counts(study: Study) -> dict[str, int]:
+    """Return what the audit of a filter needs besides the rows."""
+    notes = study.notes
+    if not notes.get("audited"):
+        return {}
+    return {"pairs": notes["candidate_pairs"], "passed": notes["passed_filter"]}
+
+
+def _report_of_rows(study: Study, about: About, findings: Findings) -> Report:
+    """Return the report of the bundle's own rows: every number follows from them."""
+    evaluation = findings.inputs.evaluation
+    return assemble(
+        study,
+        findings.inputs,
+        findings.sections,
+        title=about.title,
+        signature=findings.signature,
+        settings={"meta-evaluation": dict(evaluation.settings)} if evaluation else {},
+        signatures=dict(evaluation.result["signatures"]) if evaluation else {},
+    )
+
+
+def _facts(study: Study, rows: ReleasedRows) -> Mapping[str, Any]:
+    """What the datasheet says besides."""
+    times = (
+        Assignment.objects.filter(study=study).finished().aggregate(Min("submitted_at"), Max("submitted_at"))
+    )
+    first, last = times["submitted_at__min"], times["submitted_at__max"]
+    minutes = [work.seconds / 60 for work in rows.work.values() if work.seconds > 0]
+    rules = Exclusion.objects.filter(study=study, lifted_at__isnull=True).values_list("rule", flat=True)
+    return {
+        "collected": f"From {first.date()} to {last.date()}." if first and last else "",
+        "minutes": median(minutes) if minutes else None,
+        "exclusions": dict(sorted(Counter(rules).items())),
+    }

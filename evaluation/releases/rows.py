@@ -1,0 +1,344 @@
+"""The rows of a release, added one by one and kept compactly, as its figures need them. Pure.
+
+Units, pairs and people are numbered by their order in the bundle's files, so that nothing depends on the database that
+the bundle was made from.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from evaluation.judgment_tally import FIRST_LEFT, JudgmentTally, Material, judgment_signature
+from evaluation.records import JudgmentTable, WorkerRow
+from evaluation.results.rankings import ANNOTATION
+from judgments.drawing.controls import REPEATED
+from judgments.kinds import KINDS, Judged, Kind
+
+ANONYMOUS = "anon-"  # begins the pseudonym of a place in a published total
+USED, LEFT, SIDED = 1, 2, 4
+Row = Mapping[str, Any]
+# what is asked of a unit later, its texts only where answers are looked at beside them
+OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
+           "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
+TEXTS = ("reference_text", "first_text", "second_text")
+OF_PAIR = ("pair", "kind", "image", "first", "second", "first_system", "second_system", "references",
+           "published_winner")  # fmt: skip
+OF_SCORE = ("metric", "pair", "unit", "image", "caption", "first", "second")
+OF_CAPTION = ("caption", "text", "image", "document")
+OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original")
+# in bundles from before systems ranked images for captions
+OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
+OWN_WORDS = frozenset(
+    {"unit", "text", *TEXTS}
+)  # in one row alone: looking for the same word elsewhere is in vain
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the figures need to know besides the rows; it stands in the manifest under ``settings``.
+
+    Attributes:
+        controls: as the judgment signature has it.
+        version: of Quorum, which the signature names.
+        others: further fields of the signature.
+        full_depth: whether agreement is of the units alone that got all their judgments.
+        evaluation: how metrics were held against people (``settings``, ``signature``, and the ``signatures`` of the
+            metrics), or ``why_not``.
+        filter: how many ``pairs`` of image and caption there were, and how many ``passed``; {} without an audit.
+        asked: what of the design the answers depend on (``Kind.setting``); mostly nothing.
+    """
+
+    protocol: str
+    seed: int
+    controls: float | str
+    version: str
+    others: Mapping[str, Any]
+    full_depth: bool
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+    filter: Mapping[str, int] = field(default_factory=dict)
+    asked: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For the manifest: what a kind does not ask for is left out."""
+        return {name: value for name, value in asdict(self).items() if name != "asked" or value}
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.protocol].with_setting(self.asked)
+
+    @property
+    def threshold(self) -> float:
+        """The share of control items a worker must get right; 0 where no such rule was applied here."""
+        return 0.0 if isinstance(self.controls, str) else self.controls
+
+
+class CompactRow(tuple[Any, ...]):
+    """A row's values by column name, in a fourth of the memory of a dict."""
+
+    __slots__ = ()
+    places: Mapping[str, int] = {}
+
+    def __getitem__(self, name: Any) -> Any:
+        return tuple.__getitem__(self, self.places[name])
+
+
+def _table(*names: str) -> type[CompactRow]:
+    """Rows with these names."""
+    return type(
+        "CompactRow", (CompactRow,), {"__slots__": (), "places": {name: at for at, name in enumerate(names)}}
+    )
+
+
+@dataclass(slots=True)
+class CompactRows:
+    """Rows of one table; strings that occur in many rows are stored once."""
+
+    table: type[CompactRow]
+    words: dict[str, str]
+    rows: list[Any] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.rows)
+
+    def __getitem__(self, number: int) -> Any:
+        return self.rows[number]
+
+    def append(self, row: Row) -> None:
+        """Keep the next one.
+
+        Raises:
+            KeyError: it lacks a value that is asked for later.
+        """
+        self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self.append(row)
+
+    def _shared(self, name: str, value: Any) -> Any:
+        if isinstance(value, str) and name not in OWN_WORDS:
+            return self.words.setdefault(value, value)
+        if isinstance(value, list):
+            return [self._shared(name, one) for one in value]
+        return value
+
+
+@dataclass(slots=True)
+class _Work:
+    """An assignment: its worker, seconds, number of judgments, and answers on control items."""
+
+    person: int
+    seconds: float
+    judgments: int = 0
+    answers: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class ReleasedRows:
+    """The rows of a bundle; units, pairs, scores, captions and proposals are added before judgments.
+
+    ``old_proposals``: they say no task; their ranks are as systems gave them, of the judged images alone.
+    ``same_words``: number of a unit -> the id under which its caption's words are judged first.
+    """
+
+    settings: Settings
+    units: CompactRows = field(init=False)
+    pairs: CompactRows = field(init=False)
+    scores: CompactRows = field(init=False)
+    captions: CompactRows = field(init=False)
+    proposals: CompactRows = field(init=False)
+    judgments: int = 0
+    invalidated: int = 0
+    old_proposals: bool = False
+    same_words: dict[int, str] = field(default_factory=dict)
+    work: dict[str, _Work] = field(default_factory=dict)
+    _places: dict[str, int] = field(default_factory=dict)
+    _asked_again: set[str] = field(default_factory=set)
+    _people: dict[str, int] = field(default_factory=dict)
+    _simulated: set[str] = field(default_factory=set)
+    _columns: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
+    _flags: array[int] = field(default_factory=lambda: array("b"))
+    _values: array[float] = field(default_factory=lambda: array("d"))
+    _seconds: array[float] = field(default_factory=lambda: array("d"))
+    _answers: list[Any] = field(default_factory=list)
+    _tally: JudgmentTally = field(default_factory=JudgmentTally)
+
+    def __post_init__(self) -> None:
+        words: dict[str, str] = {}
+        kind = self.settings.kind
+        texts = TEXTS if kind.is_open or kind.has_figures else ()
+        self.units = CompactRows(_table(*OF_UNIT, *texts), words)
+        self.pairs = CompactRows(_table(*OF_PAIR), words)
+        self.scores = CompactRows(_table(*OF_SCORE), words)
+        self.captions = CompactRows(_table(*OF_CAPTION), words)
+        self.proposals = CompactRows(_table(*OF_PROPOSAL), words)
+
+    def add_unit(self, row: Row) -> None:
+        """Add the next unit or control item."""
+        if "same_words" in row:
+            self.same_words[len(self.units)] = row["same_words"]
+        self._places[row["unit"]] = len(self.units)
+        self.units.append(row)
+        if row["repeats"]:
+            self._asked_again.add(row["repeats"])
+
+    def add_proposal(self, row: Row) -> None:
+        self.old_proposals = self.old_proposals or "task" not in row
+        self.proposals.append({**OLD_PROPOSAL, **row})
+
+    def add_judgment(self, row: Row) -> None:
+        """Add the next judgment; invalidated ones are only counted."""
+        self.judgments += 1
+        if row["invalidated"]:
+            self.invalidated += 1
+            return
+        place, kind = self._places[row["unit"]], self.settings.kind
+        unit, name, presented = self.units[place], row["worker"], row["presented"] or ""
+        given = row["answer"] if kind.is_open else row["value"]
+        used, control = bool(row["used"]), bool(unit["control"])
+        self._tally.add(row["unit"], name, given, used=used, control=control, presented=presented)
+        if kind.is_open:
+            given = kind.imported(given, content=unit["content"] or {})
+        self._answers.append(given if kind.is_open else None)
+        on_left = given == (1 if presented == FIRST_LEFT else 2)
+        person = self._people.setdefault(name, len(self._people))
+        if row["simulated"]:
+            self._simulated.add(name)
+        for column, cell in zip(self._columns, (place, person), strict=True):
+            column.append(cell)
+        self._flags.append(USED * used | LEFT * (bool(presented) and on_left) | SIDED * bool(presented))
+        self._values.append(np.nan if kind.is_open else float(given))
+        self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
+        work = self.work.setdefault(
+            row["assignment"], _Work(person, _between(row["accepted_at"], row["submitted_at"]))
+        )
+        work.judgments += 1
+        if control or row["unit"] in self._asked_again:
+            work.answers[place] = given
+
+    def table(self) -> JudgmentTable:
+        unit, worker = (np.array(column, dtype=np.int64) for column in self._columns)
+        flags = np.array(self._flags, dtype=np.int8)
+        control = np.array([bool(row["control"]) for row in self.units], dtype=bool)
+        return JudgmentTable(
+            pk=np.arange(len(unit)),
+            unit=unit,
+            worker=worker,
+            value=np.array(self._values, dtype=np.float64),
+            answer=tuple(self._answers),
+            control=control[unit] if len(unit) else np.zeros(0, dtype=bool),
+            used=(flags & USED) > 0,
+            left=(flags & LEFT) > 0,
+            sided=(flags & SIDED) > 0,
+            seconds=np.array(self._seconds, dtype=np.float64),
+            data_hash=self._tally.facts().data_hash,
+        )
+
+    def people(self) -> list[WorkerRow]:
+        """Return the workers with a valid judgment, by pseudonym."""
+        found = [
+            WorkerRow(number, name, anonymous=name.startswith(ANONYMOUS), simulated=name in self._simulated)
+            for name, number in self._people.items()
+        ]
+        return sorted(found, key=lambda row: row.name)
+
+    def wall_times(self) -> dict[int, list[float]]:
+        """Return worker -> seconds a judgment of each assignment whose times are known."""
+        times: dict[int, list[float]] = {}
+        for work in self.work.values():
+            if work.seconds > 0:
+                times.setdefault(work.person, []).append(work.seconds / work.judgments)
+        return times
+
+    def on_controls(self) -> list[tuple[int, Any, Any, str]]:
+        """(person, given, expected, kind of control item) of each judgment on a control item that was not struck.
+
+        What is expected of a unit that was shown again is what the same person said of it the other time.
+        """
+        kind, rows = self.settings.kind, []
+        for work in self.work.values():
+            for place, given in work.answers.items():
+                unit = self.units[place]
+                if not unit["control"] or unit["struck"]:
+                    continue
+                expected, sort = unit["expected"], unit["control_kind"] or ""
+                if sort == REPEATED:
+                    other = work.answers.get(self._places[unit["repeats"]])
+                    expected = None if other is None else kind.again(other)
+                elif expected is not None:
+                    expected = kind.imported(expected, content=unit["content"] or {})
+                if expected is not None:
+                    rows.append((work.person, given, expected, sort))
+        return rows
+
+    def judged(self, table: JudgmentTable) -> list[Judged]:
+        """Return the counted judgments with their units, as kinds of open answers take them."""
+        counted = table.counted
+        images: dict[str, int] = {}
+        things = [
+            _thing(number, row, images.setdefault(row["image"], len(images)))
+            for number, row in enumerate(self.units)
+        ]
+        rows = zip(
+            table.unit[counted].tolist(), table.worker[counted].tolist(), table.given(counted), strict=True
+        )
+        return [Judged(unit=things[unit], worker=worker, given=given) for unit, worker, given in rows]
+
+    def signature(self) -> str:
+        """Return the judgment signature of these rows; its hash is over the pseudonyms."""
+        settings = self.settings
+        judged = [row for row in self.units if not row["control"]]
+        shown: dict[tuple[Any, Any], set[str]] = {}
+        for row in judged:
+            if row["reference"]:
+                shown.setdefault((row["pair"], row["image"]), set()).add(row["reference"])
+        references = [len(names) for names in shown.values()] or [0]
+        material = Material(
+            units=len(judged),
+            pairs=len(self.pairs) if settings.kind.compares_pairs else None,
+            images=len({row["image"] for row in judged}),
+            references=(min(references), max(references)),
+        )
+        return str(
+            judgment_signature(
+                settings.kind,
+                material,
+                self._tally.facts(),
+                controls=settings.controls,
+                seed=settings.seed,
+                version=settings.version,
+                others=dict(settings.others),
+            )
+        )
+
+
+def _thing(number: int, row: Row, image: int) -> SimpleNamespace:
+    """Return a unit with the attributes of ``judgments.models.Unit``."""
+
+    def caption(name: str) -> SimpleNamespace | None:
+        return SimpleNamespace(key=row[name], text=row[f"{name}_text"] or "") if row[name] else None
+
+    return SimpleNamespace(
+        pk=number, key=row["unit"], kind=row["kind"] or "", content=row["content"] or {}, position=number,
+        item=SimpleNamespace(pk=image, name=row["image"], position=image), item_id=image,
+        reference=caption("reference"), first=caption("first"), second=caption("second"),
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=4_096)  # the rows of an assignment share their times
+def _between(accepted: str | None, submitted: str | None) -> float:
+    """Return the seconds between two moments; 0 if one is unknown."""
+    if not accepted or not submitted:
+        return 0.0
+    return (datetime.fromisoformat(submitted) - datetime.fromisoformat(accepted)).total_seconds()

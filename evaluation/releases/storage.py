@@ -1,0 +1,184 @@
+"""Releases as rows and files: their terms and versions, where bundles lie, and the note that one was made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from annotation.models import Assignment
+from common.audit import acting_person
+from common.errors import NotThere
+from evaluation.errors import NotReleasable, ReleaseError
+from evaluation.models import Release
+from evaluation.releases.documents import LONGEST_VERSION, VERSION, About
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.log import note_event
+
+JOB_KIND = "release"
+NEWEST = 100  # releases that the next version follows
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a release is called and on what terms it is given away.
+
+    Attributes:
+        title: '' takes the study's name.
+        texts: whether captions are given away with it, or their ids alone.
+        comments: whether people's comments are, without names, addresses and numbers.
+    """
+
+    version: str
+    licence: str
+    title: str = ""
+    citation: str = ""
+    texts: bool = True
+    comments: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle that was written, but is no release yet."""
+
+    path: Path
+    about: About
+    judgments: int
+    size: int
+    sha256: str
+
+
+def place_for_release(*, study: Study, version: str, job_id: int, attempt: int) -> Path:
+    """Where a job writes its bundle in the folder of exports; what its killed attempts left there is removed."""
+    folder = Path(settings.EXPORT_ROOT)
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = f"{study.slug}-release-{version}-{job_id}"
+    noted = set(study.releases.values_list("file", flat=True))
+    for earlier in range(1, attempt):
+        name = f"{stem}-{earlier}.zip"
+        for left in (folder / name, *folder.glob(f".{name}.*.part")):
+            if left.name not in noted:
+                left.unlink(missing_ok=True)
+    return folder / f"{stem}-{attempt}.zip"
+
+
+def release_file(release: Release) -> Path:
+    """Return the path of the bundle in the folder of exports.
+
+    Raises:
+        NotThere: it was written elsewhere, or removed.
+    """
+    if not is_kept(release):
+        raise NotThere(
+            f"The file of release {release.version} is not kept here; whoever has it can tell it by its SHA-256 "
+            f"{release.sha256}."
+        )
+    return Path(settings.EXPORT_ROOT) / Path(release.file).name
+
+
+def is_kept(release: Release) -> bool:
+    """Return whether its bundle lies in the folder of exports."""
+    return bool(release.file) and (Path(settings.EXPORT_ROOT) / Path(release.file).name).is_file()
+
+
+def find_release(study: Study, version: str) -> Release:
+    """Return a study's release by its version.
+
+    Raises:
+        NotThere: there is none.
+    """
+    found = Release.objects.filter(study=study, version=version).first()
+    if found is None:
+        raise NotThere(f"Study {study.slug!r} has no release {version!r}.")
+    return found
+
+
+def release_name(study: Study, version: str) -> str:
+    """Return the file name of a release in the folder of exports."""
+    return f"{study.slug}-release-{version}.zip"
+
+
+def next_version(study: Study) -> str:
+    """Return 1.0, then 1.1 and so on: after the highest of the newest releases, and never one that exists."""
+    newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
+    known = [tuple(map(int, one.split("."))) for one in newest]
+    if not known:
+        return "1.0"
+    major, minor, *_ = max(known)
+    while study.releases.filter(version=f"{major}.{minor + 1}").exists():
+        minor += 1
+    return f"{major}.{minor + 1}"
+
+
+def check_terms(study: Study, terms: Terms) -> None:
+    """Whether the study can be released like this, before anything is written.
+
+    Raises:
+        ReleaseError: no version, a study that is not closed or has no judgments, or a version that exists already.
+    """
+    if not VERSION.fullmatch(terms.version) or len(terms.version) > LONGEST_VERSION:
+        raise ReleaseError(f"{terms.version!r} is no version; expected numbers such as 1.0 or 1.1.")
+    if study.state != Study.State.CLOSED:
+        raise NotReleasable(
+            f"Study {study.slug!r} is {study.state}; expected a closed one, as a release tells the right answers of "
+            "its control items."
+        )
+    if not Assignment.objects.filter(study=study).finished().exists():
+        raise NotReleasable(f"Study {study.slug!r} has no judgments to release.")
+    if not terms.texts and KINDS[study.protocol].is_open:
+        raise ReleaseError(
+            f"Study {study.slug!r} is {study.protocol}, whose answers are about texts; it cannot be released without "
+            "them."
+        )
+    if study.releases.filter(version=terms.version).exists():
+        raise NotReleasable(_taken(study, terms.version))
+
+
+def _taken(study: Study, version: str) -> str:
+    return (
+        f"Study {study.slug!r} was released as {version} before; expected another version, such as "
+        f"{next_version(study)}."
+    )
+
+
+def note_release(*, study: Study, bundle: Bundle, file: str = "", by: User | None = None) -> Release:
+    """Make the row and the log entry of a written bundle.
+
+    Args:
+        file: its name in the folder of exports; '' where it lies elsewhere.
+        by: who released it; None: who is acting now.
+
+    Raises:
+        ReleaseError: the version was released meanwhile.
+    """
+    about, by = bundle.about, by or acting_person()
+    try:
+        with transaction.atomic():
+            release = Release.objects.create(
+                study=study,
+                version=about.version,
+                title=about.title[:300],
+                licence=about.licence,
+                citation=about.citation,
+                texts=about.texts,
+                signature=about.signature,
+                sha256=bundle.sha256,
+                size=bundle.size,
+                file=file,
+                made_by=by,
+            )
+            note_event(
+                study=study,
+                what="released",
+                words=f"Released {bundle.judgments:,} judgments as version {about.version} under {about.licence}.",
+                by=by,
+                version=about.version,
+                sha256=bundle.sha256,
+            )
+    except IntegrityError:
+        raise NotReleasable(_taken(study, about.version)) from None
+    return release

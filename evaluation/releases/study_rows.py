@@ -1,0 +1,220 @@
+"""A study's rows as a release holds them: pseudonyms in place of workers, none of their free text."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.db.models import F, Q
+
+from annotation.models import Worker
+from evaluation.export.rows import JudgmentRows
+from evaluation.export.snapshot import take_moment
+from evaluation.loaders import decisions_of, full_depth_units, load_references
+from evaluation.releases.rows import ANONYMOUS, TEXTS
+from evaluation.report.loading import Evaluated
+from evaluation.results.rankings import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
+from judgments.drawing.controls import REPEATS
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Caption, Item, Study, Unit
+
+ROWS_AT_ONCE = 2_000
+DIGITS = 16
+MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
+ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
+LEFT_OUT = "[…]"
+
+
+@dataclass(frozen=True, slots=True)
+class Pseudonyms:
+    """Equal names get equal pseudonyms within one release; without the salt nobody can tell which."""
+
+    salt: bytes
+
+    def worker(self, name: str, *, anonymous: bool) -> str:
+        """Of a person, or of a place in a published total."""
+        return f"{ANONYMOUS if anonymous else 'p-'}{self._digest('worker', name)}"
+
+    def assignment(self, name: str) -> str:
+        """Of a piece of work."""
+        return f"a-{self._digest('assignment', name)}"
+
+    def _digest(self, what: str, name: str) -> str:
+        return hmac.new(self.salt, f"{what}\n{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
+
+
+def scrubbed(comment: str, name: str) -> str:
+    """A comment without its author's name, addresses and longer numbers."""
+    for pattern in (MAIL, ADDRESS, NUMBER):
+        comment = pattern.sub(LEFT_OUT, comment)
+    return re.sub(re.escape(name), LEFT_OUT, comment, flags=re.IGNORECASE) if name else comment
+
+
+def released_judgments(
+    study: Study, pseudonyms: Pseudonyms, *, texts: bool, comments: bool
+) -> Iterator[dict[str, Any]]:
+    """Every judgment but those that were revised, by unit and then by pseudonym: names say nothing by their order."""
+    anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
+    for _, rows in groupby(JudgmentRows(study, take_moment(study)), key=lambda row: row["unit"]):
+        yield from sorted(
+            (_judgment(row, pseudonyms, anonymous, texts=texts, comments=comments) for row in rows),
+            key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),
+        )
+
+
+def _judgment(
+    row: dict[str, Any], pseudonyms: Pseudonyms, anonymous: set[str], *, texts: bool, comments: bool
+) -> dict[str, Any]:
+    name = row["worker"]
+    row["worker"] = pseudonyms.worker(name, anonymous=name in anonymous)
+    row["assignment"] = pseudonyms.assignment(row["assignment"])
+    row["comment"] = scrubbed(row["comment"], name) if comments and row["comment"] else None
+    if not texts:
+        row |= dict.fromkeys(TEXTS)
+    row.pop("content", None)  # it stands with the unit
+    row.pop("systems", None)  # pairs and proposals say them
+    return row
+
+
+def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
+    """The units in their order, control items too; items of a quiz are kept back."""
+    kind = KINDS[study.protocol]
+    decisions = decisions_of(study)
+    full_depth = full_depth_units(study) or set()
+    words: dict[str, str] = {}  # a text -> the id of the first caption that has it
+    rows = (
+        Unit.objects.filter(study=study)
+        .exclude(control_kind=Unit.ControlKind.QUIZ)
+        .order_by("position", "pk")
+        .values_list(
+            "pk", "key", "kind", "pair__key", "item__name", "reference__key", "first__key", "second__key",
+            "reference__text", "first__text", "second__text", "control", "control_kind", "expected", "struck",
+            "content", "filtered", "audited",
+        )
+    )  # fmt: skip
+    for row in rows.iterator(ROWS_AT_ONCE):
+        (
+            pk, key, unit_kind, pair, image, reference, first, second, reference_text, first_text, second_text, control,
+            control_kind, expected, struck, content, filtered, audited,
+        ) = row  # fmt: skip
+        decision = decisions.get(pk)
+        judged_as = first
+        if kind.judges_one_caption and not control:
+            judged_as = words.setdefault(first_text, first)
+        yield {
+            "unit": key,
+            "kind": unit_kind or None,
+            "pair": pair,
+            "image": image,
+            "reference": reference,
+            "first": first,
+            "second": second,
+            "reference_text": reference_text if texts else None,
+            "first_text": first_text if texts else None,
+            "second_text": second_text if texts else None,
+            "control": control,
+            "control_kind": control_kind or None,
+            "expected": None if expected is None else kind.exported(expected, content=content),
+            "repeats": content.get(REPEATS),
+            "struck": struck,
+            "filtered": filtered,
+            "audited": audited,
+            "full_depth": pk in full_depth,
+            "decided": None if decision is None else decision.value,
+            "content": content or None if kind.is_open else None,
+            **({"same_words": judged_as} if judged_as != first else {}),
+        }
+
+
+def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
+    """The candidate pairs in their order."""
+    rows = (
+        CandidatePair.objects.filter(study=study)
+        .order_by("position", "pk")
+        .values_list(
+            "key", "kind", "item__name", "first__key", "second__key", "first_system__name", "second_system__name",
+            "references", "published_winner",
+        )
+    )  # fmt: skip
+    names = (
+        "pair", "kind", "image", "first", "second", "first_system", "second_system", "references", "published_winner",
+    )  # fmt: skip
+    for row in rows.iterator(ROWS_AT_ONCE):
+        yield dict(zip(names, row, strict=True)) | {"kind": row[1] or None}
+
+
+def released_captions(study: Study) -> Iterator[dict[str, Any]]:
+    """Every caption that is judged, and every reference of the images, by id; of pairs, the references of all images
+    in their splits, over which document frequency is counted."""
+    compares = KINDS[study.protocol].compares_pairs
+    splits = load_references(study).splits if compares else []
+    images = Q(item__split__in=splits, dataset=study.dataset_id)
+    units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
+    rows = (
+        Caption.objects.filter(
+            Q(pk__in=units.values("first"))
+            | Q(pk__in=units.values("second"))
+            | Q(pk__in=CandidatePair.objects.filter(study=study).values("first"))
+            | Q(pk__in=CandidatePair.objects.filter(study=study).values("second"))
+            | Q(item__in=units.values("item"), role=Caption.Role.REFERENCE)
+            | images & Q(role=Caption.Role.REFERENCE)
+        )
+        .order_by(F("item__position").asc(nulls_first=True), "position", "pk")
+        .values_list("key", "text", "role", "item__name", "item__split")
+    )
+    for key, text, role, image, split in rows.iterator(ROWS_AT_ONCE):
+        counted = role == Caption.Role.REFERENCE and split in splits
+        yield {"caption": key, "text": text, "role": role, "image": image, "document": counted}
+
+
+def released_scores(study: Study, found: Evaluated) -> Iterator[dict[str, Any]]:
+    """Each metric's scores behind the study's meta-evaluation: of pairs, of units, or of captions of images."""
+    compares = KINDS[study.protocol].compares_pairs
+    keys: dict[Any, str] = {}
+    images: dict[int, str] = {}
+    if found.pks is None:
+        items = Unit.objects.filter(study=study).values("item_id")
+        images = dict(Item.objects.filter(pk__in=items).values_list("pk", "name"))
+    else:
+        rows: Any = (
+            CandidatePair.objects.filter(study=study) if compares else Unit.objects.filter(study=study)
+        )
+        keys = dict(rows.values_list("pk", "key"))
+    # in the order in which they were asked for, which tied metrics keep in every table
+    asked = {name: place for place, name in enumerate(found.computed.settings["metrics"])}
+    for metric in sorted(found.scores, key=lambda name: (asked.get(name, len(asked)), name)):
+        for place, row in enumerate(found.scores[metric].tolist()):
+            key = keys[found.pks[place]] if found.pks is not None else None
+            image, caption = found.captions[place] if found.pks is None else (None, None)
+            yield {
+                "metric": metric,
+                "pair": key if compares else None,
+                "unit": None if compares else key,
+                "image": None if image is None else images[image],
+                "caption": caption,
+                "first": row[0],
+                "second": row[1] if compares else None,
+            }
+
+
+def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
+    """What systems proposed for the images of the judged splits, list by list; a caption is named by the id under which
+    its words are judged, where they are."""
+    found = proposals_of(study)
+    columns = (found.system, found.image, found.text, found.asker, found.place, found.original)
+    for system, image, text, asker, place, original in zip(*(one.tolist() for one in columns), strict=True):
+        yield {
+            "system": found.systems[system],
+            "task": ANNOTATION if asker < 0 else SEARCH,
+            "image": found.images[image],
+            "caption": found.texts[text],
+            "query": None if asker < 0 else found.askers[asker],
+            "rank": place,
+            "original": None if original == NO_ORIGINAL else bool(original),
+        }

@@ -1,0 +1,320 @@
+"""The content of a report as plain data: sections of sentences, tables and plots. Pure.
+
+A number is kept as it was computed; its column says how it is shown.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+DASH = "–"
+NARROW = "\u00a0"  # no line break between a sign and its number
+LEAST_P = 0.001
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval and the n it rests on; None where undefined or not asked for."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+
+
+Cell = str | int | float | None | Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        name: its head.
+        shows: "text"; "count"; "share" (as per cent); "coefficient" (without a leading zero); "number"; "p".
+    """
+
+    name: str
+    shows: str = "text"
+
+    @property
+    def is_text(self) -> bool:
+        """Words stand on the left, numbers on the right."""
+        return self.shows == "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells, one a column; ``note`` stands below it."""
+
+    name: str
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str = ""
+
+    def texts(self) -> list[list[str]]:
+        """Every cell as a reader sees it."""
+        return [
+            [shown(cell, column.shows) for cell, column in zip(row, self.columns, strict=True)]
+            for row in self.rows
+        ]
+
+    def data(self) -> tuple[list[str], list[list[Any]]]:
+        """Return heads and rows for programs.
+
+        A column with intervals becomes value, low, high and n. A share is a part of 1, not of a hundred.
+        """
+        heads: list[str] = []
+        rows: list[list[Any]] = [[] for _ in self.rows]
+        for place, column in enumerate(self.columns):
+            cells = [row[place] for row in self.rows]
+            head = column.name.removesuffix(", %") if column.shows == "share" else column.name
+            with_intervals = any(isinstance(cell, Estimate) for cell in cells)
+            heads += [head, f"{head} low", f"{head} high", f"{head} n"] if with_intervals else [head]
+            for row, cell in zip(rows, cells, strict=True):
+                if isinstance(cell, Estimate):
+                    row += [cell.value, cell.low, cell.high, cell.n]
+                else:
+                    row += [cell, None, None, None] if with_intervals else [cell]
+        return heads, rows
+
+    def as_json(self) -> dict[str, Any]:
+        columns, rows = self.data()
+        return {"name": self.name, "title": self.title, "note": self.note, "columns": columns, "rows": rows}
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A line to compare with: chance, the floor, what people reach. ``low`` and ``high``: its interval."""
+
+    words: str
+    value: float
+    dashed: bool = True
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One panel of dots: a figure a label, in the order of the plot's labels, and the levels drawn in it."""
+
+    title: str
+    estimates: tuple[Estimate, ...]
+    levels: tuple[Level, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """Rows of dots with intervals, panels side by side."""
+
+    labels: tuple[str, ...]
+    panels: tuple[Panel, ...]
+    axis: str
+    shows: str = "coefficient"
+    accent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A line over the horizontal axis; ``dashed`` as a level is, where it is a bound."""
+
+    label: str
+    x: tuple[float, ...]
+    y: tuple[float | None, ...]
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePanel:
+    """Curves and levels of one panel; ``bounds`` are floors and ceilings that are not the same everywhere."""
+
+    title: str
+    curves: tuple[Curve, ...]
+    levels: tuple[Level, ...] = ()
+    bounds: tuple[Curve, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Curves in panels; ``log`` for the horizontal axis."""
+
+    panels: tuple[CurvePanel, ...]
+    across: str
+    up: str
+    log: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class HeatPanel:
+    """A matrix with a number in each cell; None is left empty.
+
+    Attributes:
+        apart: how many of the last rows stand apart, as what the others are compared with.
+        levels: marked on the scale of colours below the matrix.
+    """
+
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    apart: int = 0
+    levels: tuple[Level, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """Matrices on one scale from ``least`` to 1; ``least`` -1 has its middle at 0."""
+
+    panels: tuple[HeatPanel, ...]
+    down: str
+    across: str
+    least: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """What is drawn, the sentence that says what it means, and the data beside it."""
+
+    name: str
+    title: str
+    sentence: str
+    drawing: Dots | Curves | Heat
+    data: Table
+
+    def as_json(self) -> dict[str, Any]:
+        columns, rows = self.data.data()
+        return {
+            "name": self.name,
+            "title": self.title,
+            "sentence": self.sentence,
+            "columns": columns,
+            "rows": rows,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading with sentences, plots and tables; ``empty`` says why there is nothing to show."""
+
+    name: str
+    title: str
+    sentences: tuple[str, ...] = ()
+    plots: tuple[Plot, ...] = ()
+    tables: tuple[Table, ...] = ()
+    empty: str = ""
+
+    @property
+    def own_sentences(self) -> list[str]:
+        """The sentences that stand below no plot."""
+        captions = {plot.sentence for plot in self.plots}
+        return [text for text in (self.empty, *self.sentences) if text and text not in captions]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title,
+            "sentences": self.sentences,
+            "empty": self.empty,
+            "figures": self.plots,
+            "tables": self.tables,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report; its fields are the keys of ``report.json``.
+
+    Attributes:
+        signature: the judgment signature, at the foot of every plot and table.
+        data_hash: of the judgments.
+        methods: paragraphs that a paper could print.
+        citations: keys of ``evaluation.report.citations``, each once.
+        settings: analysis -> its settings; ``signatures``: what was computed -> its signature.
+        versions: of Quorum and of what the numbers rest on.
+    """
+
+    study: str
+    title: str
+    protocol: str
+    simulated: bool
+    signature: str
+    data_hash: str
+    seed: int
+    counts: Mapping[str, int]
+    sections: tuple[Section, ...]
+    methods: tuple[str, ...]
+    citations: tuple[str, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    signatures: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def plots(self) -> list[Plot]:
+        return [plot for section in self.sections for plot in section.plots]
+
+    @property
+    def tables(self) -> list[Table]:
+        return [table for section in self.sections for table in section.tables]
+
+
+def shown(cell: Cell, shows: str) -> str:
+    """A cell as its column shows it; intervals in brackets."""
+    if not isinstance(cell, Estimate):
+        return _number(cell, shows)
+    if cell.value is None:
+        return DASH
+    if cell.low is None or cell.high is None:
+        return _number(cell.value, shows)
+    return f"{_number(cell.value, shows)} [{_number(cell.low, shows)}, {_number(cell.high, shows)}]"
+
+
+def _number(value: str | int | float | None, shows: str) -> str:
+    if isinstance(value, str):
+        return value or DASH
+    if value is None or not math.isfinite(value):
+        return DASH
+    if shows == "share":
+        return f"{100 * value:.1f}"
+    if shows == "coefficient":
+        return coefficient(value)
+    if shows == "p":
+        return p_value(value)
+    if shows == "number":
+        return f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return f"{value:,}"
+
+
+def coefficient(value: float) -> str:
+    """Two digits without the leading zero; what rounds to nothing has no sign."""
+    text = f"{value:.2f}"
+    text = "0.00" if text == "-0.00" else text
+    return text.replace("0.", ".", 1) if text.startswith(("0.", "-0.")) else text
+
+
+def p_value(p: float) -> str:
+    """A p as journals of the field print it (APA 7, §6.36): three digits without the leading zero, and at the ends the
+    bound that it lies beyond: < .001, .013, > .999."""
+    if not math.isfinite(p):
+        return DASH
+    if p < LEAST_P:
+        return f"<{NARROW}.001"
+    if p > 1 - LEAST_P:
+        return f">{NARROW}.999"
+    return f"{p:.3f}".removeprefix("0")
+
+
+def p_in_text(p: float) -> str:
+    """The same within a sentence: p < .001, p = .013, p > .999."""
+    text = p_value(p)
+    return f"p {text}" if text.startswith(("<", ">")) else f"p = {text}"
+
+
+def estimate_of(found: Mapping[str, Any] | None) -> Estimate:
+    """Return a stored estimate; its value is None where nothing is stored."""
+    found = found or {}
+    return Estimate(found.get("value"), found.get("low"), found.get("high"), found.get("n"))

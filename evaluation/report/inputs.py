@@ -1,0 +1,106 @@
+"""The inputs of a report as plain data. Pure.
+
+``loading`` reads them from a study, ``evaluation.releases.inputs`` from the rows of a release.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from evaluation.records import Floats, JudgmentTable
+from evaluation.results.consensus import StudyConsensus
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, PairTexts, References
+from evaluation.results.rankings import Proposals
+from judgments.kinds import Kind
+
+Texts = tuple[list[PairTexts], list[References]]
+
+
+def no_texts() -> Texts | None:
+    """Return None: there are no texts."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An analysis: its figures, its settings, and its signature."""
+
+    result: Mapping[str, Any]
+    settings: Mapping[str, Any]
+    signature: str
+
+
+@dataclass(frozen=True)
+class ReportInputs:
+    """Everything that the sections of a report are computed from.
+
+    Attributes:
+        evaluation: metrics against the consensus; None where ``why_not`` says why.
+        scores: metric -> (N, 2) of pairs or (N, 1) of captions; ``pks``: their (N,) row ids, None where a scored
+            caption is no unit.
+        people: (N,) people's value of each scored caption, nan without judgments; None for pairs.
+        captions: image and id of each scored caption; empty for pairs.
+        full_depth: the units that agreement is of; None: all.
+        names: worker row id -> name.
+        systems: pair key -> the systems behind its two captions; ``images``: pair row id -> its image.
+        proposals: what systems proposed; None where units are no single captions.
+        texts: the pairs with their references, and the documents of document frequency; None without texts.
+    """
+
+    kind: Kind
+    seed: int
+    table: JudgmentTable
+    consensus: StudyConsensus
+    aggregation: Computed
+    evaluation: Computed | None
+    why_not: str
+    scores: Mapping[str, Floats] = field(default_factory=dict)
+    pks: Sequence[int] | None = None
+    people: Floats | None = None
+    captions: Sequence[tuple[Hashable, str]] = ()
+    full_depth: Collection[int] | None = None
+    names: Mapping[int, str] = field(default_factory=dict)
+    systems: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    images: Mapping[int, Hashable] = field(default_factory=dict)
+    proposals: Proposals | None = None
+    texts: Callable[[], Texts | None] = no_texts
+
+    @cached_property
+    def winners(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """(N,) people's winner of each scored pair: 1, 2, or 0 for none."""
+        found = self.consensus.of_pair
+        return np.array([found[pk].value or 0 for pk in self.pks or ()], dtype=np.int64)
+
+    @cached_property
+    def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
+        """(N,) the kind of each scored pair; "" where unknown."""
+        of = {pair.pk: pair.kind for pair in self.consensus.pairs}
+        return np.array([of[pk] for pk in self.pks or ()], dtype=np.str_)
+
+    @property
+    def tokenizer(self) -> str:
+        """The tokenizer of the evaluation, or the default."""
+        return str(self.evaluation.settings["tok"]) if self.evaluation else DEFAULT_TOKENIZER
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that were compared with people."""
+        return list(self.evaluation.result["metrics"]) if self.evaluation else []
+
+
+def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
+    """Return (N,) people's value of units: an adjudicator's decision, else the share of the answer where it has one,
+    else the mean; nan without judgments."""
+
+    def value_of(pk: int) -> float:
+        found = consensus.of_unit.get(pk)
+        if found is None or found.value is None:
+            return np.nan
+        return float(found.value if found.share is None or pk in consensus.decisions else found.share)
+
+    return np.array([value_of(pk) for pk in pks], dtype=np.float64)

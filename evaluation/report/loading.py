@@ -1,0 +1,179 @@
+"""Load a report's inputs from a study: its judgments, its consensus, and its analyses.
+
+A stored analysis is used if its data hash is that of the current judgments; else it is computed again. Nothing is
+stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluation import loaders
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, MetricScore
+from evaluation.provenance import quorum_version
+from evaluation.records import Floats
+from evaluation.report.inputs import Computed, ReportInputs, Texts, people_of_units
+from evaluation.results.aggregation import compute_aggregation, consensus_of
+from evaluation.results.consensus import StudyConsensus
+from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results.metric_scores import compute_evaluation, pair_texts
+from evaluation.results.rankings import newest_output, proposals_of
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of, kind_of
+
+ROWS_AT_ONCE = 2_000
+
+
+def load_inputs(
+    study: Study,
+    *,
+    metrics: Sequence[str] = (),
+    tokenizer: str = "",
+    progress: Progress = no_progress,
+) -> ReportInputs:
+    """Read and compute what a report of ``study`` needs.
+
+    Args:
+        metrics, tokenizer: empty: those of the newest evaluation of these judgments, else the defaults.
+
+    Raises:
+        EvaluationError: a metric or tokenizer that is asked for and does not exist.
+    """
+    kind = kind_of(study)
+    progress(0.02, "reading judgments")
+    table = loaders.load_judgments(study)
+    consensus = consensus_of(study, table)
+    progress(0.15, "consensus and agreement")
+    aggregation = _aggregation(study, consensus)
+    progress(0.3, "metrics against people")
+    found, why_not = evaluation_of(study, consensus, metrics, tokenizer)
+    pairs = kind.compares_pairs
+    pks = None if found is None else found.pks
+    return ReportInputs(
+        kind=kind,
+        seed=design_of(study).seed,
+        table=table,
+        consensus=consensus,
+        aggregation=aggregation,
+        evaluation=found.computed if found else None,
+        why_not=why_not,
+        scores=found.scores if found else {},
+        pks=pks,
+        people=found.people if found else None,
+        captions=found.captions if found else (),
+        full_depth=loaders.full_depth_units(study),
+        names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
+        systems=loaders.systems_of_pairs(study) if pairs else {},
+        images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
+        proposals=None if pairs or kind.is_open else proposals_of(study),
+        texts=lambda: _texts(study, consensus),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """Metrics against people, with the scores behind them; as in ``ReportInputs``."""
+
+    computed: Computed
+    scores: dict[str, Floats]
+    pks: list[int] | None
+    people: Floats | None
+    captions: tuple[tuple[int, str], ...]
+
+
+def evaluation_of(
+    study: Study, consensus: StudyConsensus, metrics: Sequence[str] = (), tokenizer: str = ""
+) -> tuple[Evaluated | None, str]:
+    """Metrics against the consensus, stored or computed again; or None, and why there is nothing of the kind.
+
+    Raises:
+        EvaluationError: a metric or tokenizer that is asked for and does not exist.
+    """
+    why_not = KINDS[study.protocol].instead_of_evaluate
+    if why_not:
+        return None, why_not
+    try:
+        return _evaluation(study, consensus, metrics, tokenizer), ""
+    except EvaluationError as error:
+        if metrics or tokenizer:
+            raise
+        return None, str(error)
+
+
+def _texts(study: Study, consensus: StudyConsensus) -> Texts:
+    pairs, documents, _ = pair_texts(study, consensus, loaders.load_references(study))
+    return pairs, documents
+
+
+def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
+    """Analyses of these very judgments by this version, newest first."""
+    found = Analysis.objects.filter(study=study, what=what, data_hash=data_hash)
+    ending = f"|v:{quorum_version()}"
+    return list(found.filter(signature__endswith=ending).order_by("-created_at", "-pk"))
+
+
+def _aggregation(study: Study, consensus: StudyConsensus) -> Computed:
+    newest = (None, newest_output(study))
+    for one in _stored(study, Analysis.What.AGGREGATION, consensus.data_hash)[:1]:
+        if "outputs" not in one.result or one.result["outputs"] not in newest:
+            break
+        return Computed(one.result, one.settings, one.signature)
+    made = compute_aggregation(study=study)
+    return Computed(made.stored(), made.settings, made.signature)
+
+
+def _evaluation(study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str) -> Evaluated:
+    stored = _stored(study, Analysis.What.META_EVALUATION, consensus.data_hash)
+    for one in stored:
+        asked = not metrics or list(metrics) == one.settings["metrics"]
+        if asked and (not tokenizer or tokenizer == one.settings["tok"]):
+            scores, pks = _stored_scores(one)
+            if set(scores) == set(one.result["metrics"]):
+                alone = not KINDS[study.protocol].compares_pairs
+                return Evaluated(
+                    Computed(one.result, one.settings, one.signature),
+                    scores,
+                    pks,
+                    people_of_units(consensus, pks) if alone else None,
+                    _captions_of_units(study, pks) if alone else (),
+                )
+    made = compute_evaluation(
+        study=study,
+        metrics=list(metrics) or (stored[0].settings["metrics"] if stored else DEFAULT_METRICS),
+        tokenizer=tokenizer or (stored[0].settings["tok"] if stored else DEFAULT_TOKENIZER),
+    )
+    return Evaluated(
+        Computed(made.result, made.settings, made.signature),
+        dict(made.judged.scores),
+        None if made.judged.pks is None else made.judged.pks.tolist(),
+        made.judged.people,
+        made.judged.captions,
+    )
+
+
+def _captions_of_units(study: Study, pks: Sequence[int]) -> tuple[tuple[int, str], ...]:
+    of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
+    return tuple(of[pk] for pk in pks)
+
+
+def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
+    """Metric -> scores in the order of the rows, which is that of the study's pairs or units."""
+    rows = MetricScore.objects.filter(analysis=analysis).order_by("pk")
+    found: dict[str, list[tuple[float, ...]]] = {}
+    order: dict[str, list[int]] = {}
+    for metric, pair, unit, first, second in rows.values_list(
+        "metric", "pair_id", "unit_id", "first", "second"
+    ).iterator(ROWS_AT_ONCE):
+        found.setdefault(metric, []).append((first,) if second is None else (first, second))
+        order.setdefault(metric, []).append(unit if pair is None else pair)
+    # in the analysis' own order of metrics
+    scores = {
+        name: np.array(found[name], dtype=np.float64) for name in analysis.result["metrics"] if name in found
+    }
+    return scores, next(iter(order.values()), [])

@@ -1,0 +1,37 @@
+"""The sections of a report, computed from its inputs: the same for a study and for the rows of its release. Pure."""
+
+from __future__ import annotations
+
+from evaluation.report.content import Section
+from evaluation.report.inputs import ReportInputs
+from evaluation.report.sections import captions, open_answers, pairs, people, systems, tournament
+from evaluation.report.sections.between_metrics import between_metrics
+from judgments.studies.generation import Progress, no_progress
+
+
+def sections_of(inputs: ReportInputs, progress: Progress = no_progress) -> list[Section]:
+    """Return the sections that apply to the study, in their order."""
+    return [
+        people.collection(inputs),
+        people.agreement(inputs),
+        people.workers(inputs),
+        *_against_people(inputs, progress),
+        *open_answers.sections(inputs),
+    ]
+
+
+def _against_people(inputs: ReportInputs, progress: Progress) -> list[Section]:
+    """Compare metrics and systems with people, in a study of pairs or of single captions."""
+    sections: list[Section | None]
+    one_judge = captions.ceilings(inputs)
+    if inputs.kind.compares_pairs:
+        ceilings = pairs.ceilings(inputs)
+        sections = [pairs.metrics(inputs, ceilings)]
+        progress(0.55, "accuracy by number of references")
+        sections += [pairs.references(inputs, ceilings), tournament.systems(inputs)]
+    else:
+        sections = [captions.metrics(inputs, one_judge), captions.thresholds(inputs)]
+        sections += [systems.grades(inputs), systems.rankings(inputs)]
+    progress(0.75, "metrics against each other")
+    sections.append(between_metrics(inputs, one_judge))
+    return [section for section in sections if section is not None]

@@ -1,0 +1,102 @@
+"""The section about metrics against each other: correlation matrices over all judged candidates (WG16 §4)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from evaluation.provenance import plain
+from evaluation.records import Floats
+from evaluation.report.content import Estimate, Heat, HeatPanel, Level, Plot, Section
+from evaluation.report.inputs import ReportInputs
+from evaluation.report.sections.captions import PEOPLE, RHO, TAU, People, R, no_ceiling
+from evaluation.report.wording import plot, say, section, table
+from evaluation.statistics.correlation import correlation
+
+MEAN = "people"  # the mean of all judges
+# coefficient -> the end of its plot's name, its own name, and its place in a row
+NAMES = {R: ("r", "Pearson's r", 4), RHO: ("rho", "Spearman's rho", 3), TAU: ("tau-b", "Kendall's tau-b", 2)}
+Rows = list[tuple[Any, ...]]
+
+
+def between_metrics(inputs: ReportInputs, one_judge: People) -> Section | None:
+    """Show r, rho and tau-b between every two metrics, and with people where they score captions.
+
+    Floor: 0, no relation. Ceiling, where people score captions: one judge against the mean of the others.
+    """
+    if len(inputs.scores) < 2:
+        return None
+    flat = {name: own.ravel() for name, own in inputs.scores.items()}
+    people = inputs.people
+    with_people = people is not None and bool((~np.isnan(people)).sum() > 1)
+    rows = _rows(flat, people if with_people else None)
+    known = [row for row in rows if row[2] is not None and row[1] != MEAN]
+    alike = say(
+        "metrics-alike",
+        most=max(known, key=lambda row: row[2], default=None),
+        least=min(known, key=lambda row: row[2]) if len(known) > 1 else None,
+    )
+    data = table("metric-correlation", rows, with_people=with_people)
+    plots = [
+        _matrix(inputs, which, list(flat), rows, one_judge, alike if which == TAU else "") for which in NAMES
+    ]
+    sentence = alike if one_judge else f"{alike} {no_ceiling(inputs)}"
+    return section("between-metrics", [sentence], plots, [data])
+
+
+def _rows(flat: dict[str, Floats], people: Floats | None) -> Rows:
+    """Return names, tau-b, rho, r and the number of candidates of every two metrics, then of each with people."""
+    names = list(flat)
+    pairs = [
+        (one, two, flat[one], flat[two]) for place, one in enumerate(names) for two in names[place + 1 :]
+    ]
+    if people is not None:
+        there = ~np.isnan(people)
+        pairs += [(name, MEAN, flat[name][there], people[there]) for name in names]
+    rows: Rows = []
+    for one, two, first, second in pairs:
+        found = [correlation(first, second, which, resamples=0) for which in (TAU, RHO, R)]
+        rows.append((one, two, *(plain(result.value) for result in found), found[0].n))
+    return rows
+
+
+def _matrix(
+    inputs: ReportInputs, which: str, names: list[str], rows: Rows, one_judge: People, alike: str
+) -> Plot:
+    """Plot the matrix of a coefficient, with people in a row that stands apart, and the matrix as data."""
+    end, coefficient, place = NAMES[which]
+    value = {(row[0], row[1]): row[place] for row in rows}
+    cells = [
+        [1.0 if one == two else value.get((one, two), value.get((two, one))) for two in names]
+        for one in names
+    ]
+    heads = list(names)
+    with_people = any(row[1] == MEAN for row in rows)
+    if with_people:
+        cells.append([value[name, MEAN] for name in names])
+        heads.append(MEAN)
+    ceiling = one_judge.get(which, Estimate(None))
+    levels = [Level("unrelated", 0.0)]
+    if ceiling.value is not None:
+        levels.append(Level(PEOPLE, ceiling.value, dashed=False, low=ceiling.low, high=ceiling.high))
+    sentence = say(
+        "metric-correlation", coefficient=coefficient, with_people=with_people, ceiling=ceiling, alike=alike,
+        no_ceiling=no_ceiling(inputs),
+    )  # fmt: skip
+    data = table(
+        "metric-correlation-matrix",
+        [(head, *own) for head, own in zip(heads, cells, strict=True)],
+        [("metric", "text"), *((one, "coefficient") for one in names)],
+        name=f"metric-correlation-{end}",
+        coefficient=coefficient,
+    )
+    panel = HeatPanel(
+        coefficient,
+        tuple(heads),
+        tuple(names),
+        tuple(tuple(row) for row in cells),
+        apart=int(with_people),
+        levels=tuple(levels),
+    )
+    return plot(sentence, Heat((panel,), "", "", -1.0), data)

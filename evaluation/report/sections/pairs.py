@@ -1,0 +1,225 @@
+"""The sections about candidate pairs: metrics against people, and how many references a metric needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evaluation.provenance import plain
+from evaluation.records import Flags
+from evaluation.report.content import (
+    Curve,
+    CurvePanel,
+    Curves,
+    Dots,
+    Estimate,
+    Level,
+    Panel,
+    Section,
+    Table,
+    estimate_of,
+)
+from evaluation.report.inputs import ReportInputs
+from evaluation.report.sections.ceiling import halves_of_votes
+from evaluation.report.sections.comparisons import cluster_tables, paired_p
+from evaluation.report.wording import plot, say, section, table
+from evaluation.results.meta_evaluation import score_texts
+from evaluation.statistics.accuracy import metric_winners
+from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, random_subsets
+from evaluation.statistics.significance import mcnemar_test
+
+KIND_ORDER = ("HC", "HI", "HM", "MM")
+CHANCE = 0.5
+HALVES, ONE_JUDGE = "half of the people", "one judge"
+FEWEST_REFERENCES = 5
+SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
+MOST_DRAWS, TEXTS_SCORED = 20, 40_000
+MOST_CURVES = 8
+# pair kind ("all" for all pairs) -> what people reach, and its name
+Ceilings = Mapping[str, tuple[str, Estimate]]
+
+
+def ceilings(inputs: ReportInputs) -> Ceilings:
+    """Return what people reach: two halves of them where it can be had, else one judge."""
+    counted = inputs.table.counted
+    halves = halves_of_votes(
+        inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
+    )
+    found = {kind: (HALVES, one) for kind, one in halves.items() if one.value is not None}
+    if found:
+        return found
+    people = (inputs.evaluation.result.get("people") if inputs.evaluation else None) or {}
+    return {kind: (ONE_JUDGE, estimate_of(one)) for kind, one in people.items() if one["value"] is not None}
+
+
+def metrics(inputs: ReportInputs, people: Ceilings) -> Section:
+    """Show how often each metric names people's winner, by pair kind, and which metrics differ."""
+    if inputs.evaluation is None:
+        return section("metrics", empty=inputs.why_not)
+    accuracy = {name: one["accuracy"] for name, one in inputs.evaluation.result["metrics"].items()}
+    kinds = _kinds(accuracy)
+    names = _best_first(accuracy, kinds[-1])
+    rows: list[tuple[Any, ...]] = [
+        (name, *(estimate_of(accuracy[name][kind]) for kind in kinds)) for name in names
+    ]
+    for words in dict.fromkeys(words for words, _ in people.values()):
+        rows.append((words, *(people[kind][1] if kind in people else None for kind in kinds)))
+    data = table(
+        "accuracy",
+        rows,
+        [("metric", "text"), *((f"{kind}, %", "share") for kind in kinds)],
+        no_consensus=inputs.evaluation.result["counts"]["no_consensus"],
+    )
+    words, ceiling = people.get(kinds[-1], ("", Estimate(None)))
+    best = accuracy[names[0]][kinds[-1]]
+    sentence = say("accuracy", name=names[0], best=best, people=ceiling.value, halves=words == HALVES)
+    sentence = " ".join((sentence, *_unmeasured(people)))
+    panels = tuple(
+        Panel(
+            kind,
+            tuple(estimate_of(accuracy[name][kind]) for name in names),
+            _levels(people.get(kind)),
+            f"n = {accuracy[names[0]][kind]['n']:,}",
+        )
+        for kind in kinds
+    )
+    drawing = Dots(tuple(names), panels, "accuracy in %, 95 % interval", shows="share", accent=names[0])
+    counts = ("n", "correct", "metric_ties", "value_ties_half", "no_consensus")
+    ties = table(
+        "ties",
+        [
+            (name, kind, *(accuracy[name][kind][count] for count in counts))
+            for name in names
+            for kind in kinds
+        ],
+    )
+    tables = [data, *_clusters(inputs, names, kinds), ties]
+    return section("metrics", [sentence], [plot(sentence, drawing, data)], tables)
+
+
+def _unmeasured(people: Ceilings) -> list[str]:
+    return [] if people else [say("pairs-no-ceiling")]
+
+
+def _kinds(accuracy: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    names = {kind for one in accuracy.values() for kind in one}
+    kinds = [kind for kind in KIND_ORDER if kind in names]
+    kinds += sorted(names - set(kinds) - {"all"})
+    return [*kinds, "all"] if len(kinds) != 1 else kinds
+
+
+def _best_first(accuracy: Mapping[str, Mapping[str, Any]], kind: str) -> list[str]:
+    return sorted(accuracy, key=lambda name: -(accuracy[name][kind]["value"] or 0.0))
+
+
+def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
+    levels = [Level("chance", CHANCE)]
+    if people is not None and people[1].value is not None:
+        words, one = people
+        levels.append(Level(words, people[1].value, dashed=False, low=one.low, high=one.high))
+    return tuple(levels)
+
+
+def _clusters(inputs: ReportInputs, names: Sequence[str], kinds: Sequence[str]) -> list[Table]:
+    """Compare metrics by McNemar's tests, with Holm's correction over all pairs of metrics of a kind."""
+    decided = inputs.winners != 0
+    right = {
+        name: metric_winners(inputs.scores[name][:, 0], inputs.scores[name][:, 1]) == inputs.winners
+        for name in names
+    }
+
+    def p(one: str, two: str, *, here: Flags) -> float:
+        return mcnemar_test(right[one][here], right[two][here]).exact_p
+
+    groups = {}
+    for kind in kinds:
+        here = decided & _of_kind(inputs, kind)
+        if here.any():
+            values = [float(right[name][here].mean()) for name in names]
+            groups[kind] = values, paired_p(names, partial(p, here=here))
+    return cluster_tables(
+        names,
+        groups,
+        heads=("pair kind", "metric"),
+        value=("accuracy, %", "share"),
+        words=("pair-clusters", "mcnemar"),
+    )
+
+
+def _of_kind(inputs: ReportInputs, kind: str) -> Flags:
+    if kind == "all":
+        return np.ones(len(inputs.kinds), dtype=bool)
+    return np.asarray(inputs.kinds == (kind if kind in KIND_ORDER else ""), dtype=bool)
+
+
+def references(inputs: ReportInputs, people: Ceilings) -> Section | None:
+    """Show accuracy by the number of references that a metric may read (V15 figure 3).
+
+    None without texts, or without enough references.
+    """
+    texts = inputs.texts() if inputs.evaluation is not None else None
+    if texts is None or inputs.evaluation is None:
+        return None
+    pairs, documents = texts
+    most = min(len(pair.references) for pair in pairs)
+    if most < FEWEST_REFERENCES:
+        return None
+    accuracy = {name: one["accuracy"] for name, one in inputs.evaluation.result["metrics"].items()}
+    kinds = _kinds(accuracy)
+    names = _best_first(accuracy, kinds[-1])[:MOST_CURVES]
+    candidates = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    generator = np.random.default_rng(inputs.seed)
+    # metric -> number of references -> scores of the first captions and of the second ones, (draws, pairs)
+    scores: dict[str, dict[int, tuple[Any, Any]]] = {name: {} for name in names}
+    for size in sorted({size for size in SIZES if size < most} | {most}):
+        draws = int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MOST_DRAWS)) if size < most else 1
+        drawn = [random_subsets(len(pair.references), size, draws, seed=generator) for pair in pairs]
+        sides: dict[str, list[Any]] = {name: [] for name in names}
+        for draw in range(draws):
+            own = [
+                tuple(pair.references[place] for place in places[min(draw, len(places) - 1)])
+                for pair, places in zip(pairs, drawn, strict=True)
+            ]
+            made = score_texts(candidates, own * 2, documents, metrics=names, tokenizer=inputs.tokenizer)
+            for name in names:
+                sides[name].append(made.scores[name].images.reshape(2, -1))
+        for name in names:
+            first, second = np.stack(sides[name], axis=1)
+            scores[name][size] = first, second
+    labels = (
+        [str(kind) or "unknown" for kind in inputs.kinds.tolist()] if (inputs.kinds != "").any() else None
+    )
+    curves = {name: accuracy_by_references(scores[name], inputs.winners, labels) for name in names}
+    return _references_section(curves, kinds, people, len(accuracy) - len(names))
+
+
+def _references_section(
+    curves: Mapping[str, Mapping[str, ReferenceCurve]], kinds: Sequence[str], people: Ceilings, left: int
+) -> Section:
+    rows: list[tuple[Any, ...]] = []
+    panels = []
+    for kind in kinds:
+        lines = []
+        for name, found in curves.items():
+            one = found[kind]
+            columns = (one.references, one.value, one.low, one.high, one.deviation, one.draws)
+            for k, value, low, high, spread, draws in zip(
+                *(column.tolist() for column in columns), strict=True
+            ):
+                estimate = Estimate(plain(value), plain(low), plain(high), one.n)
+                rows.append((kind, name, k, estimate, plain(spread), draws))
+            lines.append(Curve(name, tuple(one.references.tolist()), tuple(map(plain, one.value.tolist()))))
+        panels.append(CurvePanel(kind, tuple(lines), _levels(people.get(kind))))
+    best = max(curves, key=lambda name: curves[name][kinds[-1]].value[-1])
+    value = curves[best][kinds[-1]].value
+    sentence = say(
+        "references", name=best, first=value[0], last=value[-1], most=curves[best][kinds[-1]].references[-1],
+        left=left, drawn=len(curves),
+    )  # fmt: skip
+    sentence = " ".join((sentence, *_unmeasured(people)))
+    data = table("references", rows)
+    drawing = Curves(tuple(panels), "references (log axis)", "accuracy in %")
+    return section("references", [sentence], [plot(sentence, drawing, data)], [data])

@@ -1,0 +1,212 @@
+"""The sections about systems that propose captions for an image: grades of what stands first, and their rankings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from evaluation.records import Flags, Floats
+from evaluation.report.content import Curve, CurvePanel, Curves, Estimate, Section, Table, estimate_of
+from evaluation.report.inputs import ReportInputs
+from evaluation.report.sections.comparisons import cluster_tables, paired_p
+from evaluation.report.wording import plot, say, section, table
+from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, consensus_values, values_of
+from evaluation.statistics.meta import wilson_interval
+from evaluation.statistics.significance import mcnemar_test
+
+# task -> name of its table, the end of its title, what the task is, what asks, what is ranked
+TASKS = {
+    ANNOTATION: (
+        "rankings", "", "Image annotation: an image asks, captions are ranked.", "image", "caption"
+    ),
+    SEARCH: (
+        "rankings-search", ": image search", "Image search: a caption asks, images are ranked.", "caption", "image"
+    ),
+}  # fmt: skip
+MOST_CURVES = 8
+MEANS = "interval"  # the level of what is averaged
+NEAR = 1e-9  # a mean of thirds reaches a cut that is meant to be it
+THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints cuts of means of three grades with two digits, cut off
+
+
+def grades(inputs: ReportInputs) -> Section | None:
+    """Show how many of each system's first captions reach each mean grade, and which systems differ (H13 table 1).
+
+    None where no system proposed a caption that was judged, or where answers are not averaged.
+    """
+    cuts = sorted(inputs.kind.people_cuts, reverse=True)
+    first = _first_captions(inputs) if cuts and inputs.kind.level == MEANS else {}
+    if not first:
+        return None
+    grade = {name: np.array(list(own.values()), dtype=np.float64) for name, own in first.items()}
+    names = sorted(grade, key=lambda name: (-float(grade[name].mean()), name))
+    rows: list[tuple[Any, ...]] = []
+    for name in names:
+        n = len(grade[name])
+        reached = [int(_reach(grade[name], cut).sum()) for cut in cuts]
+        shares = [Estimate(count / n, *wilson_interval(count, n), n) for count in reached]
+        rows.append((name, *shares, float(grade[name].mean()), n))
+    columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
+    columns += [("mean", "number"), ("images", "count")]
+    floor, ceiling = _pool(inputs, cuts)
+    _, strictest, *_, mean, images = rows[0]
+    sentence = say(
+        "grades", name=names[0], mean=mean, reached=strictest.value, images=images, cut=cuts[0],
+        most=MOST_CURVES if len(rows) > MOST_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
+    )  # fmt: skip
+    curves = tuple(
+        Curve(row[0], tuple(cuts), tuple(one.value for one in row[1 : 1 + len(cuts)]))
+        for row in rows[:MOST_CURVES]
+    )
+    bounds = (
+        Curve("random judged one", tuple(cuts), floor, dashed=True),
+        Curve("best judged one", tuple(cuts), ceiling),
+    )
+    drawing = Curves(
+        (CurvePanel("", curves, bounds=bounds),),
+        "mean grade at least",
+        "share of first captions in %",
+        log=False,
+    )
+    data = table("grades", rows, columns)
+    with_bounds = table("grades", [*rows, *((one.label, *one.y, None, None) for one in bounds)], columns)
+    tables = [data, *_clusters(first, names, cuts)]
+    return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], tables)
+
+
+def _pool(inputs: ReportInputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the share of images that reach each cut with a random judged caption first, and with the best one."""
+    of_image: dict[int, list[float]] = {}
+    for (image, _), value in _judged(inputs).items():
+        of_image.setdefault(image, []).append(value)
+    reach = [[_reach(values, cut) for values in of_image.values()] for cut in cuts]
+    return (
+        tuple(float(np.mean([own.mean() for own in images])) for images in reach),
+        tuple(float(np.mean([own.any() for own in images])) for images in reach),
+    )
+
+
+def _reach(values: Sequence[float] | Floats, cut: float) -> Flags:
+    return np.asarray(np.asarray(values) >= exact_cut(cut) - NEAR, dtype=bool)
+
+
+def exact_cut(cut: float) -> float:
+    """A cut as it is meant: 3.66 is 3 2/3, which a mean of three grades can be."""
+    whole = int(cut)
+    return whole + THIRDS.get(round(cut - whole, 2), cut - whole)
+
+
+def _judged(inputs: ReportInputs) -> dict[tuple[int, int], float]:
+    """Image and text -> what people say of it."""
+    if inputs.proposals is None:
+        return {}
+    return values_of(inputs.proposals, consensus_values(inputs.consensus.of_unit))
+
+
+def _first_captions(inputs: ReportInputs) -> dict[str, dict[int, float]]:
+    """System -> image -> consensus of the caption that it put first there; only judged ones."""
+    found = inputs.proposals
+    if found is None:
+        return {}
+    judged = _judged(inputs)
+    first: dict[str, dict[int, float]] = {}
+    rows = np.flatnonzero(~found.search & (found.place == 1))
+    columns = (column[rows].tolist() for column in (found.system, found.image, found.text))
+    for system, image, text in zip(*columns, strict=True):
+        if (image, text) in judged:
+            first.setdefault(found.systems[system], {})[image] = judged[image, text]
+    return first
+
+
+def _clusters(first: Mapping[str, Mapping[int, float]], names: list[str], cuts: list[float]) -> list[Table]:
+    """Compare systems by McNemar's tests at each cut, on the images of which both first captions were judged."""
+
+    def p(one: str, two: str, cut: float) -> float:
+        shared = [image for image in first[one] if image in first[two]]
+        if not shared:
+            return float("nan")
+        reach = [_reach([first[name][image] for image in shared], cut) for name in (one, two)]
+        return mcnemar_test(*reach).exact_p
+
+    groups = {
+        f"≥ {cut:g}": (
+            [float(_reach(list(first[name].values()), cut).mean()) for name in names],
+            paired_p(names, partial(p, cut=cut)),
+        )
+        for cut in cuts
+    }
+    return cluster_tables(
+        names, groups, heads=("mean grade", "system"), value=("reach it, %", "share"),
+        words=("grade-clusters", "grade-tests"), name="grade-clusters",
+    )  # fmt: skip
+
+
+def rankings(inputs: ReportInputs) -> Section | None:
+    """Show how systems rank: by people's relevance, and by where the original item stands (H13 §4.3)."""
+    found: Mapping[str, Any] = inputs.aggregation.result.get("rankings") or {}
+    if not found:
+        return None
+    audit = inputs.aggregation.result.get("filter_audit") or {}
+    sentences, tables = [], []
+    for task, rows in found.items():
+        share = rows[0]["R-precision"]["value"] or 0.0
+        what = "images " if task == SEARCH else ""
+        sentences.append(say("rankings", system=rows[0]["system"], what=what, share=share))
+        tables.append(_by_relevance(task, rows, audit))
+        with_original = [row for row in rows if "original" in row]
+        if with_original:
+            tables.append(_by_original(task, with_original))
+    return section("rankings", sentences, tables=tables)
+
+
+def _by_relevance(task: str, rows: Sequence[Mapping[str, Any]], audit: Mapping[str, Any]) -> Table:
+    """Show S@k and R-precision of one task."""
+    name, title, words, query, item = TASKS[task]
+    audited = "audited" in rows[0]
+    columns = [("system", "text"), *((f"S@{k}, %", "share") for k in CUTS)]
+    columns += [(f"S@{k} with the audit, %", "share") for k in CUTS] if audited else []
+    columns += [("R-precision, %", "share"), ("at best, %", "share"), (f"{query}s", "count")]
+    columns += [("nothing relevant", "count")]
+    cells = [
+        (
+            row["system"],
+            *(_cell(row[f"S@{k}"]) for k in CUTS),
+            *(_cell(row["audited"][f"S@{k}"]) for k in CUTS if audited),
+            _cell(row["R-precision"]),
+            row["R-precision"]["best_case"],
+            row["R-precision"]["n"],
+            row["nothing_relevant"],
+        )
+        for row in rows
+    ]
+    return table(
+        "rankings", cells, columns, name=name, task_title=title, task=words, query=query, item=item,
+        audit=audit if audited else None,
+    )  # fmt: skip
+
+
+def _by_original(task: str, rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Show R@k and median rank of one task."""
+    name, title, _, query, item = TASKS[task]
+    columns = [("system", "text"), *((f"R@{k}, %", "share") for k in CUTS)]
+    columns += [("median rank", "number"), (f"{query}s", "count")]
+    cells = [
+        (
+            row["system"],
+            *(_cell(row["original"][f"R@{k}"]) for k in CUTS),
+            row["original"]["median_rank"]["value"],
+            row["original"]["queries"],
+        )
+        for row in rows
+    ]
+    return table(
+        "originals", cells, columns, name=f"{name}-originals", task_title=title, query=query, item=item
+    )
+
+
+def _cell(found: Mapping[str, Any]) -> Any:
+    """Return an estimate; the number alone where it has no interval, as in old releases."""
+    return found["value"] if found.get("low") is None else estimate_of(found)
