@@ -21,11 +21,11 @@ from evaluation.statistics.agreement import (
     ThresholdAgreement,
     alpha_of_judgments,
     kappa_grid,
+    kappa_interval,
 )
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.kappa import kappa_interval
+from evaluation.statistics.inputs import one_of
 from evaluation.statistics.resampling import RESAMPLES, Estimate
-from evaluation.statistics.tables import one_of
 
 MISSING = ("leave-out", "no")
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")

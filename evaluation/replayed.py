@@ -15,13 +15,12 @@ import numpy.typing as npt
 
 from evaluation.provenance import plain
 from evaluation.records import Floats, Ints
-from evaluation.statistics.alpha import AlphaOfWeights
+from evaluation.statistics.agreement.alpha import AlphaOfWeights
+from evaluation.statistics.agreement.ratings import patterns_of_rows
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.mcnemar import mcnemar_counts
 from evaluation.statistics.meta import metric_winners, wilson_interval
-from evaluation.statistics.multiple import holm
-from evaluation.statistics.patterns import patterns_of_rows
 from evaluation.statistics.resampling import bootstrap, percentile_interval
+from evaluation.statistics.significance import holm, mcnemar_counts
 
 CHECKPOINTS = 20
 RESAMPLES = 400

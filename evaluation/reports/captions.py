@@ -29,7 +29,7 @@ from evaluation.reports.gathered import Gathered
 from evaluation.reports.proposals import exact_cut
 from evaluation.reports.told_apart import paired_p, told_apart
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.williams import williams_test
+from evaluation.statistics.significance import williams_test
 
 MOST_GRIDS = 6
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")

@@ -13,9 +13,8 @@ from evaluation.provenance import plain
 from evaluation.records import Flags
 from evaluation.reports.content import Section, p_said, plain_table
 from evaluation.reports.gathered import Gathered
-from evaluation.statistics.accuracy import metric_winners, wilson_interval
-from evaluation.statistics.mcnemar import McNemarResult, mcnemar_test
-from evaluation.statistics.multiple import holm
+from evaluation.statistics.meta import metric_winners
+from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
 from judgments.plans import Plan, read_claim
 
 

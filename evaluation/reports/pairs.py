@@ -29,8 +29,7 @@ from evaluation.reports.content import (
 )
 from evaluation.reports.gathered import Gathered
 from evaluation.reports.told_apart import paired_p, told_apart
-from evaluation.statistics.accuracy import metric_winners
-from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, random_subsets
+from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
 from evaluation.statistics.significance import mcnemar_test
 
 KIND_ORDER = ("HC", "HI", "HM", "MM")

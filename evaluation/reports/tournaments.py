@@ -10,9 +10,9 @@ import numpy as np
 from evaluation.provenance import plain
 from evaluation.reports.content import Column, Dots, Figure, Level, Panel, Plot, Section, Table, plain_table
 from evaluation.reports.gathered import Gathered
-from evaluation.statistics.accuracy import metric_winners
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.meta import metric_winners
 
 LEAST_SYSTEMS = 2
 MOST_SHOWN = 40

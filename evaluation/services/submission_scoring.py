@@ -16,7 +16,7 @@ from evaluation.metrics.prepared import PreparedReferences
 from evaluation.metrics.registry import metric_named
 from evaluation.models import Challenge, Submission, SubmissionContent
 from evaluation.services.challenges import RANKABLE, hash_of, references_of
-from evaluation.statistics.sample_intervals import bootstrap_interval
+from evaluation.statistics.significance import bootstrap_interval
 from judgments.errors import NotThere, WrongState
 from judgments.jobs import Progress, enqueue
 

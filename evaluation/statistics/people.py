@@ -10,7 +10,7 @@ import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.tables import finite_vector, is_real, same_length
+from evaluation.statistics.inputs import finite_vector, is_real, same_length
 
 Floats = NDArray[np.float64]
 LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean

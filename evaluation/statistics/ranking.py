@@ -19,8 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import (
+from evaluation.statistics.inputs import (
     Codes,
     Floats,
     encode,
@@ -30,6 +29,7 @@ from evaluation.statistics.tables import (
     positive,
     same_length,
 )
+from evaluation.statistics.signed import signed
 
 __all__ = [
     "JudgedRankings",

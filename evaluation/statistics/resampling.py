@@ -14,7 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.statistics.errors import BadOption
-from evaluation.statistics.tables import Floats, is_real, positive
+from evaluation.statistics.inputs import ROUNDING, Floats, is_real, positive
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
 
 Seed = int | np.integer[Any] | np.random.Generator
 
@@ -101,3 +104,20 @@ def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float,
     tail = (1 - confidence) / 2
     low, high = np.quantile(defined, [tail, 1 - tail])
     return float(low), float(high), left_out
+
+
+def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
+    """How many drawn differences are as extreme as the observed one, of scores of size `scale`."""
+    slack = ROUNDING * scale
+    if alternative == "two-sided":
+        return int((np.abs(drawn) >= abs(difference) - slack).sum())
+    if alternative == "greater":
+        return int((drawn >= difference - slack).sum())
+    return int((drawn <= difference + slack).sum())
+
+
+def coins(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
+    """(rows, columns) bytes of eight tosses each; whole words are drawn, which is fastest."""
+    size = rows * columns
+    words = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
+    return words.view(np.uint8)[:size].reshape(rows, columns)

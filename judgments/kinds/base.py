@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from django.utils.translation import gettext
 
-from evaluation.statistics.stopping import OPEN
+from evaluation.statistics.aggregation.stopping import OPEN
 from judgments.kinds.wordings import Wording, worded
 from judgments.material import Batch, Group, Image, Material
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.stopping import (
+from evaluation.statistics.aggregation.stopping import (
     OPEN,
     expected_votes,
     leads_enough,
@@ -22,6 +21,7 @@ from evaluation.statistics.stopping import (
     relevance_range,
     simulate_stopping,
 )
+from evaluation.statistics.errors import BadOption, BadValue
 
 few = st.integers(0, 6)
 

@@ -1,0 +1,135 @@
+"""The loops of expectation maximisation over judgments, one pass over the rows a step.
+
+Rows stand sorted by unit: those of unit u are `starts[u]` to `starts[u + 1]`. An answer is one number,
+worker * L + given label, and the row of every table that is about it.
+
+The loop that counts comparisons, one pass over the rows.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.compiled import compiled
+
+# Sums of logarithms are taken as the logarithm of a product, as long as that cannot overflow.
+_LARGE = 1e200
+
+
+@compiled
+def sort_answers(
+    units: NDArray[np.int64],
+    workers: NDArray[np.int64],
+    codes: NDArray[np.int64],
+    labels: int,
+    starts: NDArray[np.int64],
+    answers: NDArray[np.int64],
+) -> None:
+    """Fill `starts` (U + 1,), zeros at first, and `answers` (N,) from one judgment a row: a counting sort."""
+    for row in range(len(units)):
+        starts[units[row] + 1] += 1
+    for unit in range(len(starts) - 1):
+        starts[unit + 1] += starts[unit]
+    place = starts[:-1].copy()
+    for row in range(len(units)):
+        unit = units[row]
+        answers[place[unit]] = workers[row] * labels + codes[row]
+        place[unit] += 1
+
+
+@compiled
+def share_votes(
+    starts: NDArray[np.int64],
+    answers: NDArray[np.int64],
+    posterior: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    counts: NDArray[np.float64],
+) -> None:
+    """The start of the iteration: fill `posterior` (U, L) with the shares of votes, and add up the rest.
+
+    `posterior`, `prior` (L,) and `counts` (W * L, L) are zeros at first; counts[a] becomes the sum of the
+    posteriors of the units with answer a.
+    """
+    labels = len(prior)
+    for unit in range(len(posterior)):
+        votes = starts[unit + 1] - starts[unit]
+        for row in range(starts[unit], starts[unit + 1]):
+            posterior[unit, answers[row] % labels] += 1.0
+        for label in range(labels):
+            posterior[unit, label] /= votes
+            prior[label] += posterior[unit, label]
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                counts[answer, label] += posterior[unit, label]
+
+
+@compiled
+def expect(
+    starts: NDArray[np.int64],
+    answers: NDArray[np.int64],
+    log_prior: NDArray[np.float64],
+    log_errors: NDArray[np.float64],
+    posterior: NDArray[np.float64],
+    prior: NDArray[np.float64],
+    counts: NDArray[np.float64],
+) -> tuple[float, float]:
+    """The E step in place, and the sums that the next M step needs, in the same pass.
+
+    log_errors: (W * L, L), the logarithm of an answer's probability by true label. `prior` and `counts` are
+    zeros at first. Returns the largest change of a probability, and the log-likelihood.
+    """
+    labels = len(log_prior)
+    joint = np.empty(labels)
+    change = 0.0
+    log_likelihood = 0.0
+    evidence = 1.0
+    for unit in range(len(posterior)):
+        for label in range(labels):
+            joint[label] = log_prior[label]
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                joint[label] += log_errors[answer, label]
+        best = 0
+        for label in range(1, labels):
+            if joint[label] > joint[best]:
+                best = label
+        largest = joint[best]
+        total = 1.0
+        for label in range(labels):
+            if label != best:
+                joint[label] = math.exp(joint[label] - largest)
+                total += joint[label]
+        joint[best] = 1.0
+        log_likelihood += largest
+        evidence *= total
+        if evidence > _LARGE:
+            log_likelihood += math.log(evidence)
+            evidence = 1.0
+        for label in range(labels):
+            probability = joint[label] / total
+            change = max(change, abs(probability - posterior[unit, label]))
+            posterior[unit, label] = probability
+            prior[label] += probability
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                counts[answer, label] += posterior[unit, label]
+    return change, log_likelihood + math.log(evidence)
+
+
+@compiled
+def tally(
+    first: NDArray[np.int64], second: NDArray[np.int64], outcomes: NDArray[np.int64], table: NDArray[np.int64]
+) -> int:
+    """Add to `table` (3, K, K), zeros at first, one for each row's outcome, first and second item.
+
+    Returns the first row that sets an item against itself, -1 where none does.
+    """
+    for row in range(len(first)):
+        if first[row] == second[row]:
+            return row
+        table[outcomes[row], first[row], second[row]] += 1
+    return -1
