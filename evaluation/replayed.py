@@ -20,6 +20,7 @@ from evaluation.statistics.agreement.ratings import patterns_of_rows
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.meta import metric_winners, wilson_interval
 from evaluation.statistics.resampling import bootstrap, percentile_interval
+from evaluation.statistics.results import as_json
 from evaluation.statistics.significance import holm, mcnemar_counts
 
 CHECKPOINTS = 20
@@ -205,7 +206,7 @@ def correlation_so_far(
                     resamples=RESAMPLES // 2 if last else 0,
                     seed=seed,
                 )
-                row |= {"value": plain(tau.value), "low": plain(tau.low), "high": plain(tau.high)}
+                row |= as_json(tau, "value", "low", "high")
             earlier[name].append(row)
     return {
         "metrics": {name: rows[-1] for name, rows in earlier.items()},

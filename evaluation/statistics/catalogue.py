@@ -2,7 +2,7 @@
 
 from evaluation.signatures import BadSignature, Call, call_of_function, parse_version
 from evaluation.statistics import aggregation, agreement, correlation, meta, ranking, significance
-from evaluation.statistics.signed import VERSION, statistic_of
+from evaluation.statistics.results import VERSION, statistic_of
 
 STATISTICS = {
     function: statistic

@@ -16,14 +16,12 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 
 # Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
 ROUNDING = 1e-12
 
-
-Codes = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 # Whole numbers that span at most this many values are coded by subtraction instead of sorting.
 _SMALL_RANGE = 1 << 16
@@ -31,7 +29,7 @@ _SMALL_RANGE = 1 << 16
 _EXACT = 2.0**53
 
 
-def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Codes]:
+def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
     """Number the distinct values: (K,) labels in ascending order and (N,) codes 0..K-1.
 
     `values` is one-dimensional; numbers, text and other hashable things may come. Things of several
@@ -71,7 +69,7 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
     return array
 
 
-def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Codes] | None:
+def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
     """Whole numbers that lie close together, coded by subtraction instead of sorting; None for others."""
     if high - low >= _SMALL_RANGE or max(abs(low), abs(high)) >= _EXACT:
         return None
@@ -87,7 +85,7 @@ def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[N
     return labels, codes
 
 
-def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Codes]:
+def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Ints]:
     if isinstance(values, np.ndarray) and values.ndim != 1:
         raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
     items = values.tolist() if isinstance(values, np.ndarray) else one_per_row(values, name)
@@ -116,7 +114,7 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Co
 
 def encode_with(
     values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
-) -> Codes:
+) -> Ints:
     """(N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
     labels, codes = encode(values, name)
     scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
@@ -233,7 +231,7 @@ def _moderate(vector: Floats, name: str) -> Floats:
 LARGEST_TABLE = 100_000_000
 
 
-def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Codes]:
+def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Ints]:
     """(L,) labels and (N,) codes 0..L-1 of `values`; without `labels` the answers that occur, ascending.
 
     Raises BadShape, BadValue (an answer outside the scale), BadOption (no labels, or one twice).

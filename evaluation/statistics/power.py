@@ -17,13 +17,12 @@ from functools import partial
 
 import numpy as np
 import scipy  # its parts load when they are first used
-from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.people import People, beta_draws
 from evaluation.statistics.significance.intervals import wilson_interval
 
-Ints = NDArray[np.int64]
 AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
 MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
 MOST_DRAWS = 20_000_000_000
@@ -238,10 +237,10 @@ def _result(
     )
 
 
-def exact_p(wins: Ints, losses: Ints) -> NDArray[np.float64]:
+def exact_p(wins: Ints, losses: Ints) -> Floats:
     """(S,) two-sided p of the binomial test at one half, which is McNemar's exact p of discordant pairs."""
     tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
-    found: NDArray[np.float64] = np.minimum(1.0, 2 * tail)
+    found: Floats = np.minimum(1.0, 2 * tail)
     return found
 
 

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.inputs import (
-    Codes,
-    Floats,
     encode,
     finite_vector,
     one_of,
@@ -29,7 +28,7 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 __all__ = [
     "JudgedRankings",
@@ -51,7 +50,7 @@ UNJUDGED = ("count", "leave-out", "refuse")
 
 NOTHING_RELEVANT = "no query has a relevant item"
 
-# Codes of the items of a list.
+# Ints of the items of a list.
 _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 
@@ -74,7 +73,7 @@ class RankingResult:
     queries: int
     undefined: int
     unjudged: int | None
-    unjudged_per_query: NDArray[np.int64] | None
+    unjudged_per_query: Ints | None
     best_case: float
     best_per_query: Floats
     reason: str
@@ -90,12 +89,12 @@ class JudgedRankings:
     which items were judged. left_out: (Q,) unjudged items that were taken out, None where none were to be.
     """
 
-    starts: NDArray[np.int64]
+    starts: Ints
     codes: NDArray[np.int8]
-    total: NDArray[np.int64]
+    total: Ints
     queries: NDArray[Any]
     judged: bool
-    left_out: NDArray[np.int64] | None = None
+    left_out: Ints | None = None
 
 
 @signed("recall-at", data=("relevant",))
@@ -241,7 +240,7 @@ def judge_run(
     return _looked_up(query, item[order], wanted_query, wanted, given, names, told)
 
 
-def _number(listed: list[Any], wanted: list[Any]) -> tuple[Codes, Codes]:
+def _number(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
     """One number for each item, in the lists and among the relevant ones."""
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
@@ -254,13 +253,13 @@ def _number(listed: list[Any], wanted: list[Any]) -> tuple[Codes, Codes]:
 
 
 def _looked_up(
-    query: Codes,
-    item: Codes,
-    wanted_query: Codes,
-    wanted: Codes,
+    query: Ints,
+    item: Ints,
+    wanted_query: Ints,
+    wanted: Ints,
     grades: Floats,
     names: NDArray[Any],
-    told: NDArray[np.bool_],
+    told: Flags,
 ) -> JudgedRankings:
     """Rows of the lists, sorted by query, beside the judgments: one key for a query and an item."""
     size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
@@ -308,7 +307,7 @@ def _opened(
     return replace(lists, starts=before, codes=lists.codes[keep], left_out=gone)
 
 
-def _seen(lists: JudgedRankings, depth: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _seen(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
     """(Q,) relevant items, and unjudged ones, among the first `depth` (Q,) of each list."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(lists.codes == code)]) for code in (_RELEVANT, _UNJUDGED))
@@ -322,14 +321,14 @@ def _first(lists: JudgedRankings, code: int) -> Floats:
     return np.where(place < lists.starts[1:], place - lists.starts[:-1] + 1.0, math.inf)
 
 
-def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Floats:
+def _share(part: Ints, whole: Ints) -> Floats:
     return part / np.maximum(whole, 1)
 
 
 def _result(
     measure: str,
     lists: JudgedRankings,
-    blank: NDArray[np.int64],
+    blank: Ints,
     unjudged: str,
     per_query: Floats,
     best: Floats,

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.errors import BadOption
-from evaluation.statistics.inputs import ROUNDING, Floats, is_real, positive
+from evaluation.statistics.inputs import ROUNDING, is_real, positive
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 
@@ -55,7 +56,7 @@ def check_confidence(confidence: float) -> float:
 
 
 def pattern_weights(
-    frequency: NDArray[np.int64], resamples: int, generator: np.random.Generator, width: int = 1
+    frequency: Ints, resamples: int, generator: np.random.Generator, width: int = 1
 ) -> Iterator[Floats]:
     """Resamples of the units in chunks of (chunk, P) float64: how often each pattern was drawn.
 
@@ -83,7 +84,7 @@ def pattern_weights(
 
 def bootstrap(
     statistic: Callable[[Floats], Floats],
-    frequency: NDArray[np.int64],
+    frequency: Ints,
     *,
     resamples: int,
     generator: np.random.Generator,
@@ -93,6 +94,20 @@ def bootstrap(
     positive(resamples, "resamples")
     parts = [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
     return np.concatenate(parts)
+
+
+def resampled_interval(
+    statistic: Callable[[Floats], Floats],
+    frequency: Ints,
+    *,
+    resamples: int,
+    generator: np.random.Generator,
+    confidence: float,
+    width: int = 1,
+) -> tuple[float, float, int]:
+    """Return the `percentile_interval` of a `bootstrap` of a statistic with one value a resample."""
+    draws = bootstrap(statistic, frequency, resamples=resamples, generator=generator, width=width)
+    return percentile_interval(draws, confidence)
 
 
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:

@@ -17,6 +17,7 @@ from evaluation.statistics.aggregation import (
     implied_comparisons,
     split_half_reliability,
 )
+from evaluation.statistics.results import as_json
 from judgments.kinds.base import Judged
 
 PRIOR = (
@@ -105,17 +106,18 @@ def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
             }
             for caption, shown, best, worst, score, strength in zip(answers.captions, *columns, strict=True)
         ],
-        "split_half": {
-            "spearman": _or_none(reliability.spearman),
-            "spearman_deviation": _or_none(reliability.spearman_deviation),
-            "pearson": _or_none(reliability.pearson),
-            "pearson_deviation": _or_none(reliability.pearson_deviation),
-            "splits": reliability.splits,
-            "answers": reliability.answers,
-            "seed": reliability.seed,
-            "reason": reliability.reason,
-            "signature": reliability.signature,
-        },
+        "split_half": as_json(
+            reliability,
+            "spearman",
+            "spearman_deviation",
+            "pearson",
+            "pearson_deviation",
+            "splits",
+            "answers",
+            "seed",
+            "reason",
+            "signature",
+        ),
         "strength": {"model": "bradley-terry", "prior": PRIOR, "within": "image"},
     }
 

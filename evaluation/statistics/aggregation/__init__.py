@@ -16,7 +16,6 @@ from evaluation.statistics.aggregation.bradley_terry import (
     BradleyTerryResult,
     bradley_terry,
     bradley_terry_of_comparisons,
-    wins_and_ties,
     wins_table,
 )
 from evaluation.statistics.aggregation.dawid_skene import DawidSkeneResult, dawid_skene
@@ -33,7 +32,6 @@ from evaluation.statistics.aggregation.rankings import (
     BordaResult,
     TournamentResult,
     borda_count,
-    borda_of_ranks,
     tournament,
 )
 from evaluation.statistics.aggregation.voting import (
@@ -64,7 +62,6 @@ __all__ = [
     "accuracy_weights",
     "best_worst_scores",
     "borda_count",
-    "borda_of_ranks",
     "bradley_terry",
     "bradley_terry_of_comparisons",
     "cumulative_shares",
@@ -80,6 +77,5 @@ __all__ = [
     "tournament",
     "weighted_mean",
     "weighted_vote",
-    "wins_and_ties",
     "wins_table",
 ]

@@ -17,11 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.correlation.coefficients import group_coefficients
 from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.inputs import Codes, Floats, encode, one_per_row, positive, same_length
+from evaluation.statistics.inputs import encode, one_per_row, positive, same_length
 from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 SPLITS = 100
 NO_HALVES = "no two items have answers in both halves, with scores that differ"
@@ -35,9 +36,9 @@ class BestWorstResult:
     """
 
     items: NDArray[Any]
-    shown: NDArray[np.int64]
-    best: NDArray[np.int64]
-    worst: NDArray[np.int64]
+    shown: Ints
+    best: Ints
+    worst: Ints
     score: Floats
     answers: int
     signature: str = ""
@@ -72,9 +73,9 @@ class _Answers:
     the best, -1 for the worst, 0 for the rest."""
 
     names: NDArray[Any]
-    answer: Codes
-    item: Codes
-    point: NDArray[np.int64]
+    answer: Ints
+    item: Ints
+    point: Ints
     count: int
 
 
@@ -172,7 +173,7 @@ def split_half_reliability(
     )
 
 
-def _halves(groups: Codes, generator: np.random.Generator) -> NDArray[np.bool_]:
+def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
     """(N,) the half of each answer: the answers of a group in random order, every other one; a lot says which half
     begins."""
     count = len(groups)
@@ -185,7 +186,7 @@ def _halves(groups: Codes, generator: np.random.Generator) -> NDArray[np.bool_]:
     return half
 
 
-def _half_scores(rows: _Answers, half: NDArray[np.bool_]) -> Floats:
+def _half_scores(rows: _Answers, half: Flags) -> Floats:
     """(K, 2) scores of the items in either half; nan where a half did not show one."""
     size = len(rows.names)
     cells = rows.item * 2 + half[rows.answer]

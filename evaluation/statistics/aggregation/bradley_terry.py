@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, ndtri
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.bradley_terry_fit import (
     Fit,
     Tables,
@@ -30,8 +31,6 @@ from evaluation.statistics.aggregation.voting import outcomes_of
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.inputs import (
     LARGEST_TABLE,
-    Codes,
-    Floats,
     encode,
     floats_of,
     is_real,
@@ -41,7 +40,7 @@ from evaluation.statistics.inputs import (
     same_length,
 )
 from evaluation.statistics.resampling import CONFIDENCE, check_confidence
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 TIE_MODELS = ("half", "davidson")
 
@@ -84,7 +83,7 @@ class BradleyTerryResult:
     low: Floats
     high: Floats
     covariance: Floats
-    order: NDArray[np.int64]
+    order: Ints
     log_likelihood: float
     confidence: float
     prior: float
@@ -93,7 +92,7 @@ class BradleyTerryResult:
     gradient: float
     reason: str
     items: NDArray[Any]
-    groups: NDArray[np.int64]
+    groups: Ints
     comparisons: float
     tie_model: str
     nu: float
@@ -173,7 +172,8 @@ def bradley_terry(
         same_length(wins=table, items=names)
     # Who was shown first is not known, and without an order effect it does not matter.
     tables = Tables(table, np.zeros_like(table), np.triu(drawn))
-    return _fitted(tables, names, tie_model, False, prior, confidence, max_iterations, tolerance)
+    settings = _Settings(tie_model, False, prior, confidence, max_iterations, tolerance)
+    return _fitted(tables, names, settings)
 
 
 @signed("bradley-terry", input="rows")
@@ -195,29 +195,20 @@ def bradley_terry_of_comparisons(
     options are those of `bradley_terry`. Raises BadShape, BadValue, BadOption.
     """
     names, tables = _ordered_tables(first, second, winners)
-    return _fitted(tables, names, tie_model, order_effect, prior, confidence, max_iterations, tolerance)
+    settings = _Settings(tie_model, order_effect, prior, confidence, max_iterations, tolerance)
+    return _fitted(tables, names, settings)
 
 
-def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], Ints]:
     """(K,) items ascending and the (K, K) table of wins from (N,) winners and losers. Raises BadShape, BadValue."""
     items, first, second = _encode_both(winners, losers, "winners", "losers")
     table = np.bincount(first * len(items) + second, minlength=len(items) ** 2)
     return items, table.reshape(len(items), len(items))
 
 
-def wins_and_ties(
-    first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
-) -> tuple[NDArray[Any], Floats, Floats]:
-    """(K,) items ascending, (K, K) wins and (K, K) symmetric ties from rows as `bradley_terry_of_comparisons`
-    takes them. Raises BadShape, BadValue.
-    """
-    items, tables = _ordered_tables(first, second, winners)
-    return items, tables.first + tables.second.T, tables.tied + tables.tied.T
-
-
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
-) -> tuple[NDArray[Any], Codes, Codes, Codes, NDArray[np.int64]]:
+) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
     """(K,) items ascending, (N,) their codes and the outcomes 1, 2 or 0, and (3, K, K) counts of outcomes.
 
     Raises BadShape, BadValue.
@@ -245,7 +236,7 @@ def _ordered_tables(
 
 def _encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
-) -> tuple[NDArray[Any], Codes, Codes]:
+) -> tuple[NDArray[Any], Ints, Ints]:
     """Each column by itself, which copies neither, and then the names of both."""
     names, one = encode(first, name)
     others, two = encode(second, other)
@@ -272,28 +263,33 @@ def _square(counts: ArrayLike, name: str) -> Floats:
     return table
 
 
-def _fitted(
-    tables: Tables,
-    items: NDArray[Any],
-    tie_model: str,
-    order_effect: bool,
-    prior: float,
-    confidence: float,
-    max_iterations: int,
-    tolerance: float,
-) -> BradleyTerryResult:
-    check_confidence(confidence)
-    positive(max_iterations, "max_iterations")
-    one_of(tie_model, TIE_MODELS, "tie_model")
-    if not (is_real(prior) and 0 <= prior < math.inf):
-        raise BadOption(f"prior is {prior!r}, expected a number from zero on")
-    if not (is_real(tolerance) and tolerance >= 0):
-        raise BadOption(f"tolerance is {tolerance!r}, expected a number from zero on")
+@dataclass(frozen=True, slots=True)
+class _Settings:
+    """How a table is fitted. Raises BadOption."""
+
+    tie_model: str
+    order_effect: bool
+    prior: float
+    confidence: float
+    max_iterations: int
+    tolerance: float
+
+    def __post_init__(self) -> None:
+        check_confidence(self.confidence)
+        positive(self.max_iterations, "max_iterations")
+        one_of(self.tie_model, TIE_MODELS, "tie_model")
+        if not (is_real(self.prior) and 0 <= self.prior < math.inf):
+            raise BadOption(f"prior is {self.prior!r}, expected a number from zero on")
+        if not (is_real(self.tolerance) and self.tolerance >= 0):
+            raise BadOption(f"tolerance is {self.tolerance!r}, expected a number from zero on")
+
+
+def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> BradleyTerryResult:
     comparisons = float((tables.first + tables.second + tables.tied).sum())
     # The part of the wins each way that goes to each order of showing.
-    added = prior / 2 * (1 - np.eye(len(items)))
+    added = settings.prior / 2 * (1 - np.eye(len(items)))
     tables = Tables(tables.first + added, tables.second + added, tables.tied)
-    if tie_model == "half":
+    if settings.tie_model == "half":
         half = tables.tied / 2
         tables = Tables(tables.first + half, tables.second + half, np.zeros_like(half))
     ties = bool(tables.tied.any())
@@ -303,18 +299,19 @@ def _fitted(
         reason = NO_GAMES
     elif count > 1:
         reason = UNBOUNDED.format(count, _named(groups, items))
-    elif order_effect and order_is_strength(tables):
+    elif settings.order_effect and order_is_strength(tables):
         reason = CONFOUNDED
-    elif rises_for_ever(tables, ties, order_effect):
-        free = [name for name, is_free in (("ties", ties), ("the order effect", order_effect)) if is_free]
+    elif rises_for_ever(tables, ties, settings.order_effect):
+        grown = (("ties", ties), ("the order effect", settings.order_effect))
+        free = [name for name, is_free in grown if is_free]
         reason = RISING.format(" and ".join(free))
-    found = None if reason else fit(tables, ties, order_effect, max_iterations, tolerance)
-    return _result(
-        found, items, groups, comparisons, tie_model, ties, order_effect, prior, confidence, reason
-    )
+    found = None
+    if not reason:
+        found = fit(tables, ties, settings.order_effect, settings.max_iterations, settings.tolerance)
+    return _result(found, items, groups, comparisons, settings, reason)
 
 
-def _named(groups: NDArray[np.int64], items: NDArray[Any]) -> str:
+def _named(groups: Ints, items: NDArray[Any]) -> str:
     """The members of the groups, in the items' order: "a, b; c; and 3 more"."""
     names = items.tolist()
     members: dict[int, list[str]] = {}
@@ -330,15 +327,12 @@ def _some(words: list[str]) -> list[str]:
 def _result(
     found: Fit | None,
     items: NDArray[Any],
-    groups: NDArray[np.int64],
+    groups: Ints,
     comparisons: float,
-    tie_model: str,
-    ties: bool,
-    order_effect: bool,
-    prior: float,
-    confidence: float,
+    settings: _Settings,
     reason: str,
 ) -> BradleyTerryResult:
+    confidence = settings.confidence
     count = len(items)
     theta = np.full(count, math.nan)
     covariance = np.full((count, count), math.nan)
@@ -349,14 +343,14 @@ def _result(
         covariance = found.covariance[:count, :count]
         order = np.argsort(-theta, kind="stable")
         half = _quantile(confidence)
-        if ties:
+        if found.peak.log_nu > -math.inf:
             error = half * math.sqrt(found.covariance[count, count])
             low, high = found.peak.log_nu - error, found.peak.log_nu + error
             # A tie in a million million comparisons has an interval without end.
             tie = (math.exp(found.peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
-        elif tie_model == "davidson":
+        elif settings.tie_model == "davidson":
             tie = (0.0, math.nan, math.nan)
-        if order_effect:
+        if settings.order_effect:
             error = half * math.sqrt(found.covariance[-1, -1])
             shown_first = (found.peak.order, found.peak.order - error, found.peak.order + error)
     strength = np.exp(theta - theta.max(initial=-math.inf))
@@ -371,7 +365,7 @@ def _result(
         order=order,
         log_likelihood=math.nan if found is None else found.log_likelihood,
         confidence=float(confidence),
-        prior=float(prior),
+        prior=float(settings.prior),
         iterations=0 if found is None else found.iterations,
         converged=found is not None and found.converged,
         gradient=math.nan if found is None else found.gradient,
@@ -379,7 +373,7 @@ def _result(
         items=items,
         groups=groups,
         comparisons=comparisons,
-        tie_model=tie_model,
+        tie_model=settings.tie_model,
         nu=tie[0],
         nu_low=tie[1],
         nu_high=tie[2],

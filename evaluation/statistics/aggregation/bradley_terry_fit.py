@@ -12,12 +12,11 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import log_expit
 
-from evaluation.statistics.inputs import Floats
+from evaluation.arrays import Floats, Ints
 
 # Part of the log-likelihood that is rounding.
 _ROUNDING = 1e-12
@@ -73,7 +72,7 @@ def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
     return first, second, at.log_nu - np.logaddexp(np.logaddexp(half, -half), at.log_nu)
 
 
-def groups_of(tables: Tables) -> tuple[int, NDArray[np.int64]]:
+def groups_of(tables: Tables) -> tuple[int, Ints]:
     """Strongly connected groups of items, where an edge is a win and a tie an edge each way (Ford 1957)."""
     beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
     count, groups = connected_components(beats, directed=True, connection="strong")

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.inputs import (
-    Floats,
     check_cells,
     encode,
     encode_on_scale,
@@ -27,7 +27,7 @@ from evaluation.statistics.inputs import (
     positive,
     same_length,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 MODELS = ("full", "one-coin")
 
@@ -68,7 +68,7 @@ class DawidSkeneResult:
     workers: NDArray[Any]
     labels: NDArray[Any]
     posterior: Floats
-    winner: NDArray[np.int64]
+    winner: Ints
     prior: Floats
     confusion: Floats
     log_likelihood: float
@@ -78,7 +78,7 @@ class DawidSkeneResult:
     model: str
     smoothing: float
     accuracy: Floats
-    judgments: NDArray[np.int64]
+    judgments: Ints
     change: float
     note: str
     signature: str = ""

@@ -9,8 +9,8 @@ The loop that counts comparisons, one pass over the rows.
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
 
 # Sums of logarithms are taken as the logarithm of a product, as long as that cannot overflow.
@@ -19,12 +19,12 @@ _LARGE = 1e200
 
 @compiled
 def sort_answers(
-    units: NDArray[np.int64],
-    workers: NDArray[np.int64],
-    codes: NDArray[np.int64],
+    units: Ints,
+    workers: Ints,
+    codes: Ints,
     labels: int,
-    starts: NDArray[np.int64],
-    answers: NDArray[np.int64],
+    starts: Ints,
+    answers: Ints,
 ) -> None:
     """Fill `starts` (U + 1,), zeros at first, and `answers` (N,) from one judgment a row: a counting sort."""
     for row in range(len(units)):
@@ -40,11 +40,11 @@ def sort_answers(
 
 @compiled
 def share_votes(
-    starts: NDArray[np.int64],
-    answers: NDArray[np.int64],
-    posterior: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    counts: NDArray[np.float64],
+    starts: Ints,
+    answers: Ints,
+    posterior: Floats,
+    prior: Floats,
+    counts: Floats,
 ) -> None:
     """The start of the iteration: fill `posterior` (U, L) with the shares of votes, and add up the rest.
 
@@ -67,13 +67,13 @@ def share_votes(
 
 @compiled
 def expect(
-    starts: NDArray[np.int64],
-    answers: NDArray[np.int64],
-    log_prior: NDArray[np.float64],
-    log_errors: NDArray[np.float64],
-    posterior: NDArray[np.float64],
-    prior: NDArray[np.float64],
-    counts: NDArray[np.float64],
+    starts: Ints,
+    answers: Ints,
+    log_prior: Floats,
+    log_errors: Floats,
+    posterior: Floats,
+    prior: Floats,
+    counts: Floats,
 ) -> tuple[float, float]:
     """The E step in place, and the sums that the next M step needs, in the same pass.
 
@@ -121,9 +121,7 @@ def expect(
 
 
 @compiled
-def tally(
-    first: NDArray[np.int64], second: NDArray[np.int64], outcomes: NDArray[np.int64], table: NDArray[np.int64]
-) -> int:
+def tally(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
     """Add to `table` (3, K, K), zeros at first, one for each row's outcome, first and second item.
 
     Returns the first row that sets an item against itself, -1 where none does.

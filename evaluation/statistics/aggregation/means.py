@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.aggregation.voting import WEIGHTLESS, judgment_weights
 from evaluation.statistics.agreement.thresholds import at_least
 from evaluation.statistics.inputs import (
     ROUNDING,
-    Floats,
     encode,
     finite_column,
     finite_vector,
     one_per_row,
     same_length,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 # H13 Table 1: the thresholds at which mean grades are reported.
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
@@ -47,9 +47,9 @@ class StandardisedResult:
     """
 
     units: NDArray[Any]
-    n: NDArray[np.int64]
+    n: Ints
     mean: Floats
-    z_n: NDArray[np.int64]
+    z_n: Ints
     z: Floats
     raters: NDArray[Any]
     rater_mean: Floats
@@ -107,7 +107,7 @@ class MeanResult:
 
     units: NDArray[Any]
     mean: Floats
-    n: NDArray[np.int64]
+    n: Ints
     deviation: Floats
     weight: Floats | None = None
     reason: str = ""

@@ -21,13 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_array, csr_array
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.errors import BadShape, BadValue
 from evaluation.statistics.inputs import (
-    Codes,
-    Floats,
     encode,
-    floats_of,
     one_of,
     one_per_row,
     positive,
@@ -42,7 +40,7 @@ from evaluation.statistics.resampling import (
     generator_of,
     percentile_interval,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +53,11 @@ class BordaResult:
     """
 
     items: NDArray[Any]
-    points: NDArray[np.int64]
+    points: Ints
     median: Floats
-    order: NDArray[np.int64]
-    rank: NDArray[np.int64]
-    tied: NDArray[np.bool_]
+    order: Ints
+    rank: Ints
+    tied: Flags
     rankings: int
     signature: str = ""
 
@@ -101,23 +99,7 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     return _join(names, ranks)
 
 
-@signed("borda", input="ranks")
-def borda_of_ranks(ranks: ArrayLike) -> BordaResult:
-    """Join (rankings, items) ranks, each row a permutation of 0..N-1; items are named by position.
-
-    Raises BadShape, BadValue.
-    """
-    table = floats_of(ranks, "ranks")
-    if table.ndim != 2 or not table.size:
-        raise BadShape(f"ranks is of shape {table.shape}, expected rankings by items")
-    expected = np.arange(table.shape[1])
-    wrong = np.flatnonzero((np.sort(table, axis=1) != expected).any(axis=1))
-    if wrong.size:
-        raise BadValue(f"row {wrong[0]} of ranks is no permutation, expected every rank from 0 once")
-    return _join(expected, table.astype(np.int64))
-
-
-def _join(names: NDArray[Any], ranks: NDArray[np.int64]) -> BordaResult:
+def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
     rankings, items = ranks.shape
     points = (items - ranks).sum(axis=0)
     median = np.median(ranks, axis=0)
@@ -152,12 +134,12 @@ class TournamentResult:
     fraction: Floats
     low: Floats
     high: Floats
-    wins: NDArray[np.int64]
-    losses: NDArray[np.int64]
-    tied: NDArray[np.int64]
+    wins: Ints
+    losses: Ints
+    tied: Ints
     table: Floats
-    compared: NDArray[np.int64]
-    order: NDArray[np.int64]
+    compared: Ints
+    order: Ints
     ties: str
     comparisons: int
     clusters: int
@@ -165,7 +147,7 @@ class TournamentResult:
     confidence: float
     resamples: int
     seed: int | None
-    undefined_resamples: NDArray[np.int64]
+    undefined_resamples: Ints
     reason: str
     signature: str = ""
 
@@ -242,9 +224,7 @@ def tournament(
     )
 
 
-def _counted(
-    beaten: NDArray[np.int64], tied: NDArray[np.int64], ties: str
-) -> tuple[NDArray[Any], NDArray[np.int64]]:
+def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
     """(K, K) wins of the row's system, and comparisons that count, under the rule for ties."""
     met = beaten + beaten.T
     if ties == "set-aside":
@@ -253,8 +233,8 @@ def _counted(
 
 
 def _redrawn_rows(
-    beaten: NDArray[np.int64],
-    tied: NDArray[np.int64],
+    beaten: Ints,
+    tied: Ints,
     ties: str,
     resamples: int,
     generator: np.random.Generator,
@@ -272,10 +252,10 @@ def _redrawn_rows(
 
 
 def _redrawn_clusters(
-    one: Codes,
-    two: Codes,
-    outcome: NDArray[np.int64],
-    cluster: Codes,
+    one: Ints,
+    two: Ints,
+    outcome: Ints,
+    cluster: Ints,
     shape: tuple[int, int],
     ties: str,
     resamples: int,

@@ -8,12 +8,13 @@ what may still come of it as the pair of its lowest and highest value, equal onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Ints
 from evaluation.statistics.aggregation.voting import RELEVANT
 from evaluation.statistics.errors import BadOption, BadValue
 
@@ -21,20 +22,6 @@ OPEN = (-1, 1)  # nothing is known yet
 RULES = ("settled", "margin")
 Range = tuple[int, int]
 Signs = NDArray[np.int8]
-
-
-def majority_is_fixed(counts: Sequence[int], remaining: int) -> bool:
-    """Whether `remaining` more votes cannot change who has most, nor make it a tie.
-
-    counts: votes of each answer. Without votes to come anything is fixed, a tie too. Raises BadValue.
-    """
-    if remaining < 0 or min(counts, default=0) < 0:
-        raise BadValue(f"{list(counts)} votes with {remaining} to come, expected numbers from 0 on")
-    if not remaining:
-        return True
-    ordered = sorted(counts, reverse=True)
-    second = ordered[1] if len(ordered) > 1 else 0
-    return bool(ordered) and ordered[0] - second > remaining
 
 
 def majority_range(first: int, second: int, remaining: int) -> Range:
@@ -58,15 +45,6 @@ def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
     The maximum is the caller's, who runs out of votes there.
     """
     return first + second >= minimum and abs(first - second) >= margin
-
-
-def pair_range(ranges: Iterable[Range]) -> Range:
-    """What a pair may still become, from the ranges of all its triplets (V15 section 3).
-
-    A tied triplet decides nothing. The pair is settled when both ends are equal.
-    """
-    lowest, highest = (sum(ends) for ends in zip((0, 0), *ranges, strict=True))
-    return _sign(lowest), _sign(highest)
 
 
 def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, accuracy: float) -> float:
@@ -159,7 +137,7 @@ def simulate_stopping(
     )
 
 
-def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
     """(pairs,) votes used and outcomes, for `cast` (pairs, references, votes) of 1 and -1."""
     pairs, references, votes = cast.shape
     used = np.zeros(pairs, dtype=np.int64)

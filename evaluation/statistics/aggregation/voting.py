@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.inputs import (
-    Floats,
     check_cells,
     encode,
     encode_on_scale,
@@ -32,7 +32,7 @@ from evaluation.statistics.inputs import (
     same_length,
 )
 from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 TIE_RULES = ("none", "lowest", "random")
 
@@ -63,11 +63,11 @@ class MajorityResult:
 
     units: NDArray[Any]
     labels: NDArray[Any]
-    counts: NDArray[np.int64]
-    winner: NDArray[np.int64]
+    counts: Ints
+    winner: Ints
     share: Floats
     margin: Floats
-    tie: NDArray[np.bool_]
+    tie: Flags
     ties: str
     seed: int | None
     weight: Floats | None = None
@@ -75,7 +75,7 @@ class MajorityResult:
     signature: str = ""
 
     @property
-    def n(self) -> NDArray[np.int64]:
+    def n(self) -> Ints:
         """(U,) judgments of each unit."""
         return self.counts.sum(axis=1)
 
@@ -90,10 +90,10 @@ class RelevanceResult:
     """Yes votes, judgments, share of yes and relevance of each of U units."""
 
     units: NDArray[Any]
-    yes: NDArray[np.int64]
-    n: NDArray[np.int64]
+    yes: Ints
+    n: Ints
     share: Floats
-    relevant: NDArray[np.bool_]
+    relevant: Flags
     at_least: tuple[int, int]
     signature: str = ""
 
@@ -224,9 +224,7 @@ def _vote(
     )
 
 
-def is_relevant(
-    yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT
-) -> NDArray[np.bool_]:
+def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
     """Whether `yes` of `n` reach a share such as (2, 3), compared in whole numbers; equality counts.
 
     (U,) integers each. A unit without judgments is not relevant. Raises BadShape, BadValue, BadOption.
@@ -277,7 +275,7 @@ def judgment_weights(weights: ArrayLike) -> Floats:
     return vector
 
 
-def _counts(values: ArrayLike, name: str) -> NDArray[np.int64]:
+def _counts(values: ArrayLike, name: str) -> Ints:
     vector = finite_vector(values, name)
     bad = np.flatnonzero((vector < 0) | (vector > _MOST) | (vector != np.floor(vector)))
     if bad.size:
@@ -299,18 +297,18 @@ class PairResult:
     """
 
     pairs: NDArray[Any]
-    wins: NDArray[np.int64]
-    losses: NDArray[np.int64]
-    ties: NDArray[np.int64]
-    winner: NDArray[np.int64]
-    tie: NDArray[np.bool_]
+    wins: Ints
+    losses: Ints
+    ties: Ints
+    winner: Ints
+    tie: Flags
     share: Floats
     margin: Floats
     triplet_ties: str
     signature: str = ""
 
 
-def outcomes_of(winners: ArrayLike, name: str = "winners") -> NDArray[np.int64]:
+def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
     """(N,) winners as whole numbers: 1, 2, or 0 for a tie. Raises BadShape, BadValue."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)

@@ -46,7 +46,7 @@ from evaluation.statistics.agreement.ratings import (
 from evaluation.statistics.errors import DuplicateJudgment
 from evaluation.statistics.inputs import encode, one_of, same_length
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 

@@ -46,7 +46,7 @@ from evaluation.statistics.agreement.ratings import Data, Patterns, Ratings, exa
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.inputs import encode, encode_with
 from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 ONE_CATEGORY = "every judgment names the same category; name the others in categories"
 

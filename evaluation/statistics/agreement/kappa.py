@@ -21,16 +21,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.agreement.coefficient import AgreementResult, Sample, agreement
 from evaluation.statistics.agreement.ratings import count_rows
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.inputs import Codes, Floats, encode, encode_with, one_per_row, same_length
+from evaluation.statistics.inputs import encode, encode_with, one_per_row, same_length
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
     Seed,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 WEIGHTS = (None, "linear", "quadratic")
 
@@ -217,7 +218,7 @@ class _Cells:
 
 def _two_codes(
     first: Iterable[Any], second: Iterable[Any], labels: Sequence[Any] | NDArray[Any] | None
-) -> tuple[Codes, Codes, int]:
+) -> tuple[Ints, Ints, int]:
     left = first if isinstance(first, np.ndarray) else one_per_row(first, "first")
     right = second if isinstance(second, np.ndarray) else one_per_row(second, "second")
     n = same_length(first=left, second=right)
@@ -236,14 +237,14 @@ def _two_codes(
     )
 
 
-def _moved(codes: Codes, positions: Codes) -> Codes:
-    """Codes among a rater's own labels to those among both raters' labels."""
+def _moved(codes: Ints, positions: Ints) -> Ints:
+    """Ints among a rater's own labels to those among both raters' labels."""
     if positions[-1] == len(positions) - 1:  # they ascend, so each is where it was
         return codes
     return positions[codes]
 
 
-def _fleiss_table(counts: ArrayLike) -> tuple[Floats, NDArray[np.int64], int]:
+def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
     try:
         table = np.asarray(counts)
     except ValueError as error:

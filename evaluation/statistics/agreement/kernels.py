@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
-from evaluation.statistics.inputs import Codes, Floats
 
 # How far apart two answers are (`agreement_weights` and the levels of `alpha` are made of them).
 DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
@@ -19,12 +19,15 @@ DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
 NOMINAL, ORDINAL, INTERVAL, RATIOS = range(4)
 PLAIN, LINEAR, QUADRATIC = range(3)
 
+# Compressed rows: starts, columns, values.
+Rows = tuple[Ints, Ints, Ints]
+
 # Units read at a time: their keys stay in the processor's nearest memory from rater to rater.
 _BLOCK = 2048
 
 
 @compiled
-def unit_keys(matrix: Floats, low: float, bits: int, keys: Codes, given: Codes) -> bool:
+def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) -> bool:
     """Count each unit's answers in one number: answer v adds 1 << (v - low) * bits to keys[unit].
 
     matrix: (R, U) float64 of numbers from `low` on, nan is missing; keys: (U,) int64, zero at first;
@@ -115,8 +118,8 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
 
 @compiled
 def unit_disagreement(
-    starts: Codes,
-    codes: Codes,
+    starts: Ints,
+    codes: Ints,
     amounts: Floats,
     kind: int,
     positions: Floats,
@@ -169,7 +172,7 @@ def unit_disagreement(
 
 
 @compiled
-def value_sums(starts: Codes, codes: Codes, amounts: Floats, unit_weights: Floats, sums: Floats) -> None:
+def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats, sums: Floats) -> None:
     """Add amounts (N,) times the weight of their unit (U,) to sums (V,), by value."""
     for unit in range(len(starts) - 1):
         weight = unit_weights[unit]
@@ -179,8 +182,10 @@ def value_sums(starts: Codes, codes: Codes, amounts: Floats, unit_weights: Float
 
 
 @compiled
-def count_pairs(unit_starts: Codes, unit_raters: Codes, rater_starts: Codes, rater_units: Codes) -> Codes:
+def count_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
     """How many pairs of raters share a unit, and the most answers that partners of one rater gave."""
+    unit_starts, unit_raters, _ = by_unit
+    rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
     seen = np.full(raters, -1, dtype=np.int64)
     pairs = 0
@@ -202,24 +207,23 @@ def count_pairs(unit_starts: Codes, unit_raters: Codes, rater_starts: Codes, rat
 
 @compiled
 def pair_figures(
-    unit_starts: Codes,
-    unit_raters: Codes,
-    unit_codes: Codes,
-    rater_starts: Codes,
-    rater_units: Codes,
-    rater_codes: Codes,
+    by_unit: Rows,
+    by_rater: Rows,
     longest: int,
     positions: Floats,
     weights: int,
     level: int,
-    pairs: Codes,
+    pairs: Ints,
     figures: Floats,
 ) -> None:
     """Shared units, percent, kappa and alpha of every pair of raters with a common unit.
 
-    The answers by unit, and again by rater, as compressed rows; positions: (V,) of the values. Written:
-    pairs (P, 3) of first rater, second rater, units; figures (P, 3) of percent, kappa, alpha.
+    The answers by unit (starts, raters, codes), and again by rater (starts, units, codes), as compressed rows;
+    positions: (V,) of the values. Written: pairs (P, 3) of first rater, second rater, units; figures (P, 3) of
+    percent, kappa, alpha.
     """
+    unit_starts, unit_raters, unit_codes = by_unit
+    rater_starts, rater_units, rater_codes = by_rater
     raters = len(rater_starts) - 1
     shared = np.zeros(raters, dtype=np.int64)
     begin = np.zeros(raters, dtype=np.int64)
@@ -301,7 +305,7 @@ def two_raters(
 
 @compiled
 def _kappa(
-    one: NDArray[Any], other: NDArray[Any], found: Codes, first: Floats, second: Floats, weights: int
+    one: NDArray[Any], other: NDArray[Any], found: Ints, first: Floats, second: Floats, weights: int
 ) -> float:
     """Cohen's kappa; more than one label occurs, so chance disagreement is above zero."""
     n = float(len(one))
@@ -337,7 +341,7 @@ def _kappa(
 def _alpha(
     one: NDArray[Any],
     other: NDArray[Any],
-    found: Codes,
+    found: Ints,
     first: Floats,
     second: Floats,
     positions: Floats,

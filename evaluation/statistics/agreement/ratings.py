@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadShape, BadValue, DuplicateJudgment
-from evaluation.statistics.inputs import Codes, Floats, encode, same_length
+from evaluation.statistics.inputs import encode, same_length
 
 INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
 
@@ -31,9 +32,9 @@ class Ratings:
     units: NDArray[Any]
     raters: NDArray[Any]
     labels: NDArray[Any]
-    unit: Codes
-    rater: Codes
-    code: Codes
+    unit: Ints
+    rater: Ints
+    code: Ints
 
     def judged_at_least(self, times: int) -> Ratings:
         """The units with so many judgments or more, and the raters who judged them."""
@@ -42,11 +43,11 @@ class Ratings:
         raters, rater = np.unique(self.rater[kept], return_inverse=True)
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[kept])
 
-    def by_unit(self) -> tuple[Codes, Codes, Codes]:
+    def by_unit(self) -> tuple[Ints, Ints, Ints]:
         """starts (U + 1,), raters (N,), codes (N,): the judgments of each unit one after the other."""
         return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
 
-    def by_rater(self) -> tuple[Codes, Codes, Codes]:
+    def by_rater(self) -> tuple[Ints, Ints, Ints]:
         """starts (R + 1,), units (N,), codes (N,): the judgments of each rater one after the other."""
         return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
 
@@ -118,7 +119,7 @@ def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
     return matrix
 
 
-def is_given(matrix: NDArray[Any]) -> NDArray[np.bool_]:
+def is_given(matrix: NDArray[Any]) -> Flags:
     """Which cells hold an answer: neither nan nor None."""
     if matrix.dtype.kind == "f":
         return ~np.isnan(matrix)
@@ -146,9 +147,7 @@ def _refuse_duplicates(made: Ratings) -> None:
         )
 
 
-def _grouped(
-    rows: Codes, columns: Codes, codes: Codes, height: int, width: int
-) -> tuple[Codes, Codes, Codes]:
+def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:
     # A sparse table is built by counting, which is quicker than sorting; no cell is met twice.
     table = csr_array((codes, (rows, columns)), shape=(height, width))
     return table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data
@@ -186,7 +185,7 @@ class Patterns:
 
     labels: NDArray[Any]
     counts: csr_array
-    frequency: NDArray[np.int64]
+    frequency: Ints
     units: int
     raters: int
     judgments: int
@@ -223,7 +222,7 @@ def patterns_of(data: Data, *, numeric: bool) -> Patterns:
     return patterns_of_rows(unit, codes, labels, raters=len(np.unique(rater)))
 
 
-def patterns_of_rows(units: Codes, values: Codes, labels: NDArray[Any], *, raters: int) -> Patterns:
+def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters: int) -> Patterns:
     """Patterns of (N,) unit codes and (N,) value codes, one judgment a row; codes count from 0."""
     sizes = np.bincount(units)
     bits = int(sizes.max(initial=0)).bit_length()
@@ -243,7 +242,7 @@ def patterns_of_rows(units: Codes, values: Codes, labels: NDArray[Any], *, rater
     )
 
 
-def count_rows(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def count_rows(table: Ints) -> tuple[Ints, Ints]:
     """Distinct rows of a (U, V) table of counts, in a fixed order, and how often each occurs."""
     if not len(table):
         return table, np.empty(0, dtype=np.int64)
@@ -282,7 +281,7 @@ def _of_numbers(matrix: Floats) -> Patterns:
     return _of_keys(found[0], bits, labels, found[1])
 
 
-def _keys(matrix: Floats, low: float, bits: int) -> tuple[Codes, int] | None:
+def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
     """The key of each unit and the raters who judged, or None where an answer is not whole."""
     from evaluation.statistics.agreement.kernels import unit_keys
 
@@ -293,7 +292,7 @@ def _keys(matrix: Floats, low: float, bits: int) -> tuple[Codes, int] | None:
     return keys, int(np.count_nonzero(given))
 
 
-def _of_keys(keys: Codes, bits: int, labels: NDArray[Any], raters: int) -> Patterns:
+def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> Patterns:
     """Patterns in ascending order of their keys, so that a resample does not depend on the units' order."""
     if bits * len(labels) <= _TABLE_BITS:
         table = np.bincount(keys, minlength=1)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.signatures import Signature, Value
 from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.inputs import Floats, float_vector, is_real, one_of, one_per_row, same_length
+from evaluation.statistics.inputs import float_vector, is_real, one_of, one_per_row, same_length
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
@@ -26,7 +27,7 @@ from evaluation.statistics.resampling import (
     generator_of,
     percentile_interval,
 )
-from evaluation.statistics.signed import GIVEN, VERSION, signed
+from evaluation.statistics.results import GIVEN, VERSION, signed
 
 # H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
 CROWD_AT_LEAST = 0.66
@@ -84,13 +85,13 @@ class KappaGrid:
     best: ThresholdAgreement | None
     signature: str = ""
 
-    def values(self) -> NDArray[np.float64]:
+    def values(self) -> Floats:
         """(first thresholds, second thresholds) kappas; nan where undefined."""
         shape = (len(self.first_thresholds), len(self.second_thresholds))
         return np.array([cell.kappa.value for cell in self.cells]).reshape(shape)
 
 
-def at_least(scores: ArrayLike, threshold: float) -> NDArray[np.bool_]:
+def at_least(scores: ArrayLike, threshold: float) -> Flags:
     """(N,) which of (N,) scores reach the threshold; equality counts, as does falling short by rounding alone.
 
     A nan reaches none. Raises BadShape, BadValue, BadOption.
@@ -135,7 +136,7 @@ def threshold_kappa(
 
 
 def _compared(
-    table: NDArray[np.int64],
+    table: Ints,
     first_at_least: float,
     second_at_least: float,
     filled: int,
@@ -228,7 +229,7 @@ def kappa_grid(
     return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), tuple(cells), best)
 
 
-def _reached(scores: Floats, thresholds: Sequence[float]) -> NDArray[np.int64]:
+def _reached(scores: Floats, thresholds: Sequence[float]) -> Ints:
     """(N,) how many of the thresholds each score reaches."""
     for threshold in thresholds:
         _check_threshold(threshold)

@@ -22,12 +22,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.agreement.alpha import LEVELS, NO_VARIATION
 from evaluation.statistics.agreement.coefficient import NO_PAIRS
 from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
 from evaluation.statistics.agreement.ratings import Data, positions_at, ratings_of
-from evaluation.statistics.inputs import Floats, one_of
-from evaluation.statistics.signed import signed
+from evaluation.statistics.inputs import one_of
+from evaluation.statistics.results import signed
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class UnitAgreement:
     """
 
     units: NDArray[Any]
-    judgments: NDArray[np.int64]
+    judgments: Ints
     share: Floats
     agreement: Floats
     contribution: Floats
@@ -49,7 +50,7 @@ class UnitAgreement:
     reason: str
     signature: str = ""
 
-    def most_disputed(self, count: int) -> NDArray[np.int64]:
+    def most_disputed(self, count: int) -> Ints:
         """Positions of the units with the largest contributions, largest first; ties by position."""
         order = np.argsort(-self.contribution, kind="stable")  # nan comes last
         return order[: min(count, int((~np.isnan(self.contribution)).sum()))]
@@ -119,9 +120,9 @@ class PairAgreement:
     """
 
     raters: NDArray[Any]
-    first: NDArray[np.int64]
-    second: NDArray[np.int64]
-    units: NDArray[np.int64]
+    first: Ints
+    second: Ints
+    units: Ints
     percent: Floats
     kappa: Floats
     alpha: Floats
@@ -156,12 +157,12 @@ def agreement_by_pair(
     check_weights(weights)
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
     by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
-    count, longest = count_pairs(by_unit[0], by_unit[1], by_rater[0], by_rater[1])
+    count, longest = count_pairs(by_unit, by_rater)
     pairs = np.empty((count, 3), dtype=np.int64)
     figures = np.empty((count, 3))
     positions = positions_at(level, ratings.labels)
     pair_figures(
-        *by_unit, *by_rater, longest, positions, WEIGHTS.index(weights), LEVELS.index(level), pairs, figures
+        by_unit, by_rater, longest, positions, WEIGHTS.index(weights), LEVELS.index(level), pairs, figures
     )
     first, second, units = pairs.T
     percent, kappa, alpha = figures.T

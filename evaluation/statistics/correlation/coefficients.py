@@ -11,14 +11,14 @@ A resample of the observations is how often each pattern was drawn, so nothing i
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from evaluation.statistics.inputs import Codes, Floats, encode
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.inputs import encode
 
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
 
 
-def group_coefficients(x: Floats, y: Floats, starts: Codes, coefficient: str) -> Floats:
+def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> Floats:
     """(G,) coefficients, one of COEFFICIENTS, between (N,) vectors whose groups lie together."""
     if coefficient == "pearson":
         return pearson_groups(x, y, starts)
@@ -30,12 +30,12 @@ def group_coefficients(x: Floats, y: Floats, starts: Codes, coefficient: str) ->
     return taus(kendall_groups(rows, columns, np.ones(len(rows)), starts, levels), coefficient)
 
 
-def owners(starts: Codes) -> Codes:
+def owners(starts: Ints) -> Ints:
     """(N,) the group of each observation, where groups lie together."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def kendall_codes(x: Floats, y: Floats, starts: Codes) -> tuple[Codes, Codes, Codes]:
+def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
     """Rows in ascending order within each group, columns from 0 on in each, and the groups' (G,) levels."""
     groups = owners(starts)
     rows, _, order = sorted_levels(x, groups)
@@ -45,7 +45,7 @@ def kendall_codes(x: Floats, y: Floats, starts: Codes) -> tuple[Codes, Codes, Co
     return rows, columns[order], np.diff(bounds)
 
 
-def pearson_groups(x: Floats, y: Floats, starts: Codes) -> Floats:
+def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
     """(G,) Pearson correlations: centred and scaled within each group, so that no size overflows."""
     sizes = np.diff(starts)
     first = starts[:-1]
@@ -69,10 +69,10 @@ def pearson_groups(x: Floats, y: Floats, starts: Codes) -> Floats:
     return np.clip(result, -1, 1)
 
 
-def group_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes]:
+def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
     """(N,) codes of the distinct values of each group, and their (G + 1,) bounds.
 
-    Codes are numbered on through the groups: group g has bounds[g] to bounds[g + 1], in the order of its
+    Ints are numbered on through the groups: group g has bounds[g] to bounds[g + 1], in the order of its
     values. `groups` ascends.
     """
     ordered, bounds, order = sorted_levels(values, groups)
@@ -81,7 +81,7 @@ def group_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes]:
     return codes, bounds
 
 
-def sorted_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes, Codes]:
+def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
     """The codes of `group_levels` in ascending order, their bounds, and the (N,) places they belong to."""
     several = groups[-1] > 0
     order = np.lexsort((values, groups)) if several else np.argsort(values)
@@ -98,15 +98,13 @@ def sorted_levels(values: Floats, groups: Codes) -> tuple[Codes, Codes, Codes]:
     return codes, bounds, order
 
 
-def mid_ranks(codes: Codes) -> Floats:
+def mid_ranks(codes: Ints) -> Floats:
     """(N,) mid-ranks from codes of ascending values; all groups together, which a centred rank ignores."""
     counts = np.bincount(codes)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
 
-def kendall_groups(
-    rows: Codes, columns: Codes, weights: Floats, starts: Codes, levels: Codes
-) -> NDArray[np.float64]:
+def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
     """`kendall_sums` of observations in the order of `rows`, group by group."""
     from evaluation.statistics.correlation.kernels import kendall_sums
 
@@ -151,8 +149,8 @@ class Patterns:
             x_codes * len(y_levels) + y_codes, return_inverse=True, return_counts=True
         )
         self.rows, self.columns = np.divmod(keys, len(y_levels))
-        self.pattern: Codes = pattern.astype(np.int64, copy=False)
-        self.frequency: Codes = frequency.astype(np.int64, copy=False)
+        self.pattern: Ints = pattern.astype(np.int64, copy=False)
+        self.frequency: Ints = frequency.astype(np.int64, copy=False)
         self._coefficient = coefficient
         self._ends = np.array([0, len(keys)])
         self._levels = np.array([len(y_levels)])

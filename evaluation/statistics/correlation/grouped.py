@@ -21,6 +21,7 @@ import numpy as np
 import scipy  # its parts load when they are first used
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
     Patterns,
@@ -35,8 +36,6 @@ from evaluation.statistics.correlation.vectors import paired_observations
 from evaluation.statistics.errors import BadShape
 from evaluation.statistics.inputs import (
     ROUNDING,
-    Codes,
-    Floats,
     encode,
     one_of,
     positive,
@@ -48,14 +47,13 @@ from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
     Seed,
-    bootstrap,
     check_confidence,
     coins,
     count_extreme,
     generator_of,
-    percentile_interval,
+    resampled_interval,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 GROUPINGS = ("none", "item", "system", "system-level")
 
@@ -99,8 +97,8 @@ class GroupedCorrelationResult:
 class Table:
     """A long table: (N,) codes of items and systems, their names, and how many rows were left out."""
 
-    items: Codes
-    systems: Codes
+    items: Ints
+    systems: Ints
     item_names: NDArray[Any]
     system_names: NDArray[Any]
     left_out: int
@@ -140,14 +138,14 @@ def grouped_correlation(
     low = high = math.nan
     undefined = 0
     if resamples and defined.any():
-        draws = bootstrap(
+        low, high, undefined = resampled_interval(
             statistic,
             np.ones(units, dtype=np.int64),
             resamples=resamples,
             generator=generator,
+            confidence=confidence,
             width=max(units, len(table.system_names)),
         )
-        low, high, undefined = percentile_interval(draws, confidence)
     return GroupedCorrelationResult(
         coefficient=coefficient,
         grouping=grouping,
@@ -188,7 +186,7 @@ def long_table(
     return x[given], y[given], table
 
 
-def group_starts(groups: Codes) -> Codes:
+def group_starts(groups: Ints) -> Ints:
     """(G + 1,) bounds of groups 0 to G - 1 that lie together in ascending order."""
     return np.concatenate([[0], np.cumsum(np.bincount(groups))]).astype(np.int64)
 
@@ -409,7 +407,7 @@ class _Swapped:
         elif coefficient != "pearson":
             self._arrange_codes(groups)
 
-    def _arrange_codes(self, groups: Codes) -> None:
+    def _arrange_codes(self, groups: Ints) -> None:
         both = np.stack([self._one, self._two], axis=1).ravel()
         codes, bounds = group_levels(both, np.repeat(groups, 2))
         rows, _ = group_levels(self._human, groups)
@@ -421,11 +419,11 @@ class _Swapped:
             self._levels = np.diff(bounds)
         self._one_codes, self._two_codes = codes.reshape(-1, 2).T
 
-    def __call__(self, swapped: NDArray[np.bool_]) -> tuple[float, float]:
+    def __call__(self, swapped: Flags) -> tuple[float, float]:
         """The averaged coefficients of the first and the second metric; nan where no group has one."""
         return self._value(swapped), self._value(~swapped)
 
-    def _value(self, other: NDArray[np.bool_]) -> float:
+    def _value(self, other: Flags) -> float:
         if self._by_system:
             means = self._of_systems(np.where(other, self._two, self._one))
             ends = np.array([0, len(means)])

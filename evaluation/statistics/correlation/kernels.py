@@ -1,12 +1,9 @@
 """Kernels of Kendall's tau: plain loops, compiled when first called."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 @compiled

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import betainc, ndtr
 
+from evaluation.arrays import Flags, Floats
 from evaluation.statistics.correlation.coefficients import (
     COEFFICIENTS,
     Patterns,
@@ -29,17 +30,16 @@ from evaluation.statistics.correlation.coefficients import (
     taus,
 )
 from evaluation.statistics.errors import BadValue
-from evaluation.statistics.inputs import Floats, gappy_vector, is_real, one_of, same_length, score_vector
+from evaluation.statistics.inputs import gappy_vector, is_real, one_of, same_length, score_vector
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
     Seed,
-    bootstrap,
     check_confidence,
     generator_of,
-    percentile_interval,
+    resampled_interval,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 # Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
 _EXACT = 33
@@ -104,14 +104,14 @@ def correlation(
             p = _linear_p(value, len(x))
         if resamples:
             patterns = Patterns(x, y, coefficient)
-            draws = bootstrap(
+            low, high, undefined = resampled_interval(
                 patterns,
                 patterns.frequency,
                 resamples=resamples,
                 generator=generator,
+                confidence=confidence,
                 width=len(patterns.frequency),
             )
-            low, high, undefined = percentile_interval(draws, confidence)
     return CorrelationResult(
         coefficient=coefficient,
         value=value,
@@ -153,9 +153,7 @@ def _prepare(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats,
     return x[given], y[given], int((~given).sum())
 
 
-def paired_observations(
-    first: ArrayLike, second: ArrayLike, missing: str
-) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+def paired_observations(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, Flags]:
     """Two (N,) vectors and which of their observations have both values. Raises BadShape, BadValue."""
     one_of(missing, ("refuse", "leave-out"), "missing")
     if missing == "refuse":

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.inputs import (
-    Floats,
     encode,
     finite_vector,
     floats_of,
@@ -25,7 +25,7 @@ from evaluation.statistics.inputs import (
     score_vector,
 )
 from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 from evaluation.statistics.significance.intervals import wilson_interval
 
 # Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
@@ -62,7 +62,7 @@ class AccuracyResult:
     signature: str = ""
 
 
-def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> NDArray[np.int64]:
+def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
     """(P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie (but for rounding).
 
     Raises BadShape, BadValue.
@@ -107,7 +107,7 @@ def consensus_winners(winners: ArrayLike) -> Floats:
     return consensus
 
 
-def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, NDArray[np.bool_]]:
+def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
     """Which of the pairs are of each kind, (P,) each, and "all" last. Raises BadShape, BadValue."""
     members = {}
     if kinds is not None:
@@ -121,7 +121,7 @@ def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, NDArray[np.bo
     return members
 
 
-def _accuracy(kind: str, named: NDArray[np.int64], consensus: Floats, confidence: float) -> AccuracyResult:
+def _accuracy(kind: str, named: Ints, consensus: Floats, confidence: float) -> AccuracyResult:
     decided = consensus != 0
     n = int(decided.sum())
     correct = int((named[decided] == consensus[decided]).sum())
@@ -159,7 +159,7 @@ class ReferenceCurve:
     """
 
     kind: str
-    references: NDArray[np.int64]
+    references: Ints
     value: Floats
     low: Floats
     high: Floats
@@ -167,7 +167,7 @@ class ReferenceCurve:
     draws_high: Floats
     deviation: Floats
     value_ties_half: Floats
-    draws: NDArray[np.int64]
+    draws: Ints
     n: int
     no_consensus: int
     pairs: int
@@ -208,7 +208,7 @@ def accuracy_by_references(
     }
 
 
-def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> NDArray[np.int64]:
+def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
     """(D, size) places of `size` of `available` references, drawn without replacement, in ascending order.
 
     There is one draw where all are taken. Raises BadOption.
@@ -225,7 +225,7 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
     return np.sort(np.argpartition(keys, size - 1, axis=1)[:, :size], axis=1).astype(np.int64)
 
 
-def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> NDArray[np.int64]:
+def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> Ints:
     """(D, P) whom the metric names."""
     sides = one_per_row(scores, f"scores[{number}]")
     if len(sides) != 2:
@@ -241,7 +241,7 @@ def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> ND
 
 
 def _curve(
-    kind: str, numbers: list[int], named: list[NDArray[np.int64]], consensus: Floats, confidence: float
+    kind: str, numbers: list[int], named: list[Ints], consensus: Floats, confidence: float
 ) -> ReferenceCurve:
     decided = consensus != 0
     n = int(decided.sum())

@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.correlation.coefficients import group_levels, owners
 from evaluation.statistics.correlation.grouped import group_starts
 from evaluation.statistics.correlation.vectors import paired_observations
 from evaluation.statistics.errors import BadOption
-from evaluation.statistics.inputs import ROUNDING, Codes, Floats, encode, is_real, positive, same_length
+from evaluation.statistics.inputs import ROUNDING, encode, is_real, positive, same_length
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
     Seed,
-    bootstrap,
     check_confidence,
     generator_of,
-    percentile_interval,
+    resampled_interval,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 CALIBRATE = "calibrate"
 # Pairs whose gaps are sorted to find epsilon: at most this many, drawn at random where there are more.
@@ -118,13 +118,13 @@ def pairwise_accuracy(
     accuracies = right[paired] / data.pairs[paired]
     low = high = math.nan
     if len(accuracies) > 1 and resamples:
-        draws = bootstrap(
+        low, high, _ = resampled_interval(
             lambda weights: np.asarray(weights @ accuracies / len(accuracies), dtype=np.float64),
             np.ones(len(accuracies), dtype=np.int64),
             resamples=resamples,
             generator=generator,
+            confidence=confidence,
         )
-        low, high, _ = percentile_interval(draws, confidence)
     concordant, discordant, both, metric_only, people_only = (int(count) for count in counts.sum(axis=0))
     return PairwiseAccuracyResult(
         value=float(accuracies.mean()) if len(accuracies) else math.nan,
@@ -153,7 +153,7 @@ def pairwise_accuracy(
 class _Groups:
     """Observations by group and, within it, in ascending order of the metric's scores."""
 
-    def __init__(self, scores: Floats, people: Floats, codes: Codes) -> None:
+    def __init__(self, scores: Floats, people: Floats, codes: Ints) -> None:
         order = np.lexsort((scores, codes))
         self.scores, self.people = scores[order], people[order]
         self.starts = group_starts(codes)
@@ -206,7 +206,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
     return (float(gaps[best]) if gaps[best] > data.slack else 0.0), len(lower)
 
 
-def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Codes, Codes, Floats]:
+def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
     """Places of the lower and the higher score of pairs, and each pair's part in the average of groups."""
     total = int(data.pairs.sum())
     part = np.zeros(len(data.pairs))

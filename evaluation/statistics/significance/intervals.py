@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
+from evaluation.arrays import Floats
 from evaluation.statistics.errors import BadOption, BadShape
-from evaluation.statistics.inputs import ROUNDING, Floats, is_real, one_of, positive, score_vector
+from evaluation.statistics.inputs import ROUNDING, is_real, one_of, positive, score_vector
 from evaluation.statistics.resampling import (
     CELLS,
     CONFIDENCE,
@@ -23,7 +24,7 @@ from evaluation.statistics.resampling import (
     check_confidence,
     generator_of,
 )
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 
 METHODS = ("percentile", "basic", "bca")
 

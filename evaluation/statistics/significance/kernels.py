@@ -6,9 +6,9 @@ A coin is one bit. Eight items share a byte of coins, item 8 g + b in bit b of b
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.compiled import compiled
 
-Floats = NDArray[np.float64]
 Bytes = NDArray[np.uint8]
 
 
@@ -37,7 +37,7 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
 
 
 @compiled
-def median_differences(values: Floats, items: NDArray[np.int64], sides: Bytes, coins: Bytes) -> Floats:
+def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
     """(R,) differences of the two sides' medians after the items that tossed 1 swapped their scores.
 
     `values` are the 2 N scores of both sides in ascending order; `items` and `sides` say whose they are.

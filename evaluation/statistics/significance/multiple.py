@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.inputs import (
-    Floats,
     float_vector,
     floats_of,
     gappy_vector,
@@ -28,7 +29,7 @@ from evaluation.statistics.inputs import (
     score_vector,
 )
 from evaluation.statistics.resampling import Seed, generator_of
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 from evaluation.statistics.significance.paired_tests import randomization_test
 
 CORRECTIONS = ("holm", "benjamini-hochberg", "none")
@@ -61,14 +62,12 @@ def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPVal
         raise BadValue(f"p_values[{outside[0]}] is {given[outside[0]]:g}, expected between 0 and 1")
     defined = np.flatnonzero(~np.isnan(given))
     m = len(defined)
-    order = defined[np.argsort(given[defined], kind="stable")]
-    ranks = np.arange(1, m + 1)
     values = given.copy()
     if method == "holm":
-        values[order] = np.minimum(np.maximum.accumulate((m + 1 - ranks) * given[order]), 1)
+        order = defined[np.argsort(given[defined], kind="stable")]
+        values[order] = np.minimum(np.maximum.accumulate(np.arange(m, 0, -1) * given[order]), 1)
     elif method == "benjamini-hochberg":
-        steps = m / ranks * given[order]
-        values[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1)
+        values[defined] = scipy.stats.false_discovery_control(given[defined])
     return AdjustedPValues(values, method, m, len(given) - m)
 
 
@@ -109,8 +108,8 @@ class ClusterResult:
     names: tuple[str, ...]
     values: Floats
     clusters: tuple[tuple[str, ...], ...]
-    rank_low: NDArray[np.int64]
-    rank_high: NDArray[np.int64]
+    rank_low: Ints
+    rank_high: Ints
     p: Floats
     adjusted_p: Floats
     correction: str

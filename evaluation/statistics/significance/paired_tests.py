@@ -13,9 +13,9 @@ import numpy as np
 import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
 from numpy.typing import ArrayLike
 
+from evaluation.arrays import Floats
 from evaluation.statistics.errors import BadShape, BadValue
 from evaluation.statistics.inputs import (
-    Floats,
     finite_vector,
     one_of,
     positive,
@@ -23,7 +23,7 @@ from evaluation.statistics.inputs import (
     score_vector,
 )
 from evaluation.statistics.resampling import ALTERNATIVES, CELLS, Seed, coins, count_extreme, generator_of
-from evaluation.statistics.signed import signed
+from evaluation.statistics.results import signed
 from evaluation.statistics.significance.intervals import RowStatistic, row_statistic
 
 NO_DISCORDANT = "the two outcomes never differ"

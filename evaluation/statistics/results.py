@@ -1,4 +1,4 @@
-"""Every result says how it was made: the decorator that writes signatures, and the way back to the call.
+"""Results say how they were made, and become JSON.
 
 `krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0` names the statistic, what
 kind of data it takes where there are several, and every option.
@@ -6,8 +6,9 @@ kind of data it takes where there are several, and every option.
 
 import functools
 import inspect
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
@@ -80,3 +81,21 @@ def _value(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return tuple(_value(item) for item in value)
     return GIVEN
+
+
+def as_json(result: Any, *names: str) -> dict[str, Any]:
+    """Return the named fields of a result, a dataclass, as JSON holds them; all fields without names.
+
+    Undefined numbers (nan) become None, arrays and tuples lists, and results within a result objects.
+    """
+    return {name: _as_json(getattr(result, name)) for name in names or [one.name for one in fields(result)]}
+
+
+def _as_json(value: Any) -> Any:
+    if is_dataclass(value):
+        return as_json(value)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_as_json(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
