@@ -13,7 +13,7 @@ STATISTICS = {
 
 
 def call_of(signature: str) -> Call:
-    """The call that a statistic's signature was made by, waiting for the data: `call_of(text)(*data)`.
+    """Return the call that a statistic's signature was made by, waiting for the data: `call_of(text)(*data)`.
 
     Raises BadSignature for a text that is none, of another version, or of something unknown here.
     """

@@ -1,9 +1,4 @@
-"""Turn answers into small whole numbers and counts; every statistic starts here.
-
-Scores as vectors: finite numbers of a size whose sums and squares are numbers too.
-
-The scale of answers: the labels that occur, or those that were asked for.
-"""
+"""Check what is handed in and turn it into arrays: codes, scores, scales; every statistic starts here."""
 
 from __future__ import annotations
 
@@ -21,12 +16,15 @@ from evaluation.statistics.errors import BadOption, BadShape, BadValue
 
 # Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
 ROUNDING = 1e-12
-
-
 # Whole numbers that span at most this many values are coded by subtraction instead of sorting.
 _SMALL_RANGE = 1 << 16
 # Up to here a double holds every whole number.
 _EXACT = 2.0**53
+
+# Sums of squares of a million numbers of this size are far from the largest double.
+LARGEST = 1e100
+# Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
+LARGEST_TABLE = 100_000_000
 
 
 def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
@@ -70,7 +68,7 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
 
 
 def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
-    """Whole numbers that lie close together, coded by subtraction instead of sorting; None for others."""
+    """Code whole numbers that lie close together by subtraction instead of sorting; None for others."""
     if high - low >= _SMALL_RANGE or max(abs(low), abs(high)) >= _EXACT:
         return None
     codes = array.astype(np.int64)
@@ -115,7 +113,7 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
 def encode_with(
     values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
 ) -> Ints:
-    """(N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
+    """Return (N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
     labels, codes = encode(values, name)
     scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
     try:
@@ -133,7 +131,7 @@ def encode_with(
 
 
 def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
-    """The values as a list. Raises BadShape for something that is no sequence."""
+    """Return the values as a list. Raises BadShape for something that is no sequence."""
     try:
         return list(values)
     except TypeError as error:
@@ -141,7 +139,7 @@ def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
 
 
 def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
-    """The common length of the columns. Raises BadShape naming the two that differ."""
+    """Return the common length of the columns. Raises BadShape naming the two that differ."""
     (first, reference), *others = columns.items()
     for name, column in others:
         if len(column) != len(reference):
@@ -152,12 +150,12 @@ def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
 
 
 def finite_column(values: Iterable[Any], name: str) -> Floats:
-    """`finite_vector` of anything that can be listed. Raises BadShape, BadValue."""
+    """Return the `finite_vector` of anything that can be listed. Raises BadShape, BadValue."""
     return finite_vector(values if isinstance(values, np.ndarray) else one_per_row(values, name), name)
 
 
 def finite_vector(values: ArrayLike, name: str) -> Floats:
-    """(N,) float64 without nan or infinity. Raises BadShape, BadValue."""
+    """Return (N,) float64 without nan or infinity. Raises BadShape, BadValue."""
     vector = float_vector(values, name)
     bad = np.flatnonzero(~np.isfinite(vector))
     if bad.size:
@@ -166,7 +164,7 @@ def finite_vector(values: ArrayLike, name: str) -> Floats:
 
 
 def float_vector(values: ArrayLike, name: str) -> Floats:
-    """(N,) float64 where nan means missing. Raises BadShape, BadValue."""
+    """Return (N,) float64 where nan means missing. Raises BadShape, BadValue."""
     vector = floats_of(values, name, "something that is no number, expected numbers")
     if vector.ndim != 1:
         raise BadShape(f"{name} has {vector.ndim} dimensions, expected one")
@@ -176,7 +174,7 @@ def float_vector(values: ArrayLike, name: str) -> Floats:
 def floats_of(
     values: ArrayLike, name: str, trouble: str = "something that is no number, or rows of several lengths"
 ) -> Floats:
-    """The values as float64 of whatever shape. Raises BadValue."""
+    """Return the values as float64 of whatever shape. Raises BadValue."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "c":
         raise BadValue(f"{name} holds complex numbers, expected real ones")
     try:
@@ -186,35 +184,31 @@ def floats_of(
 
 
 def is_real(value: object) -> TypeGuard[float]:
-    """Whether an option is a number at all."""
+    """Return whether an option is a number at all."""
     return isinstance(value, Real)
 
 
 def one_of(value: str, known: Sequence[str], name: str) -> str:
-    """`value` if it is known. Raises BadOption listing what is."""
+    """Return `value` if it is known. Raises BadOption listing what is."""
     if value not in known:
         raise BadOption(f"{name} is {value!r}, expected one of {', '.join(known)}")
     return value
 
 
 def positive(value: int, name: str) -> int:
-    """`value` if it is a whole number above zero. Raises BadOption."""
+    """Return `value` if it is a whole number above zero. Raises BadOption."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise BadOption(f"{name} is {value!r}, expected a whole number above zero")
     return int(value)
 
 
-# Sums of squares of a million numbers of this size are far from the largest double.
-LARGEST = 1e100
-
-
 def score_vector(values: ArrayLike, name: str) -> Floats:
-    """(N,) float64 of finite scores. Raises BadShape, BadValue."""
+    """Return (N,) float64 of finite scores. Raises BadShape, BadValue."""
     return _moderate(finite_vector(values, name), name)
 
 
 def gappy_vector(values: ArrayLike, name: str) -> Floats:
-    """(N,) float64 of scores where nan means missing. Raises BadShape, BadValue."""
+    """Return (N,) float64 of scores where nan means missing. Raises BadShape, BadValue."""
     return _moderate(float_vector(values, name), name)
 
 
@@ -227,12 +221,8 @@ def _moderate(vector: Floats, name: str) -> Floats:
     return vector
 
 
-# Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
-LARGEST_TABLE = 100_000_000
-
-
 def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Ints]:
-    """(L,) labels and (N,) codes 0..L-1 of `values`; without `labels` the answers that occur, ascending.
+    """Return (L,) labels and (N,) codes 0..L-1 of `values`; without `labels` the answers that occur, ascending.
 
     Raises BadShape, BadValue (an answer outside the scale), BadOption (no labels, or one twice).
     """

@@ -1,11 +1,9 @@
-"""How many pairs, references and votes tell two systems, or two metrics, apart: power by simulation.
+"""How many pairs, references and votes tell two systems, or two metrics, apart, and which design is the cheapest.
 
-The test is the exact one that results are judged with: the two-sided binomial test of wins against losses for systems,
-and McNemar's of the discordant pairs for metrics (`mcnemar`). Card et al. 2020 ("With Little Power Comes Great
+Power is simulated; the test is the exact one that results are judged with: the two-sided binomial test of wins against
+losses for systems, and McNemar's of the discordant pairs for metrics. Card et al. 2020 ("With Little Power Comes Great
 Responsibility") simulate likewise; Connor 1987 has McNemar's power in closed form, which this agrees with where
 consensus is never wrong. Type S error as in Gelman and Carlin 2014.
-
-Which design is the cheapest that reaches a power: a search over pairs, references and votes.
 """
 
 from __future__ import annotations
@@ -26,6 +24,8 @@ from evaluation.statistics.significance.intervals import wilson_interval
 AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
 MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
 MOST_DRAWS = 20_000_000_000
+
+MOST_DESIGNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class TwoMetrics:
 
     @property
     def table(self) -> tuple[float, float, float, float]:
-        """Chances of both right, the first alone, the second alone, neither."""
+        """Return chances of both right, the first alone, the second alone, neither."""
         both = (self.first + self.second - (1 - self.agreement)) / 2
         neither = 1 - self.first - self.second + both
         return max(0.0, both), max(0.0, self.first - both), max(0.0, self.second - both), max(0.0, neither)
@@ -96,7 +96,7 @@ class Size:
 
     @property
     def judgments(self) -> int:
-        """All votes."""
+        """Return the number of all votes."""
         return self.pairs * self.references * self.votes
 
 
@@ -129,7 +129,7 @@ def power_of(
     question: Question, people: People, sizes: Sequence[Size], *, alpha: float = 0.05, simulations: int = 1000,
     seed: int = 0, progress: Callable[[float], object] = lambda share: None,
 ) -> list[PowerResult]:  # fmt: skip
-    """The power of each design, all of them cut from the same simulations.
+    """Return the power of each design, all of them cut from the same simulations.
 
     A smaller design is the beginning of a larger one: its first pairs, references and votes. So a curve over sizes is
     as smooth as the designs are nested. Raises BadOption.
@@ -198,11 +198,17 @@ def _chunk(
             looks = beta_draws(1 - people.careless, people.worker_spread, (count, blocks), rng)[:, block_of]
             right += rng.random(shape) < 0.5 + edge * looks[:, :, None]
             votes += 1
-        standing = np.cumsum(np.sign(2 * right - level), axis=2)
+        lead = np.cumsum(np.sign(2 * right - level), axis=2)
         for references in sorted(by_votes[level]):
-            said = np.sign(standing[:, :, references - 1])
-            score = said * gains
-            columns = [score > 0, score < 0, (said > 0) & (truth == 1), (said != 0) & (truth == 1), said == 0]
+            outcome = np.sign(lead[:, :, references - 1])
+            score = outcome * gains
+            columns = [
+                score > 0,
+                score < 0,
+                (outcome > 0) & (truth == 1),
+                (outcome != 0) & (truth == 1),
+                outcome == 0,
+            ]
             sums = np.stack([np.cumsum(column, axis=1) for column in columns], axis=-1)
             for size in wanted:
                 if (size.votes, size.references) == (level, references):
@@ -238,13 +244,10 @@ def _result(
 
 
 def exact_p(wins: Ints, losses: Ints) -> Floats:
-    """(S,) two-sided p of the binomial test at one half, which is McNemar's exact p of discordant pairs."""
+    """Return (S,) two-sided p of the binomial test at one half, which is McNemar's exact p of discordant pairs."""
     tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
     found: Floats = np.minimum(1.0, 2 * tail)
     return found
-
-
-MOST_DESIGNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,5 +314,5 @@ def plan_design(
 
 
 def fresh_seed(seed: int) -> int:
-    """The seed of draws that have nothing to do with those of ``seed``; below 2**53, so that JSON holds it."""
+    """Return the seed of draws that have nothing to do with those of ``seed``; below 2**53, so that JSON holds it."""
     return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))

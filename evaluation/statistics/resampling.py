@@ -40,7 +40,7 @@ class Estimate:
 
 
 def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
-    """The random stream, and the seed to report (None where a running stream was handed in)."""
+    """Return the random stream, and the seed to report (None where a running stream was handed in)."""
     if isinstance(seed, np.random.Generator):
         return seed, None
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -49,7 +49,7 @@ def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
 
 
 def check_confidence(confidence: float) -> float:
-    """`confidence` if it lies strictly between 0 and 1. Raises BadOption."""
+    """Return `confidence` if it lies strictly between 0 and 1. Raises BadOption."""
     if not (is_real(confidence) and 0 < confidence < 1):
         raise BadOption(f"confidence is {confidence!r}, expected a number between 0 and 1")
     return float(confidence)
@@ -58,7 +58,7 @@ def check_confidence(confidence: float) -> float:
 def pattern_weights(
     frequency: Ints, resamples: int, generator: np.random.Generator, width: int = 1
 ) -> Iterator[Floats]:
-    """Resamples of the units in chunks of (chunk, P) float64: how often each pattern was drawn.
+    """Yield resamples of the units in chunks of (chunk, P) float64: how often each pattern was drawn.
 
     `frequency` is (P,): the units that show each pattern; a resample draws as many units as there are.
     `width` is the count of numbers the caller makes per resample, so that chunks fit into memory.
@@ -90,7 +90,7 @@ def bootstrap(
     generator: np.random.Generator,
     width: int = 1,
 ) -> Floats:
-    """`statistic` on resamples of the units: (resamples,) or (resamples, F) as it returns per chunk."""
+    """Compute `statistic` on resamples of the units: (resamples,) or (resamples, F) as it returns per chunk."""
     positive(resamples, "resamples")
     parts = [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
     return np.concatenate(parts)
@@ -111,7 +111,7 @@ def resampled_interval(
 
 
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
-    """Low, high and how many draws were undefined (nan) and left out; nan, nan where all were."""
+    """Return low, high and how many draws were undefined (nan) and left out; nan, nan where all were."""
     defined = draws[~np.isnan(draws)]
     left_out = len(draws) - len(defined)
     if not len(defined):
@@ -122,7 +122,7 @@ def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float,
 
 
 def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
-    """How many drawn differences are as extreme as the observed one, of scores of size `scale`."""
+    """Return how many drawn differences are as extreme as the observed one, of scores of size `scale`."""
     slack = ROUNDING * scale
     if alternative == "two-sided":
         return int((np.abs(drawn) >= abs(difference) - slack).sum())
@@ -132,7 +132,7 @@ def count_extreme(drawn: Floats, difference: float, scale: float, alternative: s
 
 
 def coins(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
-    """(rows, columns) bytes of eight tosses each; whole words are drawn, which is fastest."""
+    """Return (rows, columns) bytes of eight tosses each; whole words are drawn, which is fastest."""
     size = rows * columns
     words = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
     return words.view(np.uint8)[:size].reshape(rows, columns)

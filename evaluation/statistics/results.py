@@ -29,7 +29,7 @@ class Statistic(NamedTuple):
 
 
 def statistic_of(thing: object) -> Statistic | None:
-    """What a signed function is called; None for anything else."""
+    """Return what a signed function is called; None for anything else."""
     found = getattr(thing, "statistic", None)
     return found if isinstance(found, Statistic) else None
 

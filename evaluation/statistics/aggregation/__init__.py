@@ -28,12 +28,7 @@ from evaluation.statistics.aggregation.means import (
     standardised_mean,
     weighted_mean,
 )
-from evaluation.statistics.aggregation.rankings import (
-    BordaResult,
-    TournamentResult,
-    borda_count,
-    tournament,
-)
+from evaluation.statistics.aggregation.rankings import BordaResult, TournamentResult, borda_count, tournament
 from evaluation.statistics.aggregation.voting import (
     MajorityResult,
     PairResult,

@@ -83,7 +83,7 @@ class _Answers:
 def best_worst_scores(
     shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
 ) -> BestWorstResult:
-    """Scores from one answer a row: (N,) lists of the items shown, and the (N,) best and worst of them.
+    """Return scores from one answer a row: (N,) lists of the items shown, and the (N,) best and worst of them.
 
     Raises BadShape, BadValue (an item twice in a list, an answer that was not shown, one that is both).
     """
@@ -100,7 +100,7 @@ def best_worst_scores(
 def implied_comparisons(
     shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
 ) -> tuple[list[Any], list[Any]]:
-    """Winners and losers that the answers imply, 2 k - 3 for each list of k: the best beats all others, and all
+    """Return winners and losers that the answers imply, 2 k - 3 for each list of k: the best beats all others, and all
     others beat the worst. Raises BadShape, BadValue.
     """
     rows = _read(shown, best, worst)
@@ -131,7 +131,7 @@ def split_half_reliability(
     splits: int = SPLITS,
     seed: Seed = 0,
 ) -> SplitHalfResult:
-    """How well scores from one random half of the answers predict those from the other.
+    """Return how well scores from one random half of the answers predict those from the other.
 
     `tuples` (N,) names the list that an answer is on: the answers on one list are dealt evenly to the two halves,
     and where their number is odd a lot decides who gets the last. The other columns are those of
@@ -174,8 +174,9 @@ def split_half_reliability(
 
 
 def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
-    """(N,) the half of each answer: the answers of a group in random order, every other one; a lot says which half
-    begins."""
+    """Return (N,) the half of each answer: the answers of a group in random order, every other one; a lot says which
+    half begins.
+    """
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)
@@ -187,7 +188,7 @@ def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
 
 
 def _half_scores(rows: _Answers, half: Flags) -> Floats:
-    """(K, 2) scores of the items in either half; nan where a half did not show one."""
+    """Return (K, 2) scores of the items in either half; nan where a half did not show one."""
     size = len(rows.names)
     cells = rows.item * 2 + half[rows.answer]
     times = np.bincount(cells, minlength=2 * size)

@@ -105,7 +105,7 @@ class BradleyTerryResult:
     signature: str = ""
 
     def probability(self, first: int, second: int) -> tuple[float, float, float]:
-        """That `first` beats `second` if one of them wins, with the low and high end of its interval.
+        """Return how probably `first` beats `second` if one of them wins, with the low and high end of its interval.
 
         Positions in `items`; neither has the advantage of being shown first. Raises BadValue.
         """
@@ -121,7 +121,8 @@ class BradleyTerryResult:
         return middle, low, high
 
     def tie_probability(self, first: int, second: int) -> float:
-        """That `first` and `second` tie, neither shown first (Davidson 1970); nan where ties are half wins.
+        """Return how probably `first` and `second` tie, neither shown first (Davidson 1970); nan where ties are half
+        wins.
 
         Positions in `items`. Raises BadValue.
         """
@@ -200,7 +201,9 @@ def bradley_terry_of_comparisons(
 
 
 def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[Any], Ints]:
-    """(K,) items ascending and the (K, K) table of wins from (N,) winners and losers. Raises BadShape, BadValue."""
+    """Return (K,) items ascending and the (K, K) table of wins from (N,) winners and losers. Raises BadShape,
+    BadValue.
+    """
     items, first, second = _encode_both(winners, losers, "winners", "losers")
     table = np.bincount(first * len(items) + second, minlength=len(items) ** 2)
     return items, table.reshape(len(items), len(items))
@@ -209,7 +212,7 @@ def wins_table(winners: Iterable[Any], losers: Iterable[Any]) -> tuple[NDArray[A
 def encode_comparisons(
     first: Iterable[Any], second: Iterable[Any], winners: ArrayLike
 ) -> tuple[NDArray[Any], Ints, Ints, Ints, Ints]:
-    """(K,) items ascending, (N,) their codes and the outcomes 1, 2 or 0, and (3, K, K) counts of outcomes.
+    """Return (K,) items ascending, (N,) their codes and the outcomes 1, 2 or 0, and (3, K, K) counts of outcomes.
 
     Raises BadShape, BadValue.
     """
@@ -237,7 +240,7 @@ def _ordered_tables(
 def _encode_both(
     first: Iterable[Any], second: Iterable[Any], name: str, other: str
 ) -> tuple[NDArray[Any], Ints, Ints]:
-    """Each column by itself, which copies neither, and then the names of both."""
+    """Number the names of both columns together; each is read by itself, which copies neither."""
     names, one = encode(first, name)
     others, two = encode(second, other)
     same_length(**{name: one, other: two})
@@ -312,7 +315,7 @@ def _fitted(tables: Tables, items: NDArray[Any], settings: _Settings) -> Bradley
 
 
 def _named(groups: Ints, items: NDArray[Any]) -> str:
-    """The members of the groups, in the items' order: "a, b; c; and 3 more"."""
+    """Return the members of the groups, in the items' order: "a, b; c; and 3 more"."""
     names = items.tolist()
     members: dict[int, list[str]] = {}
     for place, group in enumerate(groups.tolist()):

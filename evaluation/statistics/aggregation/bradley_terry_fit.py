@@ -59,7 +59,7 @@ class Fit:
 
 
 def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
-    """(K, K) logarithms of the probabilities that the first shown wins, the second wins, and of a tie.
+    """Return (K, K) logarithms of the probabilities that the first shown wins, the second wins, and of a tie.
 
     Each has its full precision, also where it is next to nothing.
     """
@@ -73,14 +73,14 @@ def log_chances(at: Parameters) -> tuple[Floats, Floats, Floats]:
 
 
 def groups_of(tables: Tables) -> tuple[int, Ints]:
-    """Strongly connected groups of items, where an edge is a win and a tie an edge each way (Ford 1957)."""
+    """Return strongly connected groups of items, where an edge is a win and a tie an edge each way (Ford 1957)."""
     beats = (tables.first + tables.second.T + tables.tied + tables.tied.T) > 0
     count, groups = connected_components(beats, directed=True, connection="strong")
     return int(count), groups.astype(np.int64)
 
 
 def order_is_strength(tables: Tables) -> bool:
-    """Whether strengths alone can stand for an order effect: theta_i - theta_j is one for all i shown before j.
+    """Return whether strengths alone can stand for an order effect: theta_i - theta_j is one for all i shown before j.
 
     The least sum of squares by which they fail to is zero. The items must be connected.
     """
@@ -93,7 +93,7 @@ def order_is_strength(tables: Tables) -> bool:
 
 
 def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
-    """Whether the likelihood of connected items has no peak all the same: ties or order run off with them.
+    """Return whether the likelihood of connected items has no peak all the same: ties or order run off with them.
 
     It rises for ever in a direction in which every outcome that was seen becomes no less likely beside the
     other outcomes of its pair, and one of them more: a linear program, rarely needed.
@@ -136,7 +136,7 @@ def rises_for_ever(tables: Tables, ties: bool, order: bool) -> bool:
 
 
 def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance: float) -> Fit:
-    """Newton's method from equal strengths. Half steps, and none too far, keep it from overshooting.
+    """Find the peak by Newton's method from equal strengths; half steps, and none too far, keep it from overshooting.
 
     Converged when the last step moved no parameter by more than `tolerance`, or none by more than that part of
     its standard error; the error is then about its square. There must be a peak.
@@ -176,7 +176,7 @@ def fit(tables: Tables, ties: bool, order: bool, max_iterations: int, tolerance:
 
 
 def _log_likelihood(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> float:
-    """Sum of the logarithms of the chances of what happened."""
+    """Return sum of the logarithms of the chances of what happened."""
     first, second, tie = chances
     total = float((tables.first * first + tables.second * second).sum())
     return total + float((tables.tied * tie).sum()) if tables.tied.any() else total
@@ -195,7 +195,7 @@ def _moved(at: Parameters, step: Floats) -> Parameters:
 
 
 def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
-    """(K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order.
+    """Return (K + 2,) slope and (K + 2, K + 2) information of theta, log_nu and order.
 
     Written without differences of nearly equal numbers, so that one win in a million million counts.
     """
@@ -226,7 +226,7 @@ def _derivatives(tables: Tables, chances: tuple[Floats, Floats, Floats]) -> tupl
 
 
 def _held(information: Floats, items: int) -> Floats:
-    """Adding a constant to all log-strengths changes nothing; a constant matrix fixes that direction."""
+    """Return the information with its free direction fixed: adding a constant to all log-strengths changes nothing."""
     held = information.copy()
     held[:items, :items] += held[:items, :items].max() / items
     return held

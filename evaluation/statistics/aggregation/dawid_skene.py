@@ -84,7 +84,7 @@ class DawidSkeneResult:
     signature: str = ""
 
     def values(self) -> list[Any]:
-        """The most likely label of each unit; None where two are equally likely."""
+        """Return the most likely label of each unit; None where two are equally likely."""
         labels = self.labels.tolist()
         return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
 
@@ -204,7 +204,7 @@ class _Parameters:
 
 
 def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
-    """Where three steps in a row lead to (Varadhan, Roland 2008, equation 8 with step length SqS3)."""
+    """Return where three steps in a row lead to (Varadhan, Roland 2008, equation 8 with step length SqS3)."""
     step = [second.prior - first.prior, second.errors - first.errors]
     bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
     length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
@@ -218,7 +218,7 @@ def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Param
 
 
 def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
-    """What imagined answers add to the log-likelihood, which EM with smoothing climbs together with it."""
+    """Return what imagined answers add to the log-likelihood, which EM with smoothing climbs together with it."""
     if not smoothing:
         return 0.0
     imagined = smoothing if model == "full" else smoothing / len(at.prior)
@@ -226,7 +226,7 @@ def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
 
 
 def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
-    """The M step: (W, given label, true label) error rates from the expected answers of the same shape."""
+    """Do the M step: (W, given label, true label) error rates from the expected answers of the same shape."""
     width = counts.shape[-1]
     if model == "full":
         # Equation 2.3; a label that is nowhere true says nothing of the worker.
@@ -244,7 +244,7 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
 
 
 def _at_rest(changes: list[float], tolerance: float) -> bool:
-    """Whether neither the last step nor the sum of all that may follow seems to exceed the tolerance.
+    """Return whether neither the last step nor the sum of all that may follow seems to exceed the tolerance.
 
     Near its limit EM shrinks its steps by a constant rate, so what follows is a geometric series. Steps that
     grow leave a saddle, however small they are.
@@ -256,7 +256,7 @@ def _at_rest(changes: list[float], tolerance: float) -> bool:
 
 
 def _is_steady(changes: list[float]) -> bool:
-    """Whether the rate of shrinking holds still, so that it tells what follows.
+    """Return whether the rate of shrinking holds still, so that it tells what follows.
 
     A leap disturbs what shrinks fast as well; that fades first, and hides for some steps how slow the rest is.
     """

@@ -1,9 +1,7 @@
-"""The loops of expectation maximisation over judgments, one pass over the rows a step.
+"""The loops of expectation maximisation over judgments, and of counting comparisons: one pass over the rows.
 
-Rows stand sorted by unit: those of unit u are `starts[u]` to `starts[u + 1]`. An answer is one number,
-worker * L + given label, and the row of every table that is about it.
-
-The loop that counts comparisons, one pass over the rows.
+For expectation maximisation rows stand sorted by unit: those of unit u are `starts[u]` to `starts[u + 1]`. An answer
+is one number, worker * L + given label, and the row of every table that is about it.
 """
 
 import math
@@ -46,7 +44,7 @@ def share_votes(
     prior: Floats,
     counts: Floats,
 ) -> None:
-    """The start of the iteration: fill `posterior` (U, L) with the shares of votes, and add up the rest.
+    """Begin the iteration: fill `posterior` (U, L) with the shares of votes, and add up the rest.
 
     `posterior`, `prior` (L,) and `counts` (W * L, L) are zeros at first; counts[a] becomes the sum of the
     posteriors of the units with answer a.
@@ -75,7 +73,7 @@ def expect(
     prior: Floats,
     counts: Floats,
 ) -> tuple[float, float]:
-    """The E step in place, and the sums that the next M step needs, in the same pass.
+    """Do the E step in place, and add up what the next M step needs, in the same pass.
 
     log_errors: (W * L, L), the logarithm of an answer's probability by true label. `prior` and `counts` are
     zeros at first. Returns the largest change of a probability, and the log-likelihood.

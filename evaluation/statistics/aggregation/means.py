@@ -1,4 +1,4 @@
-"""Ratings on a raw scale, and standardised by rater as WMT does.
+"""Mean grades of units: plain, weighted, and standardised by rater as WMT does.
 
 Graham, Baldwin, Moffat, Zobel 2013, *Continuous measurement scales in human evaluation of machine translation*, and
 Bojar et al. 2016 (WMT16): people use a scale from 0 to 100 each in their own way, so a rating becomes
@@ -62,7 +62,7 @@ class StandardisedResult:
 def standardised_mean(
     units: Iterable[Any], raters: Iterable[Any], values: Iterable[Any]
 ) -> StandardisedResult:
-    """Mean rating of each unit, raw and as z-scores, of one rating a row: three (N,) columns.
+    """Return mean rating of each unit, raw and as z-scores, of one rating a row: three (N,) columns.
 
     Raises BadShape, BadValue.
     """
@@ -116,13 +116,13 @@ class MeanResult:
 
 @signed("mean-grade")
 def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
-    """Mean grade per unit (H13 section 4.2.1). Raises BadShape, BadValue."""
+    """Return mean grade per unit (H13 section 4.2.1). Raises BadShape, BadValue."""
     return _mean(units, values, None)
 
 
 @signed("weighted-mean")
 def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLike) -> MeanResult:
-    """Weighted mean grade per unit: `weights` (N,) from zero on, one a judgment. Raises BadShape, BadValue."""
+    """Return the weighted mean grade per unit: `weights` (N,) from zero on, one a judgment."""
     return _mean(units, values, judgment_weights(weights))
 
 
@@ -163,7 +163,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
 
 
 def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
-    """(T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units.
+    """Return (T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units.
 
     Raises BadShape, BadValue, BadOption.
     """

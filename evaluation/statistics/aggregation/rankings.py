@@ -1,13 +1,11 @@
-"""Borda count: one ranking out of several (H13 section 4.1.3).
+"""Rankings of items: Borda's count of several rankings, and the tournament of paired comparisons.
 
-With N items an item ranked r = 0..N-1 gets N - r points; items are ordered by their sums of points, ties
-by the median of their ranks.
+Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; items are ordered by their sums of
+points, ties by the median of their ranks.
 
-Tournament: the part of its comparisons that each system wins against the others (V15 section 7.3).
-
-With w_ij the wins of i over j and n_ij their comparisons that count, fraction_i = sum_j w_ij / sum_j n_ij. By people
-from the winners of candidate pairs, by a metric from `meta.metric_winners` of its scores; the two
-fractions of the same pairs are then set against each other with `correlation`.
+Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their comparisons that count, a system's fraction
+is sum_j w_ij / sum_j n_ij. By people from the winners of candidate pairs, by a metric from `meta.metric_winners` of its
+scores; the two fractions of the same pairs are then set against each other with `correlation`.
 """
 
 from __future__ import annotations
@@ -24,13 +22,7 @@ from scipy.sparse import coo_array, csr_array
 from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
 from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.inputs import (
-    encode,
-    one_of,
-    one_per_row,
-    positive,
-    same_length,
-)
+from evaluation.statistics.inputs import encode, one_of, one_per_row, positive, same_length
 from evaluation.statistics.resampling import (
     CONFIDENCE,
     RESAMPLES,
@@ -41,6 +33,10 @@ from evaluation.statistics.resampling import (
     percentile_interval,
 )
 from evaluation.statistics.results import signed
+
+TIE_RULES = ("half", "no-win", "set-aside")
+NOTHING_DECIDED = "{} has no comparison that counts"
+TOO_FEW = "there are fewer than two {}, which give no interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +58,7 @@ class BordaResult:
     signature: str = ""
 
     def ranking(self) -> list[Any]:
-        """The items, best first."""
+        """Return the items, best first."""
         names = self.items.tolist()
         return [names[place] for place in self.order.tolist()]
 
@@ -113,12 +109,6 @@ def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
     return BordaResult(names, points, median, order, rank, tied, rankings)
 
 
-TIE_RULES = ("half", "no-win", "set-aside")
-
-NOTHING_DECIDED = "{} has no comparison that counts"
-TOO_FEW = "there are fewer than two {}, which give no interval"
-
-
 @dataclass(frozen=True, slots=True)
 class TournamentResult:
     """How often each of K systems won against the others.
@@ -164,7 +154,7 @@ def tournament(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> TournamentResult:
-    """Fractions of wins from one candidate pair a row: (N,) systems and (N,) winners 1, 2 or 0 for a tie.
+    """Return fractions of wins from one candidate pair a row: (N,) systems and (N,) winners 1, 2 or 0 for a tie.
 
     A tie is "half" a win for both, "no-win" for either (it counts as a comparison, as V15 count a metric's
     tie as wrong), or "set-aside". The bootstrap redraws rows, or with `clusters` (N,) all rows of an image
@@ -225,7 +215,7 @@ def tournament(
 
 
 def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
-    """(K, K) wins of the row's system, and comparisons that count, under the rule for ties."""
+    """Return (K, K) wins of the row's system, and comparisons that count, under the rule for ties."""
     met = beaten + beaten.T
     if ties == "set-aside":
         return beaten, met
@@ -239,7 +229,7 @@ def _redrawn_rows(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """(resamples, K) fractions. A system's own wins, losses and ties in a redraw are one multinomial draw."""
+    """Return (resamples, K) fractions. A system's own wins, losses and ties in a redraw are one multinomial draw."""
     counts = np.stack([beaten.sum(axis=1), beaten.sum(axis=0), tied.sum(axis=1)], axis=1)
     games = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))
@@ -261,7 +251,7 @@ def _redrawn_clusters(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """(resamples, K) fractions, all rows of a cluster being drawn together."""
+    """Return (resamples, K) fractions, all rows of a cluster being drawn together."""
     clusters, systems = shape
     half = 0.5 if ties == "half" else 0.0
     counts = np.where((outcome == 0) & (ties == "set-aside"), 0.0, 1.0)
@@ -281,7 +271,7 @@ def _redrawn_clusters(
 
 
 def _divided(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
-    """part / whole, nan where whole is zero."""
+    """Return part / whole, nan where whole is zero."""
     share = np.full(part.shape, math.nan)
     np.divide(part, whole, out=share, where=whole > 0)
     return share

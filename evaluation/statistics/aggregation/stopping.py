@@ -2,7 +2,7 @@
 
 V15 section 3 asks three people about each triplet, and a candidate wins a pair when it wins most of the pair's
 triplets. Much of that is known before the last vote: two equal votes of three decide a triplet, and a lead of more
-triplets than are left decides the pair. An outcome is told as 1 (the first answer), -1 (the second) or 0 (a tie);
+triplets than are left decides the pair. An outcome is 1 (the first answer), -1 (the second) or 0 (a tie);
 what may still come of it as the pair of its lowest and highest value, equal once it is settled.
 """
 
@@ -25,13 +25,13 @@ Signs = NDArray[np.int8]
 
 
 def majority_range(first: int, second: int, remaining: int) -> Range:
-    """What a majority of two answers may still become, if up to `remaining` more votes come."""
+    """Return what a majority of two answers may still become, if up to `remaining` more votes come."""
     lead = first - second
     return _sign(lead - remaining), _sign(lead + remaining)
 
 
 def relevance_range(yes: int, no: int, remaining: int) -> Range:
-    """The same for H13's rule, relevant (1) from two yes of three on and else not (-1): there are no ties."""
+    """Return the same for H13's rule, relevant (1) from two yes of three on and else not (-1): there are no ties."""
     part, whole = RELEVANT
     votes = yes + no + remaining
     lowest = 1 if whole * yes >= part * votes else -1
@@ -40,7 +40,7 @@ def relevance_range(yes: int, no: int, remaining: int) -> Range:
 
 
 def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
-    """The minimum-maximum rule: `minimum` votes are in, and one answer leads by `margin`.
+    """Return whether `minimum` votes are in and one answer leads by `margin` (the minimum-maximum rule).
 
     The maximum is the caller's, who runs out of votes there.
     """
@@ -48,8 +48,9 @@ def leads_enough(first: int, second: int, *, minimum: int, margin: int) -> bool:
 
 
 def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, accuracy: float) -> float:
-    """How many of `votes` a unit of its own is asked for on average until `range_of(first, second, remaining)` is
-    settled, each vote being for the first answer with the chance `accuracy`. Exact. Raises BadValue.
+    """Return how many of `votes` a unit of its own is asked for on average until `range_of(first, second,
+    remaining)` is settled, each vote being for the first answer with the chance `accuracy`. Exact. Raises
+    BadValue.
     """
     if not 0 <= accuracy <= 1 or votes < 1:
         raise BadValue(f"votes {votes}, accuracy {accuracy}; expected 1 or more, and 0 to 1")
@@ -106,7 +107,7 @@ def simulate_stopping(
     margin: int = 2,
     seed: int = 0,
 ) -> StoppingResult:
-    """Candidate pairs judged vote by vote, one triplet after another, each vote right with the chance `accuracy`.
+    """Simulate pairs judged vote by vote, one triplet after another, each vote right with the chance `accuracy`.
 
     rule: "settled", or "margin", where a triplet also ends as soon as `leads_enough`, which may flip it. A pair ends
     as soon as its remaining triplets cannot turn it. Raises BadOption, BadValue.
@@ -138,7 +139,7 @@ def simulate_stopping(
 
 
 def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
-    """(pairs,) votes used and outcomes, for `cast` (pairs, references, votes) of 1 and -1."""
+    """Return (pairs,) votes used and outcomes, for `cast` (pairs, references, votes) of 1 and -1."""
     pairs, references, votes = cast.shape
     used = np.zeros(pairs, dtype=np.int64)
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won less triplets lost, among those that ended

@@ -1,12 +1,8 @@
-"""What the judgments of a unit say together: majority, relevance, mean grade.
+"""Votes: the most frequent answer of a unit, its relevance, and the winner of a candidate pair.
 
 One judgment a row: `units` (N,) names, `values` (N,) answers. Results list the units in ascending
-order and keep shares, margins and ties; what a tie decides is the caller's argument.
-
-The winner of a candidate pair from the winners of its triplets (V15 section 3).
-
-The first candidate wins the pair if it wins the majority of the pair's triplets. Winners are 1 (first),
-2 (second) and 0 where a triplet, or a pair, has none.
+order and keep shares, margins and ties; what a tie decides is the caller's argument. The first candidate wins a pair
+if it wins the majority of the pair's triplets (V15 section 3).
 """
 
 from __future__ import annotations
@@ -48,6 +44,8 @@ _HEAVIEST = 1e100
 
 WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide nothing"
 
+TRIPLET_TIES = ("set-aside", "count")
+
 
 @dataclass(frozen=True, slots=True)
 class MajorityResult:
@@ -76,11 +74,11 @@ class MajorityResult:
 
     @property
     def n(self) -> Ints:
-        """(U,) judgments of each unit."""
+        """Return (U,) judgments of each unit."""
         return self.counts.sum(axis=1)
 
     def values(self) -> list[Any]:
-        """The winning label of each unit; None where a tie decides nothing."""
+        """Return the winning label of each unit; None where a tie decides nothing."""
         labels = self.labels.tolist()
         return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
 
@@ -107,7 +105,7 @@ def majority_vote(
     ties: str = "none",
     seed: Seed = 0,
 ) -> MajorityResult:
-    """The most frequent answer per unit.
+    """Return the most frequent answer per unit.
 
     `labels` fixes the scale and its order (default: the answers that occur, ascending). `ties` says what
     a tie decides: "none" nothing, "lowest" the tied label that stands first on the scale, "random" one
@@ -126,7 +124,7 @@ def weighted_vote(
     ties: str = "none",
     seed: Seed = 0,
 ) -> MajorityResult:
-    """The answer of the largest sum of weights per unit: `weights` (N,) from zero on, one a judgment.
+    """Return the answer of the largest sum of weights per unit: `weights` (N,) from zero on, one a judgment.
 
     `accuracy_weights` makes weights of workers' control answers. Sums that differ by a part in 10^9 are
     tied. The rest is as for `majority_vote`. Raises BadShape, BadValue, BadOption.
@@ -135,7 +133,7 @@ def weighted_vote(
 
 
 def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
-    """(W,) weights of workers who got `right` of `seen` items of known answer right, (W,) each.
+    """Return (W,) weights of workers who got `right` of `seen` items of known answer right, (W,) each.
 
     The accuracy is p = (right + 1) / (seen + labels), Laplace's estimate, which is chance where nothing was
     seen. The rule "accuracy" takes p; "log-odds" takes log(p (labels - 1) / (1 - p)), the best weights for
@@ -225,7 +223,7 @@ def _vote(
 
 
 def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
-    """Whether `yes` of `n` reach a share such as (2, 3), compared in whole numbers; equality counts.
+    """Return whether `yes` of `n` reach a share such as (2, 3), compared in whole numbers; equality counts.
 
     (U,) integers each. A unit without judgments is not relevant. Raises BadShape, BadValue, BadOption.
     """
@@ -249,7 +247,7 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
 def relevance_vote(
     units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
 ) -> RelevanceResult:
-    """Share of yes per unit, and whether it is relevant (H13 section 4.3.2: two thirds or more).
+    """Return share of yes per unit, and whether it is relevant (H13 section 4.3.2: two thirds or more).
 
     `values` are 0 or 1 (or booleans). Raises BadShape, BadValue, BadOption.
     """
@@ -265,7 +263,7 @@ def relevance_vote(
 
 
 def judgment_weights(weights: ArrayLike) -> Floats:
-    """(N,) float64 weights of judgments. Raises BadShape, BadValue."""
+    """Return (N,) float64 weights of judgments. Raises BadShape, BadValue."""
     vector = finite_vector(weights, "weights")
     bad = np.flatnonzero((vector < 0) | (vector > _HEAVIEST))
     if bad.size:
@@ -283,9 +281,6 @@ def _counts(values: ArrayLike, name: str) -> Ints:
             f"{name}[{bad[0]}] is {vector[bad[0]]:g}, expected a whole number from zero on, 2^52 at most"
         )
     return vector.astype(np.int64)
-
-
-TRIPLET_TIES = ("set-aside", "count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +304,7 @@ class PairResult:
 
 
 def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
-    """(N,) winners as whole numbers: 1, 2, or 0 for a tie. Raises BadShape, BadValue."""
+    """Return (N,) winners as whole numbers: 1, 2, or 0 for a tie. Raises BadShape, BadValue."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
         named = np.asarray(winners, dtype=object)
         for place, winner in enumerate(named.tolist() if named.ndim == 1 else []):
@@ -326,7 +321,7 @@ def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
 
 @signed("pair-winners")
 def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
-    """Winner per pair from one row a triplet: (N,) pair names and (N,) triplet winners 1, 2 or 0.
+    """Return winner per pair from one row a triplet: (N,) pair names and (N,) triplet winners 1, 2 or 0.
 
     Tied triplets are set aside (the majority of the decided ones wins) or count (a winner needs more than
     half of all). With an odd number of judgments per triplet there are none. Raises BadShape, BadValue,

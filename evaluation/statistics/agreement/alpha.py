@@ -250,7 +250,7 @@ class AlphaOfWeights:
         return 1 - alpha
 
     def _within(self, mean: Floats) -> Floats:
-        """Sum of squared deviations from the unit's mean, per pattern."""
+        """Return sum of squared deviations from the unit's mean, per pattern."""
         counts = self._counts
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
@@ -283,7 +283,7 @@ class AlphaOfWeights:
 
 
 def _ratio_distance(first: Floats, second: Floats) -> Floats:
-    """((v - w) / (v + w))^2, and 0 where v + w = 0: right for two zeros, a convention for -1 and 1."""
+    """Return ((v - w) / (v + w))^2, and 0 where v + w = 0: right for two zeros, a convention for -1 and 1."""
     total = first + second
     ratio = np.zeros(np.broadcast(first, second).shape)
     np.divide(first - second, total, out=ratio, where=total != 0)
@@ -291,7 +291,7 @@ def _ratio_distance(first: Floats, second: Floats) -> Floats:
 
 
 def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
-    """Sum of n_v n_w d(v, w) over the ordered pairs of values inside each pattern."""
+    """Return sum of n_v n_w d(v, w) over the ordered pairs of values inside each pattern."""
     counts = patterns.counts
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
     total = np.zeros(counts.shape[0])
@@ -306,7 +306,7 @@ def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
 
 
 def _ratio_between(totals: Floats, values: Floats) -> Floats:
-    """Sum of n_v n_w d(v, w) over all ordered pairs of values, for each row of totals."""
+    """Return sum of n_v n_w d(v, w) over all ordered pairs of values, for each row of totals."""
     expected = np.zeros(len(totals))
     step = max(1, _PAIRS // max(len(values), 1))
     for start in range(0, len(values), step):

@@ -66,7 +66,7 @@ class Scale:
     longest: float
 
     def total_weight(self) -> float:
-        """Sum of w(k, l) over all ordered pairs of categories."""
+        """Return sum of w(k, l) over all ordered pairs of categories."""
         from evaluation.statistics.agreement.kernels import all_distances
 
         size = len(self.positions)
@@ -74,7 +74,7 @@ class Scale:
 
 
 def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> Scale:
-    """The scale of the labels that occur (V,), or of the given categories, which must hold them all.
+    """Return the scale of the labels that occur (V,), or of the given categories, which must hold them all.
 
     Categories that are text stand in the order given, numbers in their own. Raises BadOption, BadValue.
     """

@@ -26,11 +26,7 @@ from evaluation.statistics.agreement.coefficient import AgreementResult, Sample,
 from evaluation.statistics.agreement.ratings import count_rows
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
 from evaluation.statistics.inputs import encode, encode_with, one_per_row, same_length
-from evaluation.statistics.resampling import (
-    CONFIDENCE,
-    RESAMPLES,
-    Seed,
-)
+from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
 from evaluation.statistics.results import signed
 
 WEIGHTS = (None, "linear", "quadratic")
@@ -198,7 +194,7 @@ class _Cells:
         return 1 - ratio
 
     def _expected(self, first: Floats, second: Floats) -> Floats:
-        """Sum over all cells of the first's total times the second's times the distance."""
+        """Return sum over all cells of the first's total times the second's times the distance."""
         n = first.sum(axis=1)
         if self._weights is None:
             return n**2 - (first * second).sum(axis=1)
@@ -238,7 +234,7 @@ def _two_codes(
 
 
 def _moved(codes: Ints, positions: Ints) -> Ints:
-    """Ints among a rater's own labels to those among both raters' labels."""
+    """Turn codes among a rater's own labels into those among both raters' labels."""
     if positions[-1] == len(positions) - 1:  # they ascend, so each is where it was
         return codes
     return positions[codes]

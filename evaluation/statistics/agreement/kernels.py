@@ -55,7 +55,7 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, given: Ints) ->
 
 @compiled
 def distance(kind: int, first: float, second: float) -> float:
-    """How far apart two positions are: 0 where equal; see the constants above."""
+    """Return how far apart two positions are: 0 where equal; see the constants above."""
     gap = abs(first - second)
     if gap == 0:
         return 0.0
@@ -76,7 +76,7 @@ def distance(kind: int, first: float, second: float) -> float:
 
 @compiled
 def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
-    """Sum over all ordered pairs of positions (V,) of their squared difference times both amounts (V,)."""
+    """Return sum over all ordered pairs of positions (V,) of their squared difference times both amounts (V,)."""
     mean = 0.0
     for place in range(len(positions)):
         mean += amounts[place] * (positions[place] / size)
@@ -88,7 +88,7 @@ def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
 
 @compiled
 def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
-    """Sum over all ordered pairs of positions (V,), ascending, of their distance times both amounts (V,).
+    """Return sum over all ordered pairs of positions (V,), ascending, of their distance times both amounts (V,).
 
     One pass over the positions, but for roots and ratios, which take every pair.
     """
@@ -127,7 +127,7 @@ def unit_disagreement(
     sizes: Floats,
     most: Floats,
 ) -> None:
-    """Per unit the distances of all ordered pairs of its answers, their amount, and that of the commonest.
+    """Write per unit the distances of all ordered pairs of its answers, their amount, and that of the commonest.
 
     starts: (U + 1,) where each unit's answers begin in codes (N,) and amounts (N,), how often each counts;
     positions: (V,) of the values. The last three, (U,) each, are written: with n_v the amount of value v,
@@ -183,7 +183,7 @@ def value_sums(starts: Ints, codes: Ints, amounts: Floats, unit_weights: Floats,
 
 @compiled
 def count_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
-    """How many pairs of raters share a unit, and the most answers that partners of one rater gave."""
+    """Return how many pairs of raters share a unit, and the most answers that partners of one rater gave."""
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
@@ -216,7 +216,7 @@ def pair_figures(
     pairs: Ints,
     figures: Floats,
 ) -> None:
-    """Shared units, percent, kappa and alpha of every pair of raters with a common unit.
+    """Write shared units, percent, kappa and alpha of every pair of raters with a common unit.
 
     The answers by unit (starts, raters, codes), and again by rater (starts, units, codes), as compressed rows;
     positions: (V,) of the values. Written: pairs (P, 3) of first rater, second rater, units; figures (P, 3) of
@@ -270,7 +270,7 @@ def pair_figures(
 def two_raters(
     one: NDArray[Any], other: NDArray[Any], positions: Floats, weights: int, level: int, scratch: Floats
 ) -> Floats:
-    """Percent, kappa and alpha (nan where undefined) of two raters' codes on the n >= 1 units both judged.
+    """Return percent, kappa and alpha (nan where undefined) of two raters' codes on the n >= 1 units both judged.
 
     scratch: (2, V) of zeros, and left so.
     """
@@ -307,7 +307,7 @@ def two_raters(
 def _kappa(
     one: NDArray[Any], other: NDArray[Any], found: Ints, first: Floats, second: Floats, weights: int
 ) -> float:
-    """Cohen's kappa; more than one label occurs, so chance disagreement is above zero."""
+    """Return Cohen's kappa; more than one label occurs, so chance disagreement is above zero."""
     n = float(len(one))
     kind = DIFFERENT if weights == PLAIN else ABSOLUTE if weights == LINEAR else SQUARED
     observed = 0.0
@@ -347,7 +347,7 @@ def _alpha(
     positions: Floats,
     level: int,
 ) -> float:
-    """Krippendorff's alpha of two raters without missing answers; more than one value occurs."""
+    """Return Krippendorff's alpha of two raters without missing answers; more than one value occurs."""
     n = 2.0 * len(one)
     kind = DIFFERENT if level == NOMINAL else RATIO if level == RATIOS else SQUARED
     place = positions

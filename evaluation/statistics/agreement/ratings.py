@@ -1,7 +1,4 @@
-"""Who answered what about which unit: the two forms in which agreement takes its data.
-
-Count which answers units got; units that got the same answers form one pattern.
-"""
+"""Who answered what about which unit: a table or `Ratings`, and `Patterns` of units with the same answers."""
 
 from __future__ import annotations
 
@@ -18,6 +15,11 @@ from evaluation.statistics.errors import BadShape, BadValue, DuplicateJudgment
 from evaluation.statistics.inputs import encode, same_length
 
 INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
+
+# The counts of a unit's answers are bits of one number as long as they fit in so many.
+_BITS = 62
+# Keys of so many bits are counted in a table, longer ones by sorting.
+_TABLE_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +39,18 @@ class Ratings:
     code: Ints
 
     def judged_at_least(self, times: int) -> Ratings:
-        """The units with so many judgments or more, and the raters who judged them."""
+        """Return the units with so many judgments or more, and the raters who judged them."""
         kept = np.bincount(self.unit, minlength=len(self.units))[self.unit] >= times
         units, unit = np.unique(self.unit[kept], return_inverse=True)
         raters, rater = np.unique(self.rater[kept], return_inverse=True)
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[kept])
 
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
-        """starts (U + 1,), raters (N,), codes (N,): the judgments of each unit one after the other."""
+        """Return starts (U + 1,), raters (N,), codes (N,): the judgments of each unit one after the other."""
         return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
 
     def by_rater(self) -> tuple[Ints, Ints, Ints]:
-        """starts (R + 1,), units (N,), codes (N,): the judgments of each rater one after the other."""
+        """Return starts (R + 1,), units (N,), codes (N,): the judgments of each rater one after the other."""
         return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
 
 
@@ -57,7 +59,7 @@ Data = ArrayLike | Ratings
 
 
 def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: Iterable[Any]) -> Ratings:
-    """Ratings of three (N,) columns; units and workers are any hashable names, values anything countable.
+    """Return Ratings of three (N,) columns; units and workers are any hashable names, values anything countable.
 
     Raises DuplicateJudgment where a worker judged a unit twice, BadShape, BadValue.
     """
@@ -71,7 +73,7 @@ def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: I
 
 
 def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
-    """Ratings of a table, whose units and raters are named by their positions; Ratings stay as they are.
+    """Return Ratings of a table, whose units and raters are named by their positions; Ratings stay as they are.
 
     Raises BadShape, BadValue (text where `numeric`).
     """
@@ -87,7 +89,7 @@ def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
 
 
 def check_numeric(ratings: Ratings) -> Ratings:
-    """The ratings if their values are numbers. Raises BadValue."""
+    """Return the ratings if their values are numbers. Raises BadValue."""
     if len(ratings.labels) and ratings.labels.dtype.kind not in "biuf":
         raise BadValue(
             f"values hold {ratings.labels[0]!r}, expected numbers at the ordinal, interval and ratio level"
@@ -96,7 +98,7 @@ def check_numeric(ratings: Ratings) -> Ratings:
 
 
 def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
-    """The (raters, units) table as float64 or, where it holds text and may, as it is.
+    """Return the (raters, units) table as float64 or, where it holds text and may, as it is.
 
     Raises BadShape, BadValue.
     """
@@ -120,7 +122,7 @@ def table_of(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
 
 
 def is_given(matrix: NDArray[Any]) -> Flags:
-    """Which cells hold an answer: neither nan nor None."""
+    """Return which cells hold an answer: neither nan nor None."""
     if matrix.dtype.kind == "f":
         return ~np.isnan(matrix)
     return np.array([_answers(cell) for cell in matrix.ravel().tolist()], dtype=bool).reshape(matrix.shape)
@@ -154,23 +156,17 @@ def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) ->
 
 
 def exact_positions(labels: NDArray[Any]) -> Floats:
-    """Numbers (V,) as float64, scaled by a power of two so that no square leaves the range of doubles."""
+    """Return numbers (V,) as float64, scaled by a power of two so that no square leaves the range of doubles."""
     values = labels.astype(np.float64)
     _, exponent = np.frexp(np.abs(values).max(initial=0.0))
     return np.ldexp(values, -exponent)
 
 
 def positions_at(level: str, labels: NDArray[Any]) -> Floats:
-    """(V,) places of the labels at a level of alpha: the numbers that they are, or their order alone."""
+    """Return (V,) places of the labels at a level of alpha: the numbers that they are, or their order alone."""
     if level in ("interval", "ratio"):
         return exact_positions(labels)
     return np.arange(float(len(labels)))
-
-
-# The counts of a unit's answers are bits of one number as long as they fit in so many.
-_BITS = 62
-# Keys of so many bits are counted in a table, longer ones by sorting.
-_TABLE_BITS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +187,11 @@ class Patterns:
     judgments: int
 
     def sizes(self) -> Floats:
-        """(P,) judgments of a unit of each pattern."""
+        """Return (P,) judgments of a unit of each pattern."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     def comparable(self) -> Patterns:
-        """The patterns of units with two judgments or more; what was given stays counted."""
+        """Return the patterns of units with two judgments or more; what was given stays counted."""
         pairable = np.flatnonzero(self.sizes() >= 2)
         counts = csr_array(self.counts[pairable])
         counts.sort_indices()
@@ -205,7 +201,7 @@ class Patterns:
 
 
 def patterns_of(data: Data, *, numeric: bool) -> Patterns:
-    """Patterns of a (raters, units) table, where nan or None is missing, or of ratings.
+    """Return patterns of a (raters, units) table, where nan or None is missing, or of ratings.
 
     Raises BadShape, BadValue (infinite numbers; text where `numeric`).
     """
@@ -223,7 +219,7 @@ def patterns_of(data: Data, *, numeric: bool) -> Patterns:
 
 
 def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters: int) -> Patterns:
-    """Patterns of (N,) unit codes and (N,) value codes, one judgment a row; codes count from 0."""
+    """Return patterns of (N,) unit codes and (N,) value codes, one judgment a row; codes count from 0."""
     sizes = np.bincount(units)
     bits = int(sizes.max(initial=0)).bit_length()
     if bits * len(labels) <= _BITS:
@@ -243,7 +239,7 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
 
 
 def count_rows(table: Ints) -> tuple[Ints, Ints]:
-    """Distinct rows of a (U, V) table of counts, in a fixed order, and how often each occurs."""
+    """Return distinct rows of a (U, V) table of counts, in a fixed order, and how often each occurs."""
     if not len(table):
         return table, np.empty(0, dtype=np.int64)
     radix = table.max(axis=0) + 1
@@ -257,7 +253,7 @@ def count_rows(table: Ints) -> tuple[Ints, Ints]:
 
 
 def _of_numbers(matrix: Floats) -> Patterns:
-    """Patterns of a (raters, units) float64 table with nan for missing."""
+    """Return patterns of a (raters, units) float64 table with nan for missing."""
     low = float(np.fmin.reduce(matrix, axis=None, initial=np.inf))
     high = float(np.fmax.reduce(matrix, axis=None, initial=-np.inf))
     if low > high:  # nothing was given
@@ -282,7 +278,7 @@ def _of_numbers(matrix: Floats) -> Patterns:
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
-    """The key of each unit and the raters who judged, or None where an answer is not whole."""
+    """Return the key of each unit and the raters who judged, or None where an answer is not whole."""
     from evaluation.statistics.agreement.kernels import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)
@@ -293,7 +289,7 @@ def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
 
 
 def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> Patterns:
-    """Patterns in ascending order of their keys, so that a resample does not depend on the units' order."""
+    """Return patterns in ascending order of their keys, so that a resample does not depend on the units' order."""
     if bits * len(labels) <= _TABLE_BITS:
         table = np.bincount(keys, minlength=1)
         table[0] = 0  # units without an answer

@@ -86,13 +86,13 @@ class KappaGrid:
     signature: str = ""
 
     def values(self) -> Floats:
-        """(first thresholds, second thresholds) kappas; nan where undefined."""
+        """Return (first thresholds, second thresholds) kappas; nan where undefined."""
         shape = (len(self.first_thresholds), len(self.second_thresholds))
         return np.array([cell.kappa.value for cell in self.cells]).reshape(shape)
 
 
 def at_least(scores: ArrayLike, threshold: float) -> Flags:
-    """(N,) which of (N,) scores reach the threshold; equality counts, as does falling short by rounding alone.
+    """Return (N,) which of (N,) scores reach the threshold; equality counts, as does falling short by rounding alone.
 
     A nan reaches none. Raises BadShape, BadValue, BadOption.
     """
@@ -121,7 +121,7 @@ def threshold_kappa(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> ThresholdAgreement:
-    """Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores each.
+    """Return Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores each.
 
     nan is a score that was never given: `missing` refuses it, leaves the pair out, or takes it as no
     (H13's table takes pairs that the filter kept from the crowd as not relevant). The thresholds without
@@ -145,7 +145,7 @@ def _compared(
     resamples: int,
     seed: Seed,
 ) -> ThresholdAgreement:
-    """The figures of how many pairs both, the first only, the second only and neither says yes to."""
+    """Return the figures of how many pairs both, the first only, the second only and neither says yes to."""
     check_confidence(confidence)
     generator, reported = generator_of(seed)
     n = int(table.sum())
@@ -194,7 +194,7 @@ def kappa_grid(
     resamples: int = RESAMPLES,
     seed: int | np.integer[Any] = 0,
 ) -> KappaGrid:
-    """`threshold_kappa` at every pair of thresholds; each cell takes the same seed.
+    """Return `threshold_kappa` at every pair of thresholds; each cell takes the same seed.
 
     The scores are read once, however many thresholds there are. Raises BadShape, BadValue, BadOption.
     """
@@ -230,14 +230,14 @@ def kappa_grid(
 
 
 def _reached(scores: Floats, thresholds: Sequence[float]) -> Ints:
-    """(N,) how many of the thresholds each score reaches."""
+    """Return (N,) how many of the thresholds each score reaches."""
     for threshold in thresholds:
         _check_threshold(threshold)
     return np.searchsorted(np.sort([_cut(threshold) for threshold in thresholds]), scores, side="right")
 
 
 def _places(thresholds: Sequence[float]) -> list[int]:
-    """How many of the thresholds a score reaches at the least that reaches this one."""
+    """Return how many of the thresholds a score reaches at the least that reaches this one."""
     ascending = np.sort(np.asarray(thresholds, dtype=np.float64))
     return (np.searchsorted(ascending, thresholds) + 1).tolist()
 
@@ -262,7 +262,7 @@ def _prepare(
 
 
 def _figures(weights: Floats) -> Floats:
-    """(B, 4) tables of both, first only, second only, neither to (B, 4) kappa, precision, recall, F1."""
+    """Turn (B, 4) tables of both, first only, second only, neither into (B, 4) kappa, precision, recall, F1."""
     both, first_only, second_only, neither = weights.T
     n = weights.sum(axis=1)
     first, second = both + first_only, both + second_only

@@ -1,17 +1,16 @@
-"""Where judges disagree: each unit's own agreement, and its part in what alpha lacks to one.
+"""Where judges disagree, and who agrees with whom.
 
-With n_uv the judges who gave unit u value v, m_u all its judges, and n, n_v the totals over the units
+By unit: with n_uv the judges who gave unit u value v, m_u all its judges, and n, n_v the totals over the units
 judged twice or more, the unit's terms of Krippendorff's alpha (`alpha`) are
 
     contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
 
 so that the contributions of all units sum to 1 - alpha.
 
-Who agrees with whom: percent agreement, Cohen's kappa and Krippendorff's alpha of every two raters.
-
-Each pair is judged on the units that both judged, and on nothing else: kappa and alpha take their chance
-agreement from these answers alone (formulas in `kappa` and `alpha`). Cost grows with the pairs of answers
-to a unit, so that thousands of workers with a few common units each are no matter.
+By pair: percent agreement, Cohen's kappa and Krippendorff's alpha of every two raters, on the units that both judged
+and on nothing else: kappa and alpha take their chance agreement from these answers alone (formulas in `kappa` and
+`alpha`). Cost grows with the pairs of answers to a unit, so thousands of workers with a few common units each are no
+matter.
 """
 
 from __future__ import annotations
@@ -29,6 +28,10 @@ from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
 from evaluation.statistics.agreement.ratings import Data, positions_at, ratings_of
 from evaluation.statistics.inputs import one_of
 from evaluation.statistics.results import signed
+
+FIGURES = ("units", "percent", "kappa", "alpha")
+NO_PAIR = "no two raters judged a common unit"
+SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the same answer to all common units"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +54,14 @@ class UnitAgreement:
     signature: str = ""
 
     def most_disputed(self, count: int) -> Ints:
-        """Positions of the units with the largest contributions, largest first; ties by position."""
+        """Return positions of the units with the largest contributions, largest first; ties by position."""
         order = np.argsort(-self.contribution, kind="stable")  # nan comes last
         return order[: min(count, int((~np.isnan(self.contribution)).sum()))]
 
 
 @signed("agreement-by-unit")
 def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
-    """Agreement of each unit of a (raters, units) table with nan or None for missing, or of `Ratings`.
+    """Return agreement of each unit of a (raters, units) table with nan or None for missing, or of `Ratings`.
 
     Cost grows with the judgments, and at the ratio level with the pairs of a unit's distinct values.
     Raises BadShape, BadValue, BadOption.
@@ -104,12 +107,6 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
     )
 
 
-FIGURES = ("units", "percent", "kappa", "alpha")
-
-NO_PAIR = "no two raters judged a common unit"
-SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the same answer to all common units"
-
-
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
     """Every two raters with a common unit, (P,) each, in the order of the raters.
@@ -132,7 +129,7 @@ class PairAgreement:
     signature: str = ""
 
     def matrix(self, figure: str) -> Floats:
-        """(R, R) of units, percent, kappa or alpha: symmetric, nan on the diagonal and without common units.
+        """Return (R, R) of units, percent, kappa or alpha: symmetric, nan on the diagonal and without common units.
 
         For thousands of raters this is large; the columns hold the same.
         """
@@ -147,7 +144,7 @@ class PairAgreement:
 def agreement_by_pair(
     reliability_data: Data, level: str = "nominal", weights: str | None = None
 ) -> PairAgreement:
-    """Agreement of every two raters of a (raters, units) table with nan or None for missing, or of `Ratings`.
+    """Return agreement of every two raters of a (raters, units) table with nan or None for missing, or of `Ratings`.
 
     `level` is alpha's, `weights` (None, linear, quadratic) kappa's. Raises BadShape, BadValue, BadOption.
     """

@@ -1,11 +1,8 @@
-"""Correlation coefficients of many groups of observations at once.
+"""Correlation coefficients of many groups of observations at once, and of one set of reweighted observations.
 
-Observations of a group lie together: group g holds starts[g] to starts[g + 1]. A coefficient is nan where
-a group has fewer than two observations, or one value throughout in either variable.
-
-Two variables as patterns: which pairs of values occur, and how often; coefficients of reweighted ones.
-
-A resample of the observations is how often each pattern was drawn, so nothing is sorted again.
+Observations of a group lie together: group g holds starts[g] to starts[g + 1]. A coefficient is nan where a group has
+fewer than two observations, or one value throughout in either variable. For resamples, the observations are `Patterns`:
+a resample is how often each pair of values was drawn, so nothing is sorted again.
 """
 
 import math
@@ -19,7 +16,7 @@ COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
 
 
 def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> Floats:
-    """(G,) coefficients, one of COEFFICIENTS, between (N,) vectors whose groups lie together."""
+    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors whose groups lie together."""
     if coefficient == "pearson":
         return pearson_groups(x, y, starts)
     if coefficient == "spearman":
@@ -31,12 +28,12 @@ def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> 
 
 
 def owners(starts: Ints) -> Ints:
-    """(N,) the group of each observation, where groups lie together."""
+    """Return (N,) the group of each observation, where groups lie together."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
 def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Rows in ascending order within each group, columns from 0 on in each, and the groups' (G,) levels."""
+    """Return rows in ascending order within each group, columns from 0 on in each, and the groups' (G,) levels."""
     groups = owners(starts)
     rows, _, order = sorted_levels(x, groups)
     columns, bounds = group_levels(y, groups)
@@ -46,7 +43,7 @@ def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
-    """(G,) Pearson correlations: centred and scaled within each group, so that no size overflows."""
+    """Return (G,) Pearson correlations: centred and scaled within each group, so that no size overflows."""
     sizes = np.diff(starts)
     first = starts[:-1]
     centred = []
@@ -70,7 +67,7 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
 
 
 def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
-    """(N,) codes of the distinct values of each group, and their (G + 1,) bounds.
+    """Return (N,) codes of the distinct values of each group, and their (G + 1,) bounds.
 
     Ints are numbered on through the groups: group g has bounds[g] to bounds[g + 1], in the order of its
     values. `groups` ascends.
@@ -82,7 +79,7 @@ def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
 
 
 def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
-    """The codes of `group_levels` in ascending order, their bounds, and the (N,) places they belong to."""
+    """Return the codes of `group_levels` in ascending order, their bounds, and the (N,) places they belong to."""
     several = groups[-1] > 0
     order = np.lexsort((values, groups)) if several else np.argsort(values)
     ordered = values[order]
@@ -99,20 +96,20 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def mid_ranks(codes: Ints) -> Floats:
-    """(N,) mid-ranks from codes of ascending values; all groups together, which a centred rank ignores."""
+    """Return (N,) mid-ranks from codes of ascending values; all groups together, which a centred rank ignores."""
     counts = np.bincount(codes)
     return (np.cumsum(counts) - (counts - 1) / 2)[codes]
 
 
 def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    """`kendall_sums` of observations in the order of `rows`, group by group."""
+    """Return `kendall_sums` of observations in the order of `rows`, group by group."""
     from evaluation.statistics.correlation.kernels import kendall_sums
 
     return kendall_sums(rows, columns, weights, starts, levels)
 
 
 def taus(sums: Floats, coefficient: str) -> Floats:
-    """(G,) tau-b or tau-c of (G, 6) sums of the kernel; nan where undefined.
+    """Return (G,) tau-b or tau-c of (G, 6) sums of the kernel; nan where undefined.
 
     With S = concordant - discordant pairs of n observations and m the smaller number of different values:
     tau-b = S / sqrt((n0 - n1)(n0 - n2)), n0 = n (n - 1) / 2, n1 and n2 the pairs tied in each variable
@@ -157,7 +154,7 @@ class Patterns:
         self._x, self._y = _scaled(x_levels, x)[self.rows], _scaled(y_levels, y)[self.columns]
 
     def __call__(self, weights: Floats) -> Floats:
-        """(B,) coefficients under (B, P) weights: how often each pattern counts; nan where undefined."""
+        """Return (B,) coefficients under (B, P) weights: how often each pattern counts; nan where undefined."""
         if self._coefficient == "pearson":
             return _weighted_pearson(weights, self._x, self._y)
         if self._coefficient == "spearman":
@@ -166,7 +163,7 @@ class Patterns:
         return taus(np.concatenate(sums), self._coefficient)
 
     def kendall(self, weights: Floats) -> Floats:
-        """(1, 6) sums of `kendall_sums` under (P,) weights."""
+        """Return (1, 6) sums of `kendall_sums` under (P,) weights."""
         return kendall_groups(self.rows, self.columns, weights, self._ends, self._levels)
 
     def _spearman(self, weights: Floats) -> float:
@@ -180,7 +177,7 @@ class Patterns:
 
 
 def _scaled(levels: Floats, values: Floats) -> Floats:
-    """Shifted by the values' mean and scaled to at most 1: Pearson's r ignores both, rounding does not."""
+    """Shift levels by the values' mean and scale them to at most 1: Pearson's r ignores both, rounding does not."""
     centred = levels - values.mean()
     return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
 

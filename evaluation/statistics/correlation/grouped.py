@@ -1,12 +1,9 @@
-"""Correlation of a metric with people where observations belong to items and systems.
+"""Correlation of metrics with people where observations belong to items and systems.
 
-The four ways of the field (Deutsch, Foster and Freitag 2023; Deutsch, Dror and Roth 2021): all
-observations together, averaged over items, averaged over systems, or between the systems' means.
-
-Whether one metric correlates better with people than another: a paired permutation test.
-
-PERM-BOTH of Deutsch, Dror and Roth 2021, which the metrics task of WMT uses: it asks nothing
-of the scores' distribution, and works for every coefficient and grouping. Williams' test is its
+The four groupings of the field (Deutsch, Foster and Freitag 2023; Deutsch, Dror and Roth 2021): all observations
+together, averaged over items, averaged over systems, or between the systems' means. Whether one metric correlates
+better than another is tested by permutation, PERM-BOTH of Deutsch, Dror and Roth 2021, which the metrics task of WMT
+uses: it asks nothing of the scores' distribution, and works for every coefficient and grouping. Williams' test is its
 counterpart for Pearson's r of independent observations.
 """
 
@@ -34,14 +31,7 @@ from evaluation.statistics.correlation.coefficients import (
 )
 from evaluation.statistics.correlation.vectors import paired_observations
 from evaluation.statistics.errors import BadShape
-from evaluation.statistics.inputs import (
-    ROUNDING,
-    encode,
-    one_of,
-    positive,
-    same_length,
-    score_vector,
-)
+from evaluation.statistics.inputs import ROUNDING, encode, one_of, positive, same_length, score_vector
 from evaluation.statistics.resampling import (
     ALTERNATIVES,
     CONFIDENCE,
@@ -58,6 +48,10 @@ from evaluation.statistics.results import signed
 GROUPINGS = ("none", "item", "system", "system-level")
 
 NO_GROUP = "no group has two observations that differ in both variables"
+
+_Statistic = Callable[[Floats], Floats]
+_REASSIGNMENTS = 1000
+UNDEFINED = "the {} metric's correlation is undefined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +112,7 @@ def grouped_correlation(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> GroupedCorrelationResult:
-    """A coefficient of COEFFICIENTS between two (N,) scores of systems' outputs for items, one a row.
+    """Return A coefficient of COEFFICIENTS between two (N,) scores of systems' outputs for items, one a row.
 
     `grouping` "none" correlates all rows; "item" the systems of each item, averaged over items; "system"
     the items of each system, averaged over systems; "system-level" the systems' means. The interval draws
@@ -172,7 +166,7 @@ def grouped_correlation(
 def long_table(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
 ) -> tuple[Floats, Floats, Table]:
-    """The rows that have both scores, with the items and systems that occur in them."""
+    """Return the rows that have both scores, with the items and systems that occur in them."""
     x, y, given = paired_observations(first, second, missing)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
@@ -187,18 +181,18 @@ def long_table(
 
 
 def group_starts(groups: Ints) -> Ints:
-    """(G + 1,) bounds of groups 0 to G - 1 that lie together in ascending order."""
+    """Return (G + 1,) bounds of groups 0 to G - 1 that lie together in ascending order."""
     return np.concatenate([[0], np.cumsum(np.bincount(groups))]).astype(np.int64)
 
 
 def rounded(means: Floats, scores: Floats) -> Floats:
-    """Means to 12 digits of the largest score: systems with equal means tie, whatever the rounding."""
+    """Round means to 12 digits of the largest score: systems with equal means tie, whatever the rounding."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 
 
 def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
-    """(B, I) weights of items to (B, S) means of the systems' scores; nan for a system without weight."""
+    """Return a function of (B, I) weights of items: (B, S) means of the systems' scores, nan without weight."""
     shape = (len(table.item_names), len(table.system_names))
     sums = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
     rows = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
@@ -212,13 +206,10 @@ def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
     return means
 
 
-_Statistic = Callable[[Floats], Floats]
-
-
 def _arranged(
     x: Floats, y: Floats, table: Table, coefficient: str, grouping: str
 ) -> tuple[NDArray[Any], _Statistic, Floats]:
-    """Names and values of the groups, and the averaged coefficient under weights of what is resampled."""
+    """Return names and values of the groups, and the averaged coefficient under weights of what is resampled."""
     everything = np.array(["all"], dtype=object)
     if not len(x):
         values = np.array([np.nan])
@@ -272,16 +263,11 @@ def _mean_of(values: Floats) -> _Statistic:
 
 
 def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
-    """(B,) coefficients between the rows of two (B, S) tables, without the cells that are nan."""
+    """Return (B,) coefficients between the rows of two (B, S) tables, without the cells that are nan."""
     given = ~np.isnan(x)
     sizes = given.sum(axis=1)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return group_coefficients(x[given], y[given], starts, coefficient)
-
-
-_REASSIGNMENTS = 1000
-
-UNDEFINED = "the {} metric's correlation is undefined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,7 +309,7 @@ def paired_correlation_test(
     reassignments: int = _REASSIGNMENTS,
     seed: Seed = 0,
 ) -> PairedCorrelationResult:
-    """Whether (N,) scores of two metrics correlate differently with people's (N,) scores, one output a row.
+    """Test whether (N,) scores of two metrics correlate differently with people's (N,) scores, one output a row.
 
     Both metrics are standardised (mean 0, deviation 1 over all rows); each reassignment swaps the two
     scores of every output or not by the toss of a coin, and correlates again as `grouped_correlation`
@@ -375,7 +361,7 @@ def paired_correlation_test(
 
 
 def _standardised(scores: Floats) -> Floats:
-    """Mean 0 and deviation 1; zeros where all scores are equal, which correlate with nothing."""
+    """Return scores of mean 0 and deviation 1; zeros where all are equal, which correlate with nothing."""
     if np.all(scores == scores[0]):
         return np.zeros(len(scores))
     centred = scores - scores.mean()
@@ -420,7 +406,7 @@ class _Swapped:
         self._one_codes, self._two_codes = codes.reshape(-1, 2).T
 
     def __call__(self, swapped: Flags) -> tuple[float, float]:
-        """The averaged coefficients of the first and the second metric; nan where no group has one."""
+        """Return the averaged coefficients of the first and the second metric; nan where no group has one."""
         return self._value(swapped), self._value(~swapped)
 
     def _value(self, other: Flags) -> float:

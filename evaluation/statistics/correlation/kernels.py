@@ -8,7 +8,7 @@ from evaluation.compiled import compiled
 
 @compiled
 def weight_below(tree: Floats, column: int) -> float:
-    """The weight that a binary indexed tree (Fenwick 1994) holds below a column, in log(levels) steps."""
+    """Return the weight that a binary indexed tree (Fenwick 1994) holds below a column, in log(levels) steps."""
     below = 0.0
     place = column
     while place > 0:
@@ -28,7 +28,7 @@ def add_weight(tree: Floats, levels: int, column: int, weight: float) -> None:
 
 @compiled
 def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
-    """What tau-b and tau-c are made of, for each of G groups of weighted observations: (G, 6).
+    """Return what tau-b and tau-c are made of, for each of G groups of weighted observations: (G, 6).
 
     Group g holds observations starts[g] to starts[g + 1], in ascending order of `rows`; its `columns` are
     codes below levels[g]. A weight says how often an observation counts. Of each group: concordant less
@@ -82,7 +82,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
 
 @compiled
 def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon: float) -> Floats:
-    """Pairs of each group whose scores differ by more than epsilon: (G, 3) by how people order them.
+    """Return pairs of each group whose scores differ by more than epsilon: (G, 3) by how people order them.
 
     Group g holds observations starts[g] to starts[g + 1], in ascending order of `scores`; `columns` are
     codes of people's scores below levels[g]. Counted: pairs in the same order, in the opposite one, and

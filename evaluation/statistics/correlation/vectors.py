@@ -1,13 +1,10 @@
-"""Correlations between metrics, people and rankings of systems, with bootstrap intervals.
+"""Correlation of two columns, with bootstrap intervals, and Williams' test of two correlations.
 
 Pearson's r = sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 sum (y - mean y)^2); Spearman's rho is r of the
 mid-ranks; Kendall's tau-b and tau-c (`coefficients.taus` has their formulas) count pairs in the same and in opposite
-order. The intervals resample the observations. Where observations belong to items and systems:
-`grouped_correlation`; to tell two metrics' correlations apart: `paired_correlation_test`.
-
-Williams' test: does one metric correlate better with people than another, on the same observations?
-
-Williams 1959, T2 of Steiger 1980; for metrics against people Graham and Baldwin 2014.
+order. The intervals resample the observations. Williams' test (Williams 1959, T2 of Steiger 1980; for metrics against
+people Graham and Baldwin 2014) asks whether one metric correlates better with people than another, on the same
+observations. Where observations belong to items and systems, see `grouped`.
 """
 
 from __future__ import annotations
@@ -47,6 +44,12 @@ _EXACT = 33
 TOO_FEW = "there are fewer than two observations"
 CONSTANT = "{} has the same value throughout"
 
+# A correlation matrix may miss being one by the rounding of correlations that were printed or computed.
+_ROUNDING = 1e-9
+FEWER_THAN_FOUR = "there are fewer than four observations"
+CONSTANT_SCORES = "{} scores have the same value throughout"
+SAME = "one metric is the other on another scale, so that nothing tells them apart"
+
 
 @dataclass(frozen=True, slots=True)
 class CorrelationResult:
@@ -82,7 +85,7 @@ def correlation(
     resamples: int = RESAMPLES,
     seed: Seed = 0,
 ) -> CorrelationResult:
-    """A coefficient of COEFFICIENTS between two (N,) vectors.
+    """Return A coefficient of COEFFICIENTS between two (N,) vectors.
 
     nan is a missing value: `missing` refuses it or leaves the observation out ("leave-out").
     `resamples` 0 gives no interval. p of Pearson and Spearman: (1 - r^2)^(n/2 - 2) as density (Student
@@ -129,22 +132,22 @@ def correlation(
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float:
-    """Pearson's r of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
+    """Return Pearson's r of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "pearson", resamples=0).value
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float:
-    """Spearman's rho of two (N,) vectors, ties by mid-ranks; nan where undefined. Raises BadShape, BadValue."""
+    """Return Spearman's rho of two (N,) vectors, ties by mid-ranks; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "spearman", resamples=0).value
 
 
 def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
-    """Kendall's tau-b of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
+    """Return Kendall's tau-b of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "kendall-tau-b", resamples=0).value
 
 
 def kendall_tau_c(first: ArrayLike, second: ArrayLike) -> float:
-    """Kendall's (Stuart's) tau-c of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
+    """Return Kendall's (Stuart's) tau-c of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
     return correlation(first, second, "kendall-tau-c", resamples=0).value
 
 
@@ -154,7 +157,7 @@ def _prepare(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats,
 
 
 def paired_observations(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, Flags]:
-    """Two (N,) vectors and which of their observations have both values. Raises BadShape, BadValue."""
+    """Return two (N,) vectors and which of their observations have both values. Raises BadShape, BadValue."""
     one_of(missing, ("refuse", "leave-out"), "missing")
     if missing == "refuse":
         x, y = score_vector(first, "first"), score_vector(second, "second")
@@ -176,13 +179,13 @@ def _undefined(x: Floats, y: Floats) -> str:
 
 
 def _linear_p(r: float, n: int) -> float:
-    """Two-sided p of Pearson's r (and, nearly, of Spearman's) when nothing correlates: r is beta then."""
+    """Return two-sided p of Pearson's r (and, nearly, of Spearman's) when nothing correlates: r is beta then."""
     # Two observations always lie on a line, whether by value or by rank.
     return float(2 * betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 
 def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
-    """Tau and its two-sided p, which tau-b and tau-c share: p is about their common numerator."""
+    """Return tau and its two-sided p, which tau-b and tau-c share: p is about their common numerator."""
     n = len(x)
     ends = np.array([0, n])
     rows, columns, levels = kendall_codes(x, y, ends)
@@ -202,14 +205,6 @@ def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
     # Two observations that differ in both variables have no ties, so there are three or more here.
     variance += twice[0] * twice[1] / (9 * ordered * (n - 2))
     return value, float(2 * ndtr(-abs(balance) / math.sqrt(variance)))
-
-
-# A correlation matrix may miss being one by the rounding of correlations that were printed or computed.
-_ROUNDING = 1e-9
-
-FEWER_THAN_FOUR = "there are fewer than four observations"
-CONSTANT_SCORES = "{} scores have the same value throughout"
-SAME = "one metric is the other on another scale, so that nothing tells them apart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +231,7 @@ class WilliamsResult:
 
 @signed("williams", input="scores")
 def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> WilliamsResult:
-    """Williams' test of the Pearson correlations of two metrics' (N,) scores with people's (N,) scores.
+    """Test whether two metrics' (N,) scores correlate differently (Pearson) with people's (N,) scores, by Williams.
 
     Raises BadShape, BadValue.
     """
@@ -254,7 +249,7 @@ def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> Wil
 
 @signed("williams", input="correlations")
 def williams_correlations(first: float, second: float, between: float, n: int) -> WilliamsResult:
-    """Williams' test from r13 = `first`, r23 = `second`, r12 = `between` and the `n` observations.
+    """Do Williams' test from r13 = `first`, r23 = `second`, r12 = `between` and the `n` observations.
 
     t = (r13 - r23) sqrt((n - 1)(1 + r12)) / sqrt(2 K (n - 1) / (n - 3) + (r13 + r23)^2 / 4 (1 - r12)^3),
     K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, with n - 3 degrees of freedom. Raises BadValue where no

@@ -1,7 +1,5 @@
-"""How often a metric names the same winner as people do (V15 section 3).
-
-Accuracy of a metric against the number of references it may read (V15 section 7, figure 3).
-"""
+"""How often a metric names the same winner as people do (V15 section 3), also against the number of references that it
+may read (V15 section 7, figure 3)."""
 
 from __future__ import annotations
 
@@ -63,7 +61,7 @@ class AccuracyResult:
 
 
 def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
-    """(P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie (but for rounding).
+    """Return (P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie (but for rounding).
 
     Raises BadShape, BadValue.
     """
@@ -83,7 +81,7 @@ def pair_accuracy(
     *,
     confidence: float = CONFIDENCE,
 ) -> dict[str, AccuracyResult]:
-    """Accuracy of a metric by pair kind, and over all pairs under the key "all".
+    """Return accuracy of a metric by pair kind, and over all pairs under the key "all".
 
     (P,) scores of the first and the second candidates, (P,) winners of the consensus (1, 2, or 0 where
     there is none) and (P,) kinds (HC, HI, HM, MM; without them only "all"). Raises BadShape, BadValue.
@@ -99,7 +97,7 @@ def pair_accuracy(
 
 
 def consensus_winners(winners: ArrayLike) -> Floats:
-    """(P,) winners of the consensus: 1, 2, or 0 where there is none. Raises BadShape, BadValue."""
+    """Return (P,) winners of the consensus: 1, 2, or 0 where there is none. Raises BadShape, BadValue."""
     consensus = finite_vector(winners, "winners")
     wrong = np.flatnonzero(~np.isin(consensus, (0, 1, 2)))
     if wrong.size:
@@ -108,7 +106,7 @@ def consensus_winners(winners: ArrayLike) -> Floats:
 
 
 def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
-    """Which of the pairs are of each kind, (P,) each, and "all" last. Raises BadShape, BadValue."""
+    """Return which of the pairs are of each kind, (P,) each, and "all" last. Raises BadShape, BadValue."""
     members = {}
     if kinds is not None:
         labels, codes = encode(kinds, "kinds")
@@ -184,7 +182,7 @@ def accuracy_by_references(
     *,
     confidence: float = CONFIDENCE,
 ) -> dict[str, ReferenceCurve]:
-    """Accuracy by number of references, for each pair kind and for all pairs ("all").
+    """Return accuracy by number of references, for each pair kind and for all pairs ("all").
 
     `scores` maps a number of references to the scores of the first and of the second candidates, each
     (D, P): D random subsets of that many references, P pairs ((P,) for one subset). `winners` and `kinds`
@@ -209,7 +207,7 @@ def accuracy_by_references(
 
 
 def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
-    """(D, size) places of `size` of `available` references, drawn without replacement, in ascending order.
+    """Return (D, size) places of `size` of `available` references, drawn without replacement, in ascending order.
 
     There is one draw where all are taken. Raises BadOption.
     """
@@ -226,7 +224,7 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
 
 
 def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> Ints:
-    """(D, P) whom the metric names."""
+    """Return (D, P) whom the metric names."""
     sides = one_per_row(scores, f"scores[{number}]")
     if len(sides) != 2:
         raise BadShape(f"scores[{number}] has {len(sides)} sides, expected those of both candidates")

@@ -86,7 +86,7 @@ def pairwise_accuracy(
     max_pairs: int = _PAIRS,
     seed: Seed = 0,
 ) -> PairwiseAccuracyResult:
-    """acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of (N,) scores of a metric and people.
+    """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of a metric's and people's (N,) scores.
 
     Pairs are formed within `groups` ((N,) names: items to compare systems on each item, systems to compare
     items of each system; without them all pairs) and the groups' accuracies averaged. `epsilon` is the
@@ -163,7 +163,7 @@ class _Groups:
         self.slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
 
     def counts(self, epsilon: float) -> Floats:
-        """(G, 5) pairs of each group: concordant, discordant, tied by both, by the metric, by people alone."""
+        """Return (G, 5) pairs of each group: concordant, discordant, tied by both, by the metric, by people alone."""
         from evaluation.statistics.correlation.kernels import gap_sums
 
         if not len(self.scores):
@@ -183,7 +183,7 @@ class _Groups:
 
 
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
-    """The gap up to which scores should tie, and how many pairs' gaps were tried.
+    """Return the gap up to which scores should tie, and how many pairs' gaps were tried.
 
     As epsilon passes the gap of a pair, that pair turns right if people tie it and wrong if the metric
     ordered it as they do; nothing else changes. So sorted gaps and running sums tell every accuracy.
@@ -207,7 +207,7 @@ def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator)
 
 
 def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
-    """Places of the lower and the higher score of pairs, and each pair's part in the average of groups."""
+    """Return places of the lower and the higher score of pairs, and each pair's part in the average of groups."""
     total = int(data.pairs.sum())
     part = np.zeros(len(data.pairs))
     np.divide(1.0, data.pairs, out=part, where=data.pairs > 0)

@@ -1,6 +1,6 @@
-"""Bootstrap intervals of a statistic of one sample (Efron 1979; BCa: Efron 1987).
+"""Intervals of a statistic of one sample by bootstrap (Efron 1979; BCa: Efron 1987), and of a share (Wilson 1927).
 
-The statistics of a sample that can be resampled: mean, median, or any function of rows.
+The statistic is a mean, a median, or any function of rows.
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ _FEW = 8
 TOO_FEW = "there are fewer than two values"
 ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
 
+# A statistic takes (B, N) values and returns (B,).
+RowStatistic = Callable[[Floats], Floats]
+
 
 @dataclass(frozen=True, slots=True)
 class BootstrapResult:
@@ -66,7 +69,7 @@ def bootstrap_interval(
     resamples: int = _RESAMPLES,
     seed: Seed = 0,
 ) -> BootstrapResult:
-    """Interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
+    """Return interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
 
     `method` is percentile, basic (2 t - t*_high to 2 t - t*_low), or bca: the percentiles
     Phi(z0 + (z0 + z) / (1 - a (z0 + z))), with the bias z0 from the share of resamples below the value
@@ -104,7 +107,7 @@ def bootstrap_interval(
 def _draws(
     sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
 ) -> Floats:
-    """(resamples,) values of the statistic on samples drawn with replacement."""
+    """Return (resamples,) values of the statistic on samples drawn with replacement."""
     n = len(sample)
     if name == "mean":
         return _mean_draws(sample, resamples, generator)
@@ -119,7 +122,7 @@ def _draws(
 
 
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Means of resamples: of few different values, such as grades, by how often each is drawn."""
+    """Return means of resamples: of few different values, such as grades, by how often each is drawn."""
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
     if len(levels) * _FEW <= n:
@@ -140,7 +143,7 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
 
 
 def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Medians of resamples without drawing them.
+    """Return medians of resamples without drawing them.
 
     Drawing with replacement is taking ordered[floor(N U)] for N uniform U. The k-th smallest U has a
     beta distribution, Beta(k, N + 1 - k), and the next one is the smallest of N - k above it.
@@ -156,7 +159,7 @@ def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generato
 
 
 def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
-    """(N,) values of the statistic without each value in turn, in any order; mean and median in one go."""
+    """Return (N,) values of the statistic without each value in turn, in any order; mean and median in one go."""
     n = len(sample)
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
@@ -176,7 +179,7 @@ def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
 
 
 def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats) -> Floats:
-    """The shares of resamples that BCa reads instead of `ends`; nan where it is undefined."""
+    """Return the shares of resamples that BCa reads instead of `ends`; nan where it is undefined."""
     rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
     below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
     if not 0 < below < 1:
@@ -196,12 +199,8 @@ def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats)
     return np.asarray(ndtr(bias + corrected), dtype=np.float64)
 
 
-# A statistic takes (B, N) values and returns (B,).
-RowStatistic = Callable[[Floats], Floats]
-
-
 def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
-    """The name and the function of "mean", "median", or a function given. Raises BadOption.
+    """Return the name and the function of "mean", "median", or a function given. Raises BadOption.
 
     A function that does not return one number a row raises BadShape when it is called.
     """
@@ -235,7 +234,7 @@ def _row_median(rows: Floats) -> Floats:
 
 
 def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Wilson's score interval of a share p = `successes` / n (Wilson 1927); nan, nan for n = 0.
+    """Return Wilson's score interval of a share p = `successes` / n (Wilson 1927); nan, nan for n = 0.
 
     (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile of `confidence`.
     `successes` may be a mean of several counts. Raises BadOption.

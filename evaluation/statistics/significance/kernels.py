@@ -14,7 +14,7 @@ Bytes = NDArray[np.uint8]
 
 @compiled
 def signed_sums(differences: Floats, coins: Bytes) -> Floats:
-    """(R,) sums of the (8 G,) differences, each with the sign that its coin tossed.
+    """Return (R,) sums of the (8 G,) differences, each with the sign that its coin tossed.
 
     `coins` is (G, R) uint8. The 256 sums that eight items can make are tabled once, so that a reassignment
     reads one number for eight items.
@@ -38,7 +38,7 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
 
 @compiled
 def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
-    """(R,) differences of the two sides' medians after the items that tossed 1 swapped their scores.
+    """Return (R,) differences of the two sides' medians after the items that tossed 1 swapped their scores.
 
     `values` are the 2 N scores of both sides in ascending order; `items` and `sides` say whose they are.
     `coins` is (R, bytes). Walking upwards until either side has seen more than half of its N scores finds
@@ -72,7 +72,7 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
 
 @compiled
 def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
-    """(R,) sums of the values at the (R, N) places drawn."""
+    """Return (R,) sums of the values at the (R, N) places drawn."""
     resamples, n = drawn.shape
     sums = np.zeros(resamples)
     for resample in range(resamples):

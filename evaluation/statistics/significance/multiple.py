@@ -1,9 +1,8 @@
-"""p-values of several tests at once (Holm 1979; Benjamini and Hochberg 1995).
+"""Several tests at once: adjusted p-values, and which of many systems they tell apart.
 
-Systems that cannot be told apart: paired tests, ranges of ranks, and clusters as WMT prints them.
-
-Koehn 2012, *Simulating human judgment in machine translation evaluation campaigns*; Bojar et al. 2013
-(WMT13): systems in a higher cluster are all significantly better than all those below.
+p-values are adjusted by Holm 1979 or by Benjamini and Hochberg 1995. Systems that cannot be told apart form clusters,
+as WMT prints them, with ranges of ranks: Koehn 2012, *Simulating human judgment in machine translation evaluation
+campaigns*; Bojar et al. 2013 (WMT13): systems in a higher cluster are all significantly better than all those below.
 """
 
 from __future__ import annotations
@@ -34,6 +33,10 @@ from evaluation.statistics.significance.paired_tests import randomization_test
 
 CORRECTIONS = ("holm", "benjamini-hochberg", "none")
 
+# One test a pair of systems: fewer reassignments than for a single test.
+_REASSIGNMENTS = 10_000
+LEVEL = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class AdjustedPValues:
@@ -48,7 +51,7 @@ class AdjustedPValues:
 
 @signed("adjusted-p")
 def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPValues:
-    """p-values of (N,) tests, adjusted for being that many. Raises BadShape, BadValue, BadOption.
+    """Return p-values of (N,) tests, adjusted for being that many. Raises BadShape, BadValue, BadOption.
 
     With p_(1) <= ... <= p_(m): "holm" gives max over j <= i of (m - j + 1) p_(j), which bounds the chance
     of any false discovery; "benjamini-hochberg" gives min over j >= i of m p_(j) / j, which bounds the
@@ -72,23 +75,18 @@ def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPVal
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """Holm's adjusted p-values, (N,); see `adjusted_p_values`. Raises BadShape, BadValue."""
+    """Return Holm's adjusted p-values, (N,); see `adjusted_p_values`. Raises BadShape, BadValue."""
     return adjusted_p_values(p_values, "holm").values
 
 
 def benjamini_hochberg(p_values: ArrayLike) -> Floats:
-    """Benjamini and Hochberg's adjusted p-values, (N,); see `adjusted_p_values`. Raises BadShape, BadValue."""
+    """Return Benjamini and Hochberg's adjusted p-values, (N,); see `adjusted_p_values`. Raises BadShape, BadValue."""
     return adjusted_p_values(p_values, "benjamini-hochberg").values
 
 
 def stars(p: float) -> str:
-    """One star at p <= 0.1, two at 0.05, three at 0.01 (H13 Table 1); none for nan."""
+    """Return one star at p <= 0.1, two at 0.05, three at 0.01 (H13 Table 1); none for nan."""
     return "*" * sum(p <= bound for bound in (0.1, 0.05, 0.01))
-
-
-# One test a pair of systems: fewer reassignments than for a single test.
-_REASSIGNMENTS = 10_000
-LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +130,7 @@ def system_clusters(
     reassignments: int = _REASSIGNMENTS,
     seed: Seed = 0,
 ) -> ClusterResult:
-    """Clusters of S systems from their (S, N) scores of the same N items; higher is better.
+    """Return clusters of S systems from their (S, N) scores of the same N items; higher is better.
 
     Every two systems are compared by `randomization_test` of their means, and the p-values adjusted by
     `correction` (holm, benjamini-hochberg, none). nan is a missing score: `missing` refuses it or leaves
@@ -174,7 +172,7 @@ def clusters_of_p_values(
     correction: str = "holm",
     level: float = LEVEL,
 ) -> ClusterResult:
-    """Clusters from (S,) values of systems, higher is better, and (S, S) two-sided p of any paired test.
+    """Return clusters from (S,) values of systems, higher is better, and (S, S) two-sided p of any paired test.
 
     The diagonal is not read; nan elsewhere is a test without p. Raises BadShape, BadValue, BadOption.
     """

@@ -1,6 +1,7 @@
-"""McNemar's test of two systems' outcomes on the same items (McNemar 1947; H13 section 4.2.1).
+"""Tests of two systems' results on the same items: McNemar's and Fisher's.
 
-Fisher's randomisation test of two systems' scores of the same items (Fisher 1935; H13 section 4.2.2).
+McNemar's test takes outcomes, yes or no (McNemar 1947; H13 section 4.2.1); Fisher's randomisation test takes scores
+(Fisher 1935; H13 section 4.2.2).
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from numpy.typing import ArrayLike
 
 from evaluation.arrays import Floats
 from evaluation.statistics.errors import BadShape, BadValue
-from evaluation.statistics.inputs import (
-    finite_vector,
-    one_of,
-    positive,
-    same_length,
-    score_vector,
-)
+from evaluation.statistics.inputs import finite_vector, one_of, positive, same_length, score_vector
 from evaluation.statistics.resampling import ALTERNATIVES, CELLS, Seed, coins, count_extreme, generator_of
 from evaluation.statistics.results import signed
 from evaluation.statistics.significance.intervals import RowStatistic, row_statistic
 
 NO_DISCORDANT = "the two outcomes never differ"
+
+# H13 assigns scores to the two systems anew this many times.
+REASSIGNMENTS = 100_000
+# Reassignments whose sums are kept at once: they fit into the fastest memory.
+_SUMS = 8192
+_Draw = Callable[[np.random.Generator, int], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class McNemarResult:
 
 @signed("mcnemar", input="outcomes")
 def mcnemar_test(first: ArrayLike, second: ArrayLike) -> McNemarResult:
-    """McNemar's test on two (N,) vectors of outcomes, 0 or 1 (or booleans), of the same N items.
+    """Do McNemar's test on two (N,) vectors of outcomes, 0 or 1 (or booleans), of the same N items.
 
     `mcnemar_counts` has the formulas. Raises BadShape, BadValue.
     """
@@ -62,7 +63,7 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike) -> McNemarResult:
 
 @signed("mcnemar", input="counts")
 def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
-    """McNemar's test from the two counts b and c of discordant pairs. Raises BadValue.
+    """Do McNemar's test from the two counts b and c of discordant pairs. Raises BadValue.
 
     Exact: the binomial test of min(b, c) of b + c at 1/2. Chi-square with one degree of freedom:
     (|b - c| - 1)^2 / (b + c), and without the correction (b - c)^2 / (b + c).
@@ -88,12 +89,6 @@ def _outcomes(values: ArrayLike, name: str) -> Floats:
     if wrong.size:
         raise BadValue(f"{name}[{wrong[0]}] is {vector[wrong[0]]:g}, expected 0 or 1")
     return vector
-
-
-# H13 assigns scores to the two systems anew this many times.
-REASSIGNMENTS = 100_000
-# Reassignments whose sums are kept at once: they fit into the fastest memory.
-_SUMS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +120,7 @@ def randomization_test(
     reassignments: int = REASSIGNMENTS,
     seed: Seed = 0,
 ) -> RandomizationResult:
-    """Whether two systems' (N,) scores of the same items differ: paired.
+    """Test whether two systems' (N,) scores of the same items differ: paired.
 
     In each reassignment the two scores of every item are swapped or not by the toss of a coin, and the
     difference of the statistic ("mean", "median", or a function of (B, N) to (B,)) is compared with the
@@ -151,9 +146,6 @@ def randomization_test(
     return RandomizationResult(name, difference, p, as_extreme, reassignments, n, reported, alternative)
 
 
-_Draw = Callable[[np.random.Generator, int], Floats]
-
-
 def _differences(
     one: Floats,
     two: Floats,
@@ -162,7 +154,7 @@ def _differences(
     reassignments: int,
     generator: np.random.Generator,
 ) -> list[Floats]:
-    """The differences of all reassignments, in blocks."""
+    """Return the differences of all reassignments, in blocks."""
     n = len(one)
     draw: _Draw
     if name == "mean":
@@ -175,7 +167,7 @@ def _differences(
 
 
 def _mean_draw(differences: Floats) -> _Draw:
-    """A swap turns the sign of an item's difference, so a reassignment is a sum of signed numbers."""
+    """Return the draw of means: a swap turns the sign of an item's difference, so each is a sum of signed numbers."""
     from evaluation.statistics.significance.kernels import signed_sums
 
     n = len(differences)
