@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
-from judgments.errors import NotThere, QuorumError
+from common.errors import NotThere, QuorumError
 
 
 class JoinRefused(QuorumError):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from annotation.services.importing import import_judgments as import_rows
-from annotation.services.syncing import sync_crowd as bring_together
-from judgments import uploads
+from annotation.crowds.sync import sync_crowd as bring_together
+from annotation.importing.judgments import import_judgments as import_rows
+from judgments.datasets import uploads
 from judgments.jobs import Run
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 def import_judgments(

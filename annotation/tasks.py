@@ -6,19 +6,20 @@ from celery import shared_task
 from celery.signals import worker_ready
 from django.conf import settings
 
-from annotation.services import sync_rounds, webhook_sending
+from annotation.crowds import sync
+from annotation.webhooks import sending
 
 
 @shared_task(name="annotation.sync_crowds")
 def sync_crowds() -> None:
     """Compares studies with their crowds whose turn it is."""
-    sync_rounds.sync_what_is_due()
+    sync.sync_what_is_due()
 
 
 @shared_task(name="annotation.send_webhooks")
 def send_webhooks() -> None:
     """Tells webhooks what they are to hear."""
-    webhook_sending.send_webhooks()
+    sending.send_webhooks()
 
 
 @worker_ready.connect

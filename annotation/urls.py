@@ -2,38 +2,31 @@
 
 from django.urls import path
 
-from annotation.views import (
-    adjudication,
-    calls,
-    credits,
-    framed,
-    home,
-    hooks,
-    joining,
-    me,
-    panel,
-    pictures,
-    preview,
-    quiz,
-    work,
-)
+from annotation.crowds import hooks
+from annotation.crowds.mturk import views as mturk_views
+from annotation.crowds.panel import views as panel_views
+from annotation.quality import adjudication_page
+from annotation.quiz import views as quiz_views
+from annotation.views import calls, joining, me, pictures, preview, work
+from annotation.views import joining as credits
+from annotation.views import joining as home
 
 app_name = "annotation"
 urlpatterns = [
     path("", home.home, name="home"),
-    path("adjudicate/", adjudication.waiting, name="adjudicate"),
-    path("adjudicate/<int:pk>/", adjudication.decide, name="adjudication"),
+    path("adjudicate/", adjudication_page.waiting, name="adjudicate"),
+    path("adjudicate/<int:pk>/", adjudication_page.decide, name="adjudication"),
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),
     path("s/<slug:slug>/credits/", credits.credits, name="credits"),
-    path("s/<slug:slug>/panel/", panel.entry, name="panel"),
-    path("s/<slug:slug>/panel/end/", panel.end, name="panel-end"),
+    path("s/<slug:slug>/panel/", panel_views.entry, name="panel"),
+    path("s/<slug:slug>/panel/end/", panel_views.end, name="panel-end"),
     path("s/<slug:slug>/preview/", preview.preview, name="preview"),
-    path("s/<slug:slug>/quiz/", quiz.quiz, name="quiz"),
-    path("s/<slug:slug>/quiz/start/", quiz.start, name="quiz-start"),
-    path("s/<slug:slug>/quiz/<int:number>/answer/", quiz.answer, name="quiz-answer"),
-    path("s/<slug:slug>/quiz/<int:number>/<int:position>/picture/", quiz.picture, name="quiz-picture"),
+    path("s/<slug:slug>/quiz/", quiz_views.quiz, name="quiz"),
+    path("s/<slug:slug>/quiz/start/", quiz_views.start, name="quiz-start"),
+    path("s/<slug:slug>/quiz/<int:number>/answer/", quiz_views.answer, name="quiz-answer"),
+    path("s/<slug:slug>/quiz/<int:number>/<int:position>/picture/", quiz_views.picture, name="quiz-picture"),
     path("s/<slug:slug>/examples/<int:number>/picture/", pictures.example_picture, name="example-picture"),
     path("s/<slug:slug>/work/", work.work, name="work"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/save/", work.save, name="save"),
@@ -45,8 +38,8 @@ urlpatterns = [
     path("s/<slug:slug>/work/<uuid:assignment_id>/return/", work.give_back, name="return"),
     path("s/<slug:slug>/work/<uuid:assignment_id>/report/<int:position>/", work.report, name="report"),
     path("s/<slug:slug>/done/", work.done, name="done"),
-    path("s/<slug:slug>/mturk/", framed.arrive, name="mturk"),
-    path("s/<slug:slug>/finish/", framed.finish, name="finish"),
+    path("s/<slug:slug>/mturk/", mturk_views.arrive, name="mturk"),
+    path("s/<slug:slug>/finish/", mturk_views.finish, name="finish"),
     path("hooks/mturk/", hooks.mturk, name="mturk-hook"),
     path("look/<slug:key>/", preview.look, name="look"),
     path("me/", me.me, name="me"),

@@ -12,11 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from annotation.quality import running_accuracy
-from annotation.suspects import suspicions
+from annotation.quality.controls import running_accuracy, suspicions
 from evaluation.metrics import bleu_pre_matrix, score
-from judgments.degrading import degraded_text
-from judgments.material import Image, Text
+from judgments.drawing.controls import degraded_text
+from judgments.drawing.material import Image, Text
 
 RUNS = 4_000
 STUDIES = 300

@@ -36,9 +36,9 @@ def fill(units: int) -> None:
     from django.utils import timezone
 
     from annotation.models import Assignment, Judgment, Worker
-    from judgments.design import make_design
+    from judgments.design.study_design import make_design
     from judgments.models import HIT, Caption, Dataset, HITUnit, Item, Study, Unit
-    from judgments.services.studies import create_study
+    from judgments.studies.studies import create_study
 
     call_command("migrate", verbosity=0)
     dataset = Dataset.objects.create(name="made-up", source_format="jsonl", fingerprint="")
@@ -120,7 +120,7 @@ def step(name: str, folder: Path) -> None:
     """Run one step and print its seconds and the memory it took beyond Quorum's own."""
     set_up()
     from evaluation.services import aggregate_study, export_judgments
-    from judgments.services.studies import find_study
+    from judgments.studies.studies import find_study
 
     study = find_study("big")
     before = peak_memory()

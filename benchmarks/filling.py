@@ -2,7 +2,7 @@
 
 ``fill_study(judgments=..., protocol=..., seed=...)`` makes, in the database that Django is set up with, one open study
 and everything it stands on: HITs of 20 items, three workers for each HIT, and 300 workers of whom one in ten answers at
-random. Rows go in as tuples (``judgments.bulk``), without an object a row, some thousand HITs at a time: ten million
+random. Rows go in as tuples (``common.rows``), without an object a row, some thousand HITs at a time: ten million
 judgments take no more memory than what the database keeps and 8 bytes for each caption's row id.
 
 ``triplet``: images with ten references and three candidates, three pairs an image, a unit for each pair and
@@ -97,7 +97,7 @@ def fill_study(
     from django.db import connection, transaction
 
     from annotation.models import Assignment, Judgment, Participation, Worker
-    from judgments.bulk import insert_rows, refresh_statistics
+    from common.rows import insert_rows, refresh_statistics
     from judgments.models import HIT, Caption, HITUnit, Output, Study, Unit
 
     if connection.vendor == "sqlite":
@@ -129,10 +129,10 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
     """The study without units, on a dataset with everything that it shows."""
     from django.utils import timezone
 
-    from judgments.bulk import insert_rows
-    from judgments.design import make_design
+    from common.rows import insert_rows
+    from judgments.design.study_design import make_design
     from judgments.models import Dataset, Item, Study
-    from judgments.services.studies import create_study
+    from judgments.studies.studies import create_study
 
     dataset = Dataset.objects.create(name=slug, source_format="jsonl", fingerprint="")
     insert_rows(
@@ -156,7 +156,7 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
 
 def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
     """References of each image, and candidates, eight words each."""
-    from judgments.bulk import insert_rows
+    from common.rows import insert_rows
     from judgments.models import Caption
 
     each = size.references + size.candidates
@@ -192,7 +192,7 @@ def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
 
 def _outputs(dataset: Any, size: Size) -> None:
     """A system for each candidate of an image; the first stands for people where candidates are compared."""
-    from judgments.bulk import insert_rows
+    from common.rows import insert_rows
     from judgments.models import Output, System
 
     named = ("human", "one", "two") if size.protocol == "triplet" else ()
@@ -212,7 +212,7 @@ def _outputs(dataset: Any, size: Size) -> None:
 
 
 def _pairs(study: Study, size: Size) -> None:
-    from judgments.bulk import insert_rows
+    from common.rows import insert_rows
     from judgments.models import CandidatePair
 
     insert_rows(
@@ -277,7 +277,7 @@ def _control(size: Size, place: int) -> tuple[Any, ...]:
 
 def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
     """The row ids of their units, (HITs, SIZE) with the control items last, and of the HITs."""
-    from judgments.bulk import insert_rows
+    from common.rows import insert_rows
     from judgments.models import HIT, HITUnit, Unit
 
     places = range(numbers[0] * size.judged, (numbers[-1] + 1) * size.judged)
@@ -331,7 +331,7 @@ def _work(
 ) -> None:
     """Three assignments of each HIT that is done, and their judgments."""
     from annotation.models import Assignment, Judgment
-    from judgments.bulk import insert_rows
+    from common.rows import insert_rows
 
     done = min(size.done - numbers[0], len(numbers))
     if done <= 0:

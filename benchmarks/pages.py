@@ -43,9 +43,9 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     from django.urls import reverse
 
     from benchmarks.filling import fill_study
+    from evaluation.dashboard.snapshot import compute_board, store_board
     from evaluation.models import Analysis, BoardSnapshot
     from evaluation.services import aggregate_study, evaluate_study
-    from evaluation.services.board import compute_board, store_board
     from judgments.models import Job, Study
     from judgments.remembered import JOB, count_again, store_figures
     from tests.walking import admin_lists, api_lists, study_pages

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from annotation.rules import RULES, Answers, Given, Page, make_rule, replay
+from annotation.quality.detectors import RULES, Answers, Given, Page, make_rule, replay
 from evaluation.figures.canvas import (
     ACCENT,
     INK,
@@ -190,8 +190,8 @@ def set_up(folder: Path) -> None:
 
 def rehearse_all(protocol: str) -> Outcome:
     """With and without the rules, for every seed."""
-    from annotation.services.rehearsal import rehearse
-    from annotation.services.rehearsed_people import Crowd
+    from annotation.rehearsal.people import Crowd
+    from annotation.rehearsal.rehearsal import rehearse
     from judgments.models import Dataset
     from tests import studies
 
@@ -218,9 +218,9 @@ def rehearse_all(protocol: str) -> Outcome:
 
 
 def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) -> Any:
-    from judgments.design import make_design
-    from judgments.services.generation import generate_hits
-    from judgments.services.studies import create_study
+    from judgments.design.study_design import make_design
+    from judgments.studies.generation import generate_hits
+    from judgments.studies.studies import create_study
 
     name = f"{protocol} {seed} {'with' if rules else 'without'}"
     values = {"name": name, "dataset": dataset, "protocol": protocol, "seed": seed, "rules": rules}
@@ -232,7 +232,7 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
 def _count(outcome: Outcome, study: Any) -> None:
     """Who was stopped when, from the rows that the rehearsal left."""
     from annotation.models import Case, Judgment
-    from annotation.services.rehearsed_people import Crowd, people_of
+    from annotation.rehearsal.people import Crowd, people_of
 
     notes = {name: value for name, value in study.notes["rehearsal"].items() if name != "owner"}
     sort_of = {person.worker.pk: person.sort or "careful" for person in people_of(study, Crowd(**notes))}
@@ -338,10 +338,10 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
 
 def print_submissions() -> None:
     """Time of the processor for a submission of twenty triplets, with all rules watching and with none."""
-    from annotation.services.claims import claim_assignment
-    from annotation.services.joining import join_study
-    from annotation.services.submissions import submit_assignment
-    from judgments.services.studies import mark_open
+    from annotation.work.claims import claim_assignment
+    from annotation.work.joining import join_study
+    from annotation.work.submissions import submit_assignment
+    from judgments.studies.studies import mark_open
     from tests import studies
 
     studies.make_dataset("animals", images=40, references=12, systems=0)
@@ -375,7 +375,7 @@ def print_submissions() -> None:
 
 def _watch_all(study: Any) -> None:
     """Every rule looks and flags; none stops anybody, so that all submissions are alike."""
-    from annotation.services.rules import set_rule
+    from annotation.quality.rules import set_rule
 
     for name in RULES:
         settings = dict(WATCHING).get(name, {})

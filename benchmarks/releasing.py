@@ -42,7 +42,7 @@ def step(name: str, folder: Path) -> None:
     from evaluation.releases.comparison import compare_releases
     from evaluation.releases.verification import verify_bundle
     from evaluation.services.releases import Terms, write_release
-    from judgments.services.studies import find_study
+    from judgments.studies.studies import find_study
 
     bundles = [folder / "release-1.0.zip", folder / "release-1.1.zip"]
     before = peak_memory()

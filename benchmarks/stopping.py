@@ -62,11 +62,11 @@ def on_the_platform(
     import numpy as np
 
     from annotation.models import Assignment, Judgment, Participation, Worker
-    from annotation.presentation import places_of
-    from annotation.services.claims import claim_assignment
-    from annotation.services.submissions import submit_assignment
-    from evaluation.services.aggregation import compute_aggregation
-    from judgments.draws import rng_for
+    from annotation.work.claims import claim_assignment
+    from annotation.work.presentation import places_of
+    from annotation.work.submissions import submit_assignment
+    from evaluation.results.aggregation import compute_aggregation
+    from judgments.drawing.draws import rng_for
     from judgments.kinds import KINDS
     from judgments.models import HIT, Study, Unit
     from tests.studies import make_study

@@ -41,8 +41,8 @@ def step(name: str, folder: Path, rows: int) -> None:
     from django.test import Client, override_settings
     from django.urls import reverse
 
-    from judgments.admin.study_pages import page_address
     from judgments.models import Study
+    from judgments.studies.study_page import page_address
 
     if name == "import":
         call_command("migrate", verbosity=0)

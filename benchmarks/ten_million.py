@@ -45,7 +45,7 @@ def fill(judgments: int, protocol: str) -> None:
 def formats(only: list[str]) -> list[str]:
     """Those that can hold the study."""
     from evaluation.export.formats import formats_for
-    from judgments.services.studies import find_study
+    from judgments.studies.studies import find_study
 
     return [one.name for one in formats_for(find_study("large")) if one.name in only or not only]
 
@@ -54,7 +54,7 @@ def step(name: str, folder: Path) -> None:
     """One export, timed."""
     set_up()
     from evaluation.services import export_judgments
-    from judgments.services.studies import find_study
+    from judgments.studies.studies import find_study
 
     study, before = find_study("large"), peak_memory()
     start, processor = time.perf_counter(), time.process_time()

@@ -26,11 +26,11 @@ from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.services.joining import worker_for_token
+from annotation.work.joining import worker_for_token
+from common.errors import QuorumError
+from common.files import can_be_stored
+from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
-from judgments.errors import QuorumError
-from judgments.services.tokens import KEY_START, token_for_key
-from judgments.stored_text import can_be_stored
 
 PROBLEM_TYPE = "application/problem+json"
 STAFF_TOKEN_LENGTH = 40  # a worker's token has 43 characters, so its length says whose table to ask

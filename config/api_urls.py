@@ -5,14 +5,26 @@ from __future__ import annotations
 from django.urls import include, path, re_path
 from rest_framework.routers import SimpleRouter
 
-from annotation.api import deciding, desk, money, paying, quality, quiz, running, webhooks, work
+from annotation.api import resources, running, work
 from annotation.api import resources as annotation
+from annotation.money import api as money_api
+from annotation.quality import api as quality_api
+from annotation.quality import review_api
+from annotation.quiz import api as quiz_api
+from annotation.webhooks import api as webhooks_api
 from config.api import nothing_here
 from config.api_schema import DocsView, SchemaView
-from evaluation.api import board, challenges, closer, comparing, known, planning, releases, steps
+from evaluation.api import releases
 from evaluation.api import resources as evaluation
-from judgments.api import designs, material, presets
+from evaluation.challenges import api as challenges_api
+from evaluation.comparing import api as comparing_api
+from evaluation.dashboard import api as dashboard_api
+from evaluation.error_analysis import api as error_analysis_api
+from evaluation.planning import api as planning_api
+from evaluation.results import api as results_api
 from judgments.api import resources as judgments
+from judgments.datasets import api as datasets_api
+from judgments.design import api as design_api
 
 app_name = "api"
 
@@ -31,39 +43,39 @@ router.register("reports", evaluation.ReportResource, "reports")
 router.register("exports", evaluation.ExportResource, "exports")
 router.register("registrations", releases.RegistrationResource, "registrations")
 router.register("releases", releases.ReleaseResource, "releases")
-router.register("items", material.ItemResource, "items")
-router.register("captions", material.CaptionResource, "captions")
-router.register("outputs", material.OutputResource, "outputs")
-router.register("pairs", material.PairResource, "pairs")
-router.register("events", material.EventResource, "events")
-router.register("roles", material.RoleResource, "roles")
-router.register("exclusions", desk.ExclusionResource, "exclusions")
-router.register("cases", desk.CaseResource, "cases")
-router.register("problem-reports", desk.ProblemReportResource, "problem-reports")
-router.register("budgets", money.BudgetResource, "budgets")
-router.register("ledger", money.LedgerResource, "ledger")
-router.register("publications", money.PublicationResource, "publications")
-router.register("sessions", money.SessionResource, "sessions")
-router.register("webhooks", webhooks.WebhookResource, "webhooks")
-router.register("deliveries", webhooks.DeliveryResource, "deliveries")
-router.register("rules", quality.RuleResource, "rules")
-router.register("quiz-attempts", quality.QuizAttemptResource, "quiz-attempts")
-router.register("participations", quality.ParticipationResource, "participations")
-router.register("adjudications", deciding.AdjudicationResource, "adjudications")
-router.register("invitations", deciding.InvitationResource, "invitations")
-router.register("crowd-calls", deciding.CrowdCallResource, "crowd-calls")
-router.register("written-captions", deciding.WrittenCaptionResource, "written-captions")
-router.register("plans", planning.PlanResource, "plans")
-router.register("rehearsals", planning.RehearsalResource, "rehearsals")
-router.register("saved-presets", presets.SavedPresetResource, "saved-presets")
-router.register("challenges", challenges.ChallengeResource, "challenges")
-router.register("submissions", challenges.SubmissionResource, "submissions")
+router.register("items", datasets_api.ItemResource, "items")
+router.register("captions", datasets_api.CaptionResource, "captions")
+router.register("outputs", datasets_api.OutputResource, "outputs")
+router.register("pairs", datasets_api.PairResource, "pairs")
+router.register("events", datasets_api.EventResource, "events")
+router.register("roles", datasets_api.RoleResource, "roles")
+router.register("exclusions", review_api.ExclusionResource, "exclusions")
+router.register("cases", review_api.CaseResource, "cases")
+router.register("problem-reports", review_api.ProblemReportResource, "problem-reports")
+router.register("budgets", resources.BudgetResource, "budgets")
+router.register("ledger", resources.LedgerResource, "ledger")
+router.register("publications", resources.PublicationResource, "publications")
+router.register("sessions", resources.SessionResource, "sessions")
+router.register("webhooks", webhooks_api.WebhookResource, "webhooks")
+router.register("deliveries", webhooks_api.DeliveryResource, "deliveries")
+router.register("rules", quality_api.RuleResource, "rules")
+router.register("quiz-attempts", quality_api.QuizAttemptResource, "quiz-attempts")
+router.register("participations", quality_api.ParticipationResource, "participations")
+router.register("adjudications", review_api.AdjudicationResource, "adjudications")
+router.register("invitations", review_api.InvitationResource, "invitations")
+router.register("crowd-calls", review_api.CrowdCallResource, "crowd-calls")
+router.register("written-captions", review_api.WrittenCaptionResource, "written-captions")
+router.register("plans", planning_api.PlanResource, "plans")
+router.register("rehearsals", planning_api.RehearsalResource, "rehearsals")
+router.register("saved-presets", design_api.SavedPresetResource, "saved-presets")
+router.register("challenges", challenges_api.ChallengeResource, "challenges")
+router.register("submissions", challenges_api.SubmissionResource, "submissions")
 
 urlpatterns = [
     # the worker's calls
     path("studies/<str:slug>/join/", work.JoinView.as_view(), name="join"),
     path("studies/<str:slug>/assignments/", work.AcceptView.as_view(), name="accept"),
-    path("studies/<str:slug>/quiz/", quiz.QuizView.as_view(), name="quiz"),
+    path("studies/<str:slug>/quiz/", quiz_api.QuizView.as_view(), name="quiz"),
     path("assignments/<str:id>/", annotation.AssignmentView.as_view(), name="assignment"),
     path("assignments/<str:id>/submit/", work.SubmitView.as_view(), name="submit"),
     path("assignments/<str:id>/revise/", work.ReviseView.as_view(), name="revise"),
@@ -79,43 +91,49 @@ urlpatterns = [
     path("studies/<str:slug>/extend/", running.ExtendStudyView.as_view(), name="extend-study"),
     path("studies/<str:slug>/reopen/", running.ReopenView.as_view(), name="reopen"),
     path("studies/<str:slug>/expire/", running.ExpireView.as_view(), name="expire"),
-    path("studies/<str:slug>/design/", designs.DesignView.as_view(), name="design"),
-    path("studies/<str:slug>/numbers/", designs.PlanView.as_view(), name="numbers"),
-    path("studies/<str:slug>/approve/", desk.ApproveView.as_view(), name="approve"),
-    path("studies/<str:slug>/reject/", desk.RejectView.as_view(), name="reject"),
-    path("studies/<str:slug>/exclude/", desk.ExcludeView.as_view(), name="exclude"),
-    path("studies/<str:slug>/readmit/", desk.ReadmitView.as_view(), name="readmit"),
-    path("studies/<str:slug>/bonus/", paying.BonusView.as_view(), name="bonus"),
-    path("studies/<str:slug>/top-up/", paying.TopUpView.as_view(), name="top-up"),
-    path("studies/<str:slug>/budget/", paying.BudgetView.as_view(), name="budget"),
-    path("crowd-calls/<str:id>/retry/", paying.RetryView.as_view(), name="call-retry"),
-    path("crowd-calls/<str:id>/was-done/", paying.WasDoneView.as_view(), name="call-was-done"),
-    path("crowd-calls/<str:id>/was-not-done/", paying.WasNotDoneView.as_view(), name="call-was-not-done"),
-    path("studies/<str:slug>/aggregate/", steps.AggregateView.as_view(), name="aggregate"),
-    path("studies/<str:slug>/evaluate/", steps.EvaluateView.as_view(), name="evaluate"),
-    path("studies/<str:slug>/agreement/", steps.AgreementView.as_view(), name="agreement"),
-    path("studies/<str:slug>/comparison/", comparing.ComparisonView.as_view(), name="comparison"),
-    path("studies/<str:slug>/evaluation/", steps.EvaluationView.as_view(), name="evaluation"),
-    path("studies/<str:slug>/rules/<str:rule>/", quality.RuleView.as_view(), name="rule"),
-    path("studies/<str:slug>/replay/", quality.ReplayView.as_view(), name="replay"),
-    path("studies/<str:slug>/controls/", quality.ControlsView.as_view(), name="controls"),
+    path("studies/<str:slug>/design/", design_api.DesignView.as_view(), name="design"),
+    path("studies/<str:slug>/numbers/", design_api.PlanView.as_view(), name="numbers"),
+    path("studies/<str:slug>/approve/", review_api.ApproveView.as_view(), name="approve"),
+    path("studies/<str:slug>/reject/", review_api.RejectView.as_view(), name="reject"),
+    path("studies/<str:slug>/exclude/", review_api.ExcludeView.as_view(), name="exclude"),
+    path("studies/<str:slug>/readmit/", review_api.ReadmitView.as_view(), name="readmit"),
+    path("studies/<str:slug>/bonus/", money_api.BonusView.as_view(), name="bonus"),
+    path("studies/<str:slug>/top-up/", money_api.TopUpView.as_view(), name="top-up"),
+    path("studies/<str:slug>/budget/", money_api.BudgetView.as_view(), name="budget"),
+    path("crowd-calls/<str:id>/retry/", money_api.RetryView.as_view(), name="call-retry"),
+    path("crowd-calls/<str:id>/was-done/", money_api.WasDoneView.as_view(), name="call-was-done"),
+    path("crowd-calls/<str:id>/was-not-done/", money_api.WasNotDoneView.as_view(), name="call-was-not-done"),
+    path("studies/<str:slug>/aggregate/", results_api.AggregateView.as_view(), name="aggregate"),
+    path("studies/<str:slug>/evaluate/", results_api.EvaluateView.as_view(), name="evaluate"),
+    path("studies/<str:slug>/agreement/", results_api.AgreementView.as_view(), name="agreement"),
+    path("studies/<str:slug>/comparison/", comparing_api.ComparisonView.as_view(), name="comparison"),
+    path("studies/<str:slug>/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
+    path("studies/<str:slug>/rules/<str:rule>/", quality_api.RuleView.as_view(), name="rule"),
+    path("studies/<str:slug>/replay/", quality_api.ReplayView.as_view(), name="replay"),
+    path("studies/<str:slug>/controls/", quality_api.ControlsView.as_view(), name="controls"),
     path(
         "studies/<str:slug>/control-items/",
-        quality.ControlItemResource.as_view({"get": "list"}),
+        quality_api.ControlItemResource.as_view({"get": "list"}),
         name="control-items",
     ),
-    path("studies/<str:slug>/board/", board.BoardView.as_view(), name="board"),
-    path("studies/<str:slug>/disagreements/", closer.DisagreementsView.as_view(), name="disagreements"),
-    path("studies/<str:slug>/disagreements/<str:key>/", closer.CloserView.as_view(), name="closer"),
-    path("studies/<str:slug>/next-batch/", closer.NextBatchView.as_view(), name="next-batch"),
-    path("studies/<str:slug>/use-plan/", planning.UsePlanView.as_view(), name="use-plan"),
-    path("studies/<str:slug>/report/", steps.MakeReportView.as_view(), name="make-report"),
+    path("studies/<str:slug>/board/", dashboard_api.BoardView.as_view(), name="board"),
+    path(
+        "studies/<str:slug>/disagreements/",
+        error_analysis_api.DisagreementsView.as_view(),
+        name="disagreements",
+    ),
+    path(
+        "studies/<str:slug>/disagreements/<str:key>/", error_analysis_api.CloserView.as_view(), name="closer"
+    ),
+    path("studies/<str:slug>/next-batch/", error_analysis_api.NextBatchView.as_view(), name="next-batch"),
+    path("studies/<str:slug>/use-plan/", planning_api.UsePlanView.as_view(), name="use-plan"),
+    path("studies/<str:slug>/report/", results_api.MakeReportView.as_view(), name="make-report"),
     path(
         "studies/<str:slug>/known-items/",
-        known.KnownItemResource.as_view({"get": "list", "post": "create"}),
+        results_api.KnownItemResource.as_view({"get": "list", "post": "create"}),
         name="known-items",
     ),
-    path("presets/", designs.PresetsView.as_view(), name="presets"),
+    path("presets/", design_api.PresetsView.as_view(), name="presets"),
     path("", include(router.urls)),
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", DocsView.as_view(), name="docs"),

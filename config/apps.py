@@ -11,7 +11,6 @@ class ConfigConfig(AppConfig):
 
     def ready(self) -> None:
         """Registers the checks."""
-        from config import checks, crowd_checks
+        from config import checks
 
         checks.register_all()
-        crowd_checks.register_all()

@@ -1,11 +1,12 @@
 """Dangerous settings, caught by `manage.py check` (with --deploy: what a public server needs as well)."""
 
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from django.apps import AppConfig
 from django.conf import settings
 from django.core import checks
-from django.db import connection
+from django.db import OperationalError, ProgrammingError, connection
 
 LOCAL_HOSTS = {"localhost", "127.0.0.1", "[::1]", "testserver"}
 
@@ -74,8 +75,85 @@ def check_public_server(app_configs: Sequence[AppConfig] | None, **_: object) ->
     return found
 
 
+SANDBOX_HOST = "mturk-requester-sandbox.us-east-1.amazonaws.com"
+LIVE_HOST = "mturk-requester.us-east-1.amazonaws.com"
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
+def check_mechanical_turk(app_configs: Sequence[AppConfig] | None, **_: object) -> list[checks.CheckMessage]:
+    """Real money needs the setting, the study, and an address that fits both."""
+    found: list[checks.CheckMessage] = []
+    host = urlsplit(settings.MTURK_ENDPOINT).hostname
+    if settings.MTURK_LIVE and host == SANDBOX_HOST:
+        found.append(
+            checks.Error(
+                "MTURK_LIVE is on, and AWS_ENDPOINT_URL_MTURK is the address of the sandbox.",
+                hint="Leave AWS_ENDPOINT_URL_MTURK empty: each place has its own address.",
+                id="quorum.E010",
+            )
+        )
+    if not settings.MTURK_LIVE and host == LIVE_HOST:
+        found.append(
+            checks.Error(
+                "AWS_ENDPOINT_URL_MTURK is the address where real money is spent, and MTURK_LIVE is off.",
+                hint="Leave AWS_ENDPOINT_URL_MTURK empty: each place has its own address.",
+                id="quorum.E011",
+            )
+        )
+    if settings.MTURK_LIVE and settings.DEBUG:
+        found.append(
+            checks.Error(
+                "MTURK_LIVE and DEBUG are both on: real money is never spent by a server under development.",
+                hint="Set DEBUG=false, or MTURK_LIVE=false.",
+                id="quorum.E012",
+            )
+        )
+    address = urlsplit(settings.PUBLIC_URL)
+    if settings.MTURK_LIVE and (address.scheme != "https" or address.hostname in LOOPBACK):
+        found.append(
+            checks.Warning(
+                f"MTURK_LIVE is on, and PUBLIC_URL is {settings.PUBLIC_URL!r}, which workers cannot reach.",
+                hint="Set PUBLIC_URL to the https address of this server.",
+                id="quorum.W010",
+            )
+        )
+    return found
+
+
+def check_live_studies(
+    app_configs: Sequence[AppConfig] | None, databases: Sequence[str] | None = None, **_: object
+) -> list[checks.CheckMessage]:
+    """A live study that is up while the setting is off: nobody is paid, approved or closed there."""
+    from judgments.models import Study  # models are there once apps are
+
+    if settings.MTURK_LIVE or not databases:  # as Django's own, asked by migrate and check --database
+        return []
+    try:
+        slugs = list(
+            Study.objects.filter(
+                place="mturk-live", publications__state__in=["planned", "published", "expired"]
+            )
+            .distinct()
+            .order_by("slug")
+            .values_list("slug", flat=True)
+        )
+    except (OperationalError, ProgrammingError):  # before the first migration
+        return []
+    return [
+        checks.Warning(
+            f"Study {slug!r} is up at the live Mechanical Turk, and MTURK_LIVE is off: its workers are neither "
+            "approved nor paid by this server.",
+            hint="Set MTURK_LIVE=true until the study is finished.",
+            id="quorum.W011",
+        )
+        for slug in slugs
+    ]
+
+
 def register_all() -> None:
-    """Called once when Django starts."""
+    """Register the checks. Called once when Django starts."""
     checks.register(check_sqlite_keeps_its_word, checks.Tags.database)
     checks.register(check_uploads_are_private, checks.Tags.security)
     checks.register(check_public_server, checks.Tags.security, deploy=True)
+    checks.register(check_mechanical_turk, checks.Tags.security)
+    checks.register(check_live_studies, checks.Tags.database)

@@ -1,6 +1,7 @@
 """Pages in a crowd's frame: their addresses begin with a ticket, and they alone may be framed, by that crowd alone.
 
-What is under a ticket (annotation.frames) is the ordinary pages of one study's work and no other page of the site.
+What is under a ticket (annotation.crowds.mturk.frames) is the ordinary pages of one study's work and no other page of
+the site.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from django.http.response import HttpResponseBase, HttpResponseRedirectBase
 from django.shortcuts import render
 from django.utils import translation
 
-from annotation.frames import (
+from annotation.crowds.mturk.frames import (
     KEY,
     addresses_under,
     all_sites,

@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import translation
 from django.utils.cache import patch_vary_headers
 
+from common.audit import acting_as
 from config.api import nothing_here
-from judgments.acting import acting_as
 
 
 class AdminPolicyMiddleware:

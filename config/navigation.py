@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
 
-from judgments.visibility import may_view
+from judgments.access.roles import may_view
 
 GROUPS: list[tuple[str, list[tuple[str, str, str]]]] = [
     (

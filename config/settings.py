@@ -159,7 +159,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "annotation.frames.frame_context",
+                "annotation.crowds.mturk.frames.frame_context",
             ],
         },
     },
@@ -259,9 +259,9 @@ REST_FRAMEWORK = {
         "config.api.TokenAuthentication",  # first: a missing token is then 401
         "rest_framework.authentication.SessionAuthentication",
     ],
-    "DEFAULT_PERMISSION_CLASSES": ["judgments.api.permissions.IsStaff"],
+    "DEFAULT_PERMISSION_CLASSES": ["judgments.access.permissions.IsStaff"],
     "DEFAULT_FILTER_BACKENDS": [
-        "judgments.api.permissions.VisibleRows",
+        "judgments.access.permissions.VisibleRows",
         "config.api_pages.StrictFilters",
     ],
     "DEFAULT_PAGINATION_CLASS": "config.api_pages.CursorPages",
@@ -277,7 +277,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Crowdsourced judgments of captions: studies, HITs, assignments, judgments and consensus.",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
-    "SERVE_PERMISSIONS": ["judgments.api.permissions.NoWorker"],
+    "SERVE_PERMISSIONS": ["judgments.access.permissions.NoWorker"],
     "SERVE_PUBLIC": True,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
@@ -289,7 +289,7 @@ SPECTACULAR_SETTINGS = {
         "StudyState": "judgments.models.Study.State",
         "ProblemKind": "annotation.models.ProblemReport.What",
         "ReportKind": "evaluation.models.Analysis.What",
-        "SubmissionState": "evaluation.challenge_models.Submission.State",
+        "SubmissionState": "evaluation.challenges.models.Submission.State",
     },
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -10,16 +10,16 @@ from pathlib import Path
 
 from django.conf import settings
 
-from annotation.services.crowd import open_study
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
+from annotation.crowds.publishing import open_study
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
 from evaluation.models import Analysis
 from evaluation.services import aggregate_study, evaluate_study
-from judgments.design import read_toml
+from judgments.datasets.importing import import_candidates, import_dataset
+from judgments.design.study_design import read_toml
 from judgments.models import Study
-from judgments.services.generation import Progress, generate_hits, no_progress
-from judgments.services.importing import import_candidates, import_dataset
-from judgments.services.studies import create_study
+from judgments.studies.generation import Progress, generate_hits, no_progress
+from judgments.studies.studies import create_study
 
 FOLDER = Path(settings.BASE_DIR) / "demo"
 DATASET = "demo"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from judgments.errors import QuorumError
+from common.errors import QuorumError
 
 
 class EvaluationError(QuorumError):

@@ -7,19 +7,20 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
 
-from annotation.services.rehearsal import rehearse as let_crowd_answer
-from annotation.services.rehearsed_people import Crowd
-from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse as let_crowd_answer
+from evaluation.challenges.leaderboards import compute_standing, store_standing
+from evaluation.challenges.scoring import score_stored, store_scores
+from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.planning.pilots import told_by_pilot
+from evaluation.planning.planning import compute_plan, read_assumptions, store_plan
+from evaluation.planning.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.releases.comparison import compare_releases as compared
 from evaluation.releases.verification import verify_bundle
-from evaluation.services.aggregation import compute_aggregation, store_aggregation
-from evaluation.services.board import compute_board, store_board
+from evaluation.results.aggregation import compute_aggregation, store_aggregation
+from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results.metric_scores import compute_evaluation, store_evaluation
 from evaluation.services.exports import export_for_download
-from evaluation.services.leaderboards import compute_standing, store_standing
-from evaluation.services.meta_evaluation import compute_evaluation, store_evaluation
-from evaluation.services.pilots import told_by_pilot
-from evaluation.services.planning import compute_plan, read_assumptions, store_plan
-from evaluation.services.rehearsals import compute_rehearsal, store_rehearsal
 from evaluation.services.releases import (
     Terms,
     find_release,
@@ -29,11 +30,10 @@ from evaluation.services.releases import (
     write_release,
 )
 from evaluation.services.reports import report_for_download, store_report
-from evaluation.services.submission_scoring import score_stored, store_scores
 from judgments.jobs import Run
 from judgments.models import Job, Study
-from judgments.services.generation import generate_hits
-from judgments.services.studies import design_of, find_study
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import design_of, find_study
 
 MOST_FLIPPED = 100
 

@@ -1,8 +1,4 @@
-"""Every invariant that rows can break although no service breaks it: a damaged database, a bug, a manual edit.
-
-Each check is one function that yields a sentence per broken row; most invariants are besides held by database
-constraints, and are looked at here where a constraint cannot reach across tables.
-"""
+"""Check every invariant of the stored rows."""
 
 from __future__ import annotations
 
@@ -13,15 +9,244 @@ from django.db.models import Count, Exists, F, OuterRef, Q
 from django.utils import timezone
 from pydantic import ValidationError
 
-from annotation.models import Assignment, Exclusion, Judgment, Participation, WrittenCaption
+from annotation.models import (
+    Adjudication,
+    Assignment,
+    Budget,
+    Case,
+    CrowdCall,
+    CrowdSession,
+    Exclusion,
+    Judgment,
+    LedgerEntry,
+    Participation,
+    Publication,
+    QuizAttempt,
+    RawId,
+    WrittenCaption,
+)
 from annotation.models.assignments import LIVE
-from evaluation.integrity_of_crowds import CROWD_CHECKS
-from evaluation.integrity_of_quality import QUALITY_CHECKS
+from annotation.money.ledger import kept_cents, ledger_sums, spell_cents
 from evaluation.models import Analysis
+from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, Caption, HITUnit, Item, PublishedPair, Study, Unit
-from judgments.services.studies import design_of
-from judgments.stopping import stops_early
+from judgments.studies.studies import design_of
+
+Status, Booked = CrowdSession.Status, CrowdSession.Booked
+
+
+def budgets_are_what_their_ledger_says() -> Sentences:
+    """A budget's counters are the sums of its ledger; what is reserved is kept by held places and by calls."""
+    for budget in Budget.objects.select_related("study").order_by("study__slug", "place"):
+        where = f"Study {budget.study.slug}: the budget at {budget.place}"
+        reserved, spent = ledger_sums(budget)
+        if (reserved, spent) != (budget.reserved_cents, budget.spent_cents):
+            yield (
+                f"{where} says {spell_cents(budget.reserved_cents)} reserved and {spell_cents(budget.spent_cents)} "
+                f"spent, its ledger {spell_cents(reserved)} and {spell_cents(spent)}."
+            )
+        kept = kept_cents(budget)
+        if kept != budget.reserved_cents:
+            yield (
+                f"{where} has {spell_cents(budget.reserved_cents)} reserved, and {spell_cents(kept)} are kept by held "
+                "places and calls."
+            )
+
+
+def money_is_kept_within_a_budget() -> Sentences:
+    """Where places are held or calls keep money, there is a budget."""
+    own = Budget.objects.filter(study=OuterRef("study"), place=OuterRef("place"))
+    for rows in (Publication.objects.filter(held__gt=0), CrowdCall.objects.filter(reserved_cents__gt=0)):
+        for slug, pk in rows.exclude(Exists(own)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+            name = rows.model._meta.verbose_name
+            yield f"Study {slug}: {name} {pk} keeps money, and the study has no budget there."
+
+
+def decided_sessions_are_booked() -> Sentences:
+    """Approved work is spent, by one entry of its price; rejected work gave its price back; nothing else did."""
+    rows = CrowdSession.objects.all()
+    wrong = rows.exclude(
+        Q(status=Status.APPROVED, booked=Booked.SPENT)
+        | Q(status=Status.REJECTED, booked=Booked.RELEASED)
+        | (~Q(status__in=[Status.APPROVED, Status.REJECTED]) & Q(booked=Booked.NOTHING))
+    )
+    for slug, pk, status, booked in wrong.values_list("study__slug", "pk", "status", "booked").iterator(
+        ROWS_AT_ONCE
+    ):
+        yield f"Study {slug}: session {pk} is {status}, and its booking says {booked or 'nothing'!r}."
+    price = F("publication__reward_cents") + F("publication__fee_cents")
+    paid = rows.filter(booked=Booked.SPENT).annotate(
+        count=Count("entries", filter=Q(entries__what="reward", entries__spent_cents=price))
+    )
+    for slug, pk, count in (
+        paid.exclude(count=1).values_list("study__slug", "pk", "count").iterator(ROWS_AT_ONCE)
+    ):
+        yield f"Study {slug}: session {pk} is paid, and its price stands {count} times in the ledger."
+    unpaid = LedgerEntry.objects.filter(what="reward").exclude(session__booked=Booked.SPENT)
+    for slug, key in unpaid.values_list("budget__study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: the ledger's {key} pays a session that is not approved."
+
+
+def bonuses_that_are_done_are_spent() -> Sentences:
+    """By one entry each."""
+    done = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
+    counted = done.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(count=1)
+    for slug, key, count in counted.values_list("study__slug", "key", "count").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: the bonus {key} was paid, and stands {count} times in the ledger."
+    early = LedgerEntry.objects.filter(what="bonus").exclude(call__state=CrowdCall.State.DONE)
+    for slug, key in early.values_list("budget__study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: the ledger's {key} pays a bonus that was not paid."
+
+
+def what_is_not_up_holds_no_money() -> Sentences:
+    """Places are held from being put up until all is decided; a call that is dropped keeps nothing."""
+    idle = [Publication.State.PLANNED, Publication.State.WITHDRAWN, Publication.State.FINISHED]
+    rows = Publication.objects.filter(state__in=idle, held__gt=0)
+    for slug, pk, state, held in rows.values_list("study__slug", "pk", "state", "held"):
+        yield f"Study {slug}: publication {pk} is {state}, and holds {held} places."
+    dropped = CrowdCall.objects.filter(state=CrowdCall.State.DROPPED, reserved_cents__gt=0)
+    for slug, key in dropped.values_list("study__slug", "key"):
+        yield f"Study {slug}: call {key} was dropped, and keeps money."
+
+
+def paid_work_stays_in_its_study_and_place() -> Sentences:
+    """Publications, sessions, calls, entries and pages of work name the same study, place and worker."""
+    at_home = Q(publication__study=F("study"), publication__place=F("place"))
+    publications = Publication.objects.filter(
+        ~Q(place=F("study__place")) | (Q(hit__isnull=False) & ~Q(hit__study=F("study")))
+    )
+    for slug, pk in publications.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: publication {pk} is of another place, or its HIT of another study."
+    sessions = CrowdSession.objects.exclude(at_home, worker__place=F("place"), study__place=F("place"))
+    for slug, pk in sessions.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: session {pk} has a publication or worker of another study or place."
+    calls = CrowdCall.objects.filter(
+        ~Q(place=F("study__place"))
+        | (Q(publication__isnull=False) & ~at_home)
+        | (Q(session__isnull=False) & ~Q(session__study=F("study"), session__place=F("place")))
+    )
+    for slug, key in calls.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: call {key} is of another place, or about a publication or session of another study."
+    entries = LedgerEntry.objects.filter(publication__isnull=False).exclude(
+        publication__study=F("budget__study"), publication__place=F("budget__place")
+    )
+    for slug, key in entries.values_list("budget__study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: the ledger's {key} is about a publication of another study or place."
+    pages = Assignment.objects.filter(session__isnull=False)
+    for slug, page in (
+        pages.exclude(session__study=F("study"), session__worker=F("worker"))
+        .values_list("study__slug", "pk")
+        .iterator(ROWS_AT_ONCE)
+    ):
+        yield f"Study {slug}: assignment {page} belongs to a session of another study or worker."
+    ids = RawId.objects.filter(session__isnull=False).exclude(session__worker=F("worker"))
+    for slug, pk in ids.values_list("session__study__slug", "pk"):
+        yield f"Study {slug}: raw id {pk} names another worker than its session."
+
+
+CROWD_CHECKS: tuple[Callable[[], Sentences], ...] = (
+    budgets_are_what_their_ledger_says,
+    money_is_kept_within_a_budget,
+    decided_sessions_are_booked,
+    bonuses_that_are_done_are_spent,
+    what_is_not_up_holds_no_money,
+    paid_work_stays_in_its_study_and_place,
+)
+
+
+def layouts_show_units_of_the_hit() -> Sentences:
+    """The order of an assignment names each place of its HIT at most once, and its sides are as many as its places."""
+    sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
+    work = Assignment.objects.filter(hit__isnull=False, study__source=Study.Source.DESIGNED)
+    names = ("study__slug", "pk", "hit_id", "order", "flips")
+    for slug, pk, hit, order, flips in work.values_list(*names).iterator(ROWS_AT_ONCE):
+        size = sizes.get(hit, 0)
+        if len(set(order)) != len(order) or not set(order) <= set(range(size)):
+            yield f"Study {slug}: the order of assignment {pk} is none of the {size} units of its HIT."
+        elif flips and len(flips) != (len(order) or size):
+            yield f"Study {slug}: assignment {pk} has {len(flips)} sides for {len(order) or size} units."
+
+
+def revisions_replace_their_own() -> Sentences:
+    """A revision replaces an earlier judgment of the same assignment on the same unit."""
+    revisions = Judgment.objects.filter(replaces__isnull=False)
+    wrong = revisions.exclude(
+        replaces__assignment=F("assignment"), replaces__unit=F("unit"), replaces__pk__lt=F("pk")
+    )
+    names = ("assignment__study__slug", "pk", "replaces_id")
+    for slug, pk, other in wrong.values_list(*names).iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: judgment {pk} replaces judgment {other}, which is no earlier one of the same unit."
+
+
+def work_that_is_held_was_never_sent() -> Sentences:
+    """What is reserved or accepted has a lease and no time of submission."""
+    held = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=Study.Source.DESIGNED)
+    wrong = held.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
+    for slug, pk, state in wrong.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: assignment {pk} is {state}, but was submitted or has no lease."
+
+
+def slots_are_spared_where_studies_stop_early() -> Sentences:
+    """Elsewhere every slot is asked for, but where somebody let open ones expire, which the log says."""
+    for study in Study.objects.filter(hits__spared__gt=0).distinct().order_by("slug"):
+        if not stops_early(study) and not study.events.filter(what="slots-expired").exists():
+            count = HIT.objects.filter(study=study, spared__gt=0).count()
+            yield f"Study {study.slug}: {count} HITs have spared slots, but the study does not stop early."
+
+
+def quizzes_count_their_answers() -> Sentences:
+    """Answers of an attempt stand at places that it has; a finished one has them all and no more right than asked."""
+    rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
+    for slug, pk, items, answers, right, finished in rows.order_by("pk").iterator(ROWS_AT_ONCE):
+        asked = {str(place) for place in range(1, len(items) + 1)}
+        if not set(answers) <= asked or (finished is not None and set(answers) != asked):
+            yield f"Study {slug}: quiz attempt {pk} asks {len(items)} things and holds {len(answers)} answers."
+        if right is not None and right > len(items):
+            yield f"Study {slug}: quiz attempt {pk} has {right} of {len(items)} right."
+
+
+def quiz_items_stand_apart() -> Sentences:
+    """An item of the quiz stands in no HIT: whoever passed knows its answer."""
+    units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
+    for slug, key in units.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: quiz item {key} stands in a HIT."
+
+
+def cases_name_their_exclusion() -> Sentences:
+    """The exclusion of a case is of the same worker and study; a decided case says when and why."""
+    cases = Case.objects.filter(exclusion__isnull=False)
+    wrong = cases.exclude(exclusion__worker=F("worker"), exclusion__study=F("study"))
+    for slug, pk in wrong.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: case {pk} names the exclusion of somebody else."
+    unsaid = Case.objects.exclude(state=Case.State.OPEN).filter(Q(decided_at__isnull=True) | Q(decision=""))
+    for slug, pk, state in unsaid.values_list("study__slug", "pk", "state").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: case {pk} is {state}, but does not say when and why."
+
+
+def adjudications_are_of_judged_units() -> Sentences:
+    """Of the same study, no control items, and decided by an answer that the kind knows."""
+    rows = Adjudication.objects.exclude(unit__study=F("study"), unit__control=False)
+    for slug, pk in rows.values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        yield f"Study {slug}: adjudication {pk} is of a control item or of another study's unit."
+    decided = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
+    for slug, protocol, pk, value in decided.values_list("study__slug", "study__protocol", "pk", "value"):
+        kind = KINDS.get(protocol)
+        if kind is not None and value not in kind.values:
+            yield f"Study {slug}: adjudication {pk} decides {value}, which its kind does not know."
+
+
+QUALITY_CHECKS: tuple[Callable[[], Sentences], ...] = (
+    layouts_show_units_of_the_hit,
+    revisions_replace_their_own,
+    work_that_is_held_was_never_sent,
+    slots_are_spared_where_studies_stop_early,
+    quizzes_count_their_answers,
+    quiz_items_stand_apart,
+    cases_name_their_exclusion,
+    adjudications_are_of_judged_units,
+)
+
 
 ROWS_AT_ONCE = 2_000
 DESIGNED = Study.Source.DESIGNED

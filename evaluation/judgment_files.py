@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.sources import DEFAULT_LEVEL, Captions, Content, Source
+from evaluation.comparing.sources import DEFAULT_LEVEL, Captions, Content, Source
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, open_judgments
 from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import Columns, Fields, shown

@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Count, Max, Min, Q
 
 from annotation.models import Adjudication, Judgment
-from annotation.moments import Moment
+from annotation.snapshots import Moment
 from evaluation.judgment_tally import (
     Difference,
     JudgmentTally,
@@ -24,10 +24,10 @@ from evaluation.models import Analysis
 from evaluation.provenance import quorum_version
 from evaluation.records import JudgmentTable
 from evaluation.signatures import Signature, Value
+from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Study, Unit
-from judgments.services.studies import design_of
-from judgments.stopping import stopping_in_words, stops_early
+from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 

@@ -16,19 +16,18 @@ import numpy as np
 from django.db.models import Case, Count, Exists, F, FloatField, OuterRef, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
-from annotation.backends import Ability, backend_of
-from annotation.controls import control_tallies, tallies_at
+from annotation.crowds import Ability, backend_of
 from annotation.models import Adjudication, Assignment, Judgment, Worker
-from annotation.moments import Moment
-from annotation.quality import ControlRecord, tallied_records
+from annotation.quality.controls import ControlRecord, control_tallies, tallied_records, tallies_at
+from annotation.snapshots import Moment
+from common.rows import columns_of, plain_rows
 from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.provenance import DataHash
 from evaluation.records import Decision, Flags, Floats, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
-from judgments.columns import columns_of, plain_rows
+from judgments.drawing.stopping import stops_early
 from judgments.kinds import KINDS, Judged
 from judgments.models import CandidatePair, Caption, Item, Outlook, Study, Unit
-from judgments.services.studies import design_of
-from judgments.stopping import stops_early
+from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 FIRST_LEFT, SECOND_LEFT = 1, 2

@@ -7,15 +7,9 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from evaluation.challenge_models import (
-    Challenge,
-    ChallengeEvent,
-    Standing,
-    Submission,
-    SubmissionContent,
-)
+from common.rows import AppendOnlyRow
+from evaluation.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
 from judgments.models import CandidatePair, Study, Unit
-from judgments.models.append_only import AppendOnlyRow
 
 __all__ = [
     "Analysis",

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evaluation.errors import RegistrationError
-from judgments.plans import Plan
+from judgments.design.plans import Plan
 
 
 def read_plan(text: str, *, source: str) -> Plan:

@@ -13,10 +13,10 @@ from evaluation.models import Analysis, Registration
 from evaluation.plans import plan_hash
 from evaluation.reports.content import p_value
 from evaluation.reports.hypotheses import Deviation, Outcome, Registered, outcome_words, tested_hypotheses
-from judgments.design import stored_design
+from judgments.design.plans import Plan
+from judgments.design.study_design import stored_design
 from judgments.models import Study, StudyEvent, Unit
-from judgments.plans import Plan
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 
 __all__ = [
     "Deviation",

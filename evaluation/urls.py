@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from evaluation import views
+from evaluation.challenges import views
 
 app_name = "evaluation"
 urlpatterns = [

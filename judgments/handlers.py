@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from judgments import uploads
+from judgments.datasets import importing, rankings, uploads
 from judgments.jobs import Run
 from judgments.models import Job
 from judgments.remembered import JOB, count_again, store_figures
-from judgments.services import importing, rankings
-from judgments.services.generation import draw_hits, store_hits
-from judgments.services.studies import find_study
+from judgments.studies.generation import draw_hits, store_hits
+from judgments.studies.studies import find_study
 
 
 def import_dataset(

@@ -25,8 +25,8 @@ from django.utils import timezone
 from django.utils.module_loading import import_string
 from kombu.exceptions import KombuError
 
+from common.audit import acting_as
 from judgments import owners
-from judgments.acting import acting_as
 from judgments.models.jobs import Job
 
 log = logging.getLogger(__name__)

@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Exists, FilteredRelation, Max, Q, Value
 from django.utils import timezone
 
-from judgments.draws import content_key
+from judgments.drawing.draws import content_key
 from judgments.jobs import enqueue
 from judgments.models import Job, KeptFigures, Study
 

@@ -94,7 +94,7 @@ def _argument(action: Any) -> str:
 
 def study_file_page() -> Iterator[str]:
     """The keys of the design's model, table by table."""
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
     schema = StudyDesign.model_json_schema()
     yield "# Keys of a study file\n\nHow studies are written is in [Study files](../study-files.md)."

@@ -23,8 +23,8 @@ from babel.messages.pofile import read_po, write_po
 ROOT = Path(__file__).resolve().parent.parent
 LANGUAGES = ("de",)
 CODE = (
-    "annotation", "judgments/hit_templates", "judgments/kinds", "config", "evaluation/forms.py",
-    "evaluation/services/submissions.py", "evaluation/submitted_captions.py", "evaluation/views.py",
+    "annotation", "judgments/hit_templates", "judgments/kinds", "config", "evaluation/challenges/forms.py",
+    "evaluation/challenges/submissions.py", "evaluation/challenges/submissions.py", "evaluation/challenges/views.py",
 )  # fmt: skip
 ADMIN = ("annotation/admin", "annotation/management", "annotation/migrations")
 TEMPLATES = (
@@ -55,21 +55,21 @@ def collected() -> Catalog:
 def _data() -> Iterator[tuple[str, str]]:
     """(path from the root, text) of what stands in the code as data, and is translated where it is shown."""
     from annotation import errors as of_answers
-    from judgments import errors
+    from common import errors
     from judgments.countries import COUNTRIES
+    from judgments.design.presets import PRESETS
     from judgments.english import QUESTIONS
     from judgments.kinds import KINDS
-    from judgments.presets import PRESETS
 
     for kind in KINDS.values():
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
         yield from ((path, choice.label) for choice in kind.choices)
         yield from _of_design(path, kind.defaults)
     for preset in PRESETS.values():
-        yield from _of_design("judgments/presets.py", preset.values)
+        yield from _of_design("judgments/design/presets.py", preset.values)
     for _, question, *_, why in QUESTIONS:
         yield from (("judgments/english.py", text) for text in (question, why))
-    for module, path in ((errors, "judgments/errors.py"), (of_answers, "annotation/errors.py")):
+    for module, path in ((errors, "common/errors.py"), (of_answers, "annotation/errors.py")):
         named = [one for one in vars(module).values() if isinstance(one, type)]
         yield from ((path, one.title) for one in named if issubclass(one, errors.QuorumError))
     yield from (("judgments/countries.py", name) for name in COUNTRIES.values())

@@ -134,7 +134,7 @@ def publish(environment: dict[str, str]) -> None:
 def crowd_page(environment: dict[str, str]) -> str:
     """Where the study's page Crowd stands."""
     asked = (
-        "from judgments.models import Study; from judgments.admin.study_pages import page_address; "
+        "from judgments.models import Study; from judgments.studies.study_page import page_address; "
         f"print(page_address(Study.objects.get(slug={STUDY!r}), 'crowd'))"
     )
     command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", asked]

@@ -13,8 +13,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.resolvers import RegexPattern
 
 from annotation.models import Assignment
-from judgments.admin.study_pages import STEPS
 from judgments.models import Caption, Study
+from judgments.studies.study_page import STEPS
 
 OURS = ("judgments", "annotation", "evaluation")
 

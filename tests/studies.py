@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from annotation.models import Worker
-from annotation.services.joining import join_study
-from judgments.design import make_design
+from annotation.work.joining import join_study
+from judgments.design.study_design import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System
-from judgments.services.generation import generate_hits
-from judgments.services.studies import create_study, mark_open
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study, mark_open
 
 # a distinct word per caption, so that a leak of another sentence would be seen
 ANIMALS = ("dog", "cat", "horse", "bird", "cow", "sheep", "zebra", "bear", "giraffe", "goat", "fox", "hen")

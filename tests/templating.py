@@ -6,10 +6,10 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from judgments.hit_templates.importing import import_template
 from judgments.models import Study
-from judgments.services.generation import generate_hits
-from judgments.services.hit_templates import import_template
-from judgments.services.studies import mark_open
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import mark_open
 
 # every sort of control, as requester pages write them
 TONE = """

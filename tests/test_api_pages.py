@@ -7,7 +7,7 @@ from pathlib import Path
 
 from drf_spectacular.generators import SchemaGenerator
 
-from judgments.admin.study_pages import PAGES
+from judgments.studies.study_page import PAGES
 
 DOCS = Path("docs/api.md")
 

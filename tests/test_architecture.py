@@ -12,30 +12,17 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("config", "evaluation", "annotation", "judgments", "demo", "scripts")
+ROOMS = ("config", "evaluation", "annotation", "judgments", "common", "demo", "scripts")
 LOWEST = ("evaluation.metrics", "evaluation.statistics")
 # Leaves below both: they import nothing of Quorum at all.
-LEAVES = ("evaluation.arrays", "evaluation.compiled", "evaluation.signatures")
-LONGEST = 450
-# A door is reached by pages, programs, people and messages; services know none of them.
-DOORS = ("views", "api", "admin", "management", "tasks", "serializers", "forms", "urls")
-# Layers of an app from the outside in. A module imports from its own layer or from one further in.
-LAYERS = (
-    ("admin", "api", "management", "tasks", "urls", "views", "handlers"),
-    ("forms", "cookies"),  # what views and API share
-    (
-        "services",
-        "export",
-        "reports",
-        "figures",
-        "loaders",
-        "judgment_signature",
-        "registration",
-        "releases",
-        "backends",
-        "demo",
-        "uploads",
-    ),
+LEAVES = ("evaluation.compiled", "evaluation.signatures", "evaluation.arrays")
+APPS = ("judgments", "annotation", "evaluation")
+LARGEST_FOLDER = 14  # modules, __init__.py aside
+LOOSE = 10  # modules at the root of an app
+SHORTEST = 40  # lines; a shorter module belongs to the module that uses it
+# A door is reached by pages, programs, people and messages; what is behind it knows no door.
+DOOR = re.compile(
+    r"\.(admin|api|views|management|templatetags|tasks|handlers|urls|([a-z]+_)?(page|api|form|forms))(\.|$)"
 )
 
 
@@ -88,19 +75,10 @@ def height(name: str) -> int | None:
         return -1
     if inside(name, *LOWEST):
         return 0
-    for floor, room in enumerate(("judgments", "annotation", "evaluation", "config"), start=1):
+    for floor, room in enumerate(("common", "judgments", "annotation", "evaluation", "config"), start=1):
         if inside(name, room):
             return floor
     return None
-
-
-def layer(name: str) -> int:
-    """How far out a module stands in its app; models and pure modules are innermost."""
-    words = name.split(".")[1:]
-    for number, names in enumerate(LAYERS):
-        if words and words[0] in names:
-            return number
-    return len(LAYERS)
 
 
 ALL = list(imports())
@@ -158,40 +136,71 @@ def test_importing_a_metric_does_not_start_django() -> None:
     assert found == []
 
 
-def test_within_an_app_imports_go_from_the_doors_to_the_services_to_the_models() -> None:
-    apps = ("judgments", "annotation", "evaluation")
+def test_nothing_behind_a_door_imports_a_door() -> None:
     outward = [
         entry
         for entry in ALL
-        for app in apps
-        if inside(entry.importer, app)
-        and inside(entry.imported, app)
-        and not inside(entry.importer, *LOWEST)
+        if inside(entry.importer, *APPS)
+        and inside(entry.imported, *APPS)
         and not inside(entry.imported, *LOWEST)
-        and layer(entry.imported) < layer(entry.importer)
+        and not DOOR.search(entry.importer)
+        and DOOR.search(entry.imported)
     ]
     assert [str(entry) for entry in outward] == []
 
 
-def test_services_never_import_a_door() -> None:
-    found = [
-        entry
-        for entry in ALL
-        if re.match(r"\w+\.services(\.|$)", entry.importer)
-        and inside(entry.imported, "judgments", "annotation", "evaluation")
-        and (set(entry.imported.split(".")[1:2]) & set(DOORS))
-    ]
-    assert [str(entry) for entry in found] == []
+def test_no_circle_of_modules() -> None:
+    arrows: dict[str, set[str]] = {}
+    for entry in ALL:
+        if inside(entry.imported, *ROOMS) and entry.imported != entry.importer:
+            arrows.setdefault(entry.importer, set()).add(entry.imported)
+    assert list(circles(arrows)) == []
+
+
+def circles(arrows: dict[str, set[str]]) -> Iterator[list[str]]:
+    """Yield every set of modules that import each other (Tarjan's strongly connected components)."""
+    index: dict[str, int] = {}
+    low: dict[str, int] = {}
+    stack: list[str] = []
+
+    def visit(name: str) -> Iterator[list[str]]:
+        index[name] = low[name] = len(index)
+        stack.append(name)
+        for other in arrows.get(name, ()):
+            if other not in index:
+                yield from visit(other)
+                low[name] = min(low[name], low[other])
+            elif other in stack:
+                low[name] = min(low[name], index[other])
+        if low[name] == index[name]:
+            found = stack[stack.index(name) :]
+            del stack[stack.index(name) :]
+            if len(found) > 1:
+                yield sorted(found)
+
+    for name in list(arrows):
+        if name not in index:
+            yield from visit(name)
+
+
+def test_a_folder_can_be_taken_in_at_a_glance() -> None:
+    folders: dict[str, int] = {}
+    for _, path in modules():
+        if path.name != "__init__.py" and path.parent.name not in ("migrations", "commands"):
+            folder = str(path.parent.relative_to(ROOT))
+            folders[folder] = folders.get(folder, 0) + 1
+    assert {folder: count for folder, count in folders.items() if count > LARGEST_FOLDER} == {}
+    assert {app: folders[app] for app in APPS if folders[app] > LOOSE} == {}
 
 
 def test_mechanical_turk_has_one_door() -> None:
     found = [entry for entry in ALL if inside(entry.imported, "boto3", "botocore")]
-    assert {entry.importer for entry in found} <= {"annotation.backends.mturk_client"}
+    assert {entry.importer for entry in found} <= {"annotation.crowds.mturk.client"}
 
 
 def test_prolific_has_one_door() -> None:
     found = [entry for entry in ALL if inside(entry.imported, "httpx")]
-    assert {entry.importer for entry in found} == {"annotation.backends.prolific_http"}
+    assert {entry.importer for entry in found} == {"annotation.crowds.prolific.client"}
 
 
 def test_only_settings_read_the_environment() -> None:
@@ -258,11 +267,6 @@ def test_every_failure_that_is_caught_is_named() -> None:
         and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
     ]
     assert found == []
-
-
-def test_no_module_is_too_long_to_be_read_at_once() -> None:
-    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules()}
-    assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -51,10 +51,10 @@ PIP = '#!/bin/sh\n[ "$1 $2" = "install -r" ] && [ -f "$3" ]\n'
 
 DEMO_ANSWERS = """
 from django.utils import timezone
-from annotation.services.claims import claim_assignment
-from annotation.services.joining import join_study
-from annotation.services.submissions import submit_and_claim
-from judgments.services.studies import find_study
+from annotation.work.claims import claim_assignment
+from annotation.work.joining import join_study
+from annotation.work.submissions import submit_and_claim
+from judgments.studies.studies import find_study
 from tests.annotation.voting import always_first, answers_of
 study = find_study("{study}")
 for name in ("Ada", "Ben", "Cem"):

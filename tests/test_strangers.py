@@ -12,13 +12,12 @@ from django.db.models.functions import Concat
 from django.test import Client
 
 from annotation.models import Invitation
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
-from evaluation.services.aggregation import compute_aggregation, store_aggregation
-from judgments.admin.study_pages import PAGES, STEPS
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_assignment
+from evaluation.results.aggregation import compute_aggregation, store_aggregation
+from judgments.access.roles import RIGHTS, give_role
 from judgments.models import Caption, Job, Study
-from judgments.roles import RIGHTS
-from judgments.services.roles import give_role
+from judgments.studies.study_page import PAGES, STEPS
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.strangers import addresses, rows, telling
 

@@ -6,8 +6,8 @@ from django.contrib import admin
 from django.urls import reverse
 
 from config.api_urls import router
-from judgments.admin.study_pages import PAGES, page_address
 from judgments.models import Study
+from judgments.studies.study_page import PAGES, page_address
 
 FILES = frozenset({"download", "report-file"})  # answer only when asked for one certain file
 

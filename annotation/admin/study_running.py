@@ -7,19 +7,19 @@ from uuid import UUID
 from django.contrib import messages
 from django.http import HttpRequest
 
-from annotation.admin.crowd_jobs import go_on
-from annotation.services.extending import (
+from annotation.crowds.steps_page import go_on
+from annotation.work.extending import (
     expire_assignments,
     expire_slots,
     extend_leases,
     extend_study,
     reopen_units,
 )
-from annotation.services.running import pause_study, resume_study
+from annotation.work.pausing import pause_study, resume_study
+from common.errors import WrongState
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import StudyStep, add_step
-from judgments.errors import WrongState
 from judgments.models import Study
+from judgments.studies.study_page import StudyStep, add_step
 
 
 def _why(request: HttpRequest) -> str:

@@ -1,28 +1,169 @@
-"""Workers, assignments and judgments, for staff; and a study's opening and closing."""
+"""What the lists of this app can be narrowed by."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
+from uuid import UUID
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import mixins
+import django_filters as filters
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import mixins, serializers
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api import filters, schemas, serializers
+from annotation.api import work
 from annotation.api.work import WorkersOnly, save_draft
-from annotation.models import Assignment, Judgment, Worker
-from annotation.services.crowd import close_study, open_study
-from judgments.api.permissions import IsStaff, VisibleRows, study_for
-from judgments.api.resources import Resource
-from judgments.api.serializers import StudySerializer
-from judgments.errors import NotThere
+from annotation.crowds.publishing import close_study, open_study
+from annotation.models import Assignment, Budget, CrowdSession, Judgment, LedgerEntry, Publication, Worker
+from common.errors import NotThere
+from judgments.access.permissions import IsStaff, VisibleRows, study_for
+from judgments.access.roles import Right
+from judgments.api.resources import Filters, Resource, StudySerializer, TrueOrFalse, study_filter
+from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.roles import Right
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
+
+
+class WorkerFilters(Filters):
+    """Of workers; ``study`` gives those who took part."""
+
+    study = study_filter(field_name="participations__study")
+
+    class Meta:
+        model = Worker
+        fields = ["study", "name", "source", "anonymous"]
+
+
+class AssignmentFilters(Filters):
+    """Of assignments."""
+
+    study = study_filter()
+    hit = filters.CharFilter(field_name="hit__key")
+    worker = filters.CharFilter(field_name="worker__name")
+
+    class Meta:
+        model = Assignment
+        fields = ["study", "hit", "worker", "state", "simulated"]
+
+
+class JudgmentFilters(Filters):
+    """Of judgments."""
+
+    study = study_filter(field_name="assignment__study")
+    unit = filters.CharFilter(field_name="unit__key")
+    hit = filters.CharFilter(field_name="assignment__hit__key")
+    worker = filters.CharFilter(field_name="assignment__worker__name")
+    control = TrueOrFalse(field_name="unit__control")
+    simulated = TrueOrFalse(field_name="assignment__simulated")
+
+    class Meta:
+        model = Judgment
+        fields = ["study", "unit", "hit", "worker", "assignment", "value", "control", "simulated"]
+
+
+def by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
+    """The row of this id; None too where the text is no id."""
+    try:
+        return rows.filter(pk=UUID(id)).first()
+    except ValueError:
+        return None
+
+
+class WorkerSerializer(serializers.ModelSerializer[Worker]):
+    """A worker; ``study`` only for those that a rehearsal or an import made."""
+
+    study = serializers.CharField(source="study.slug", default=None, allow_null=True, read_only=True)
+
+    class Meta:
+        model = Worker
+        fields = ["id", "name", "source", "study", "anonymous", "created_at"]
+        read_only_fields = fields
+
+
+class AssignmentSerializer(serializers.ModelSerializer[Assignment]):
+    """An assignment; its answers are judgments once it is submitted."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    hit = serializers.CharField(source="hit.key", default=None, allow_null=True, read_only=True)
+    worker = serializers.CharField(source="worker.name", read_only=True)
+
+    class Meta:
+        model = Assignment
+        fields = [
+            *("id", "study", "hit", "worker", "state", "seat", "simulated"),
+            *("accepted_at", "expires_at", "submitted_at", "consent_version", "instructions_version"),
+        ]
+        read_only_fields = fields
+
+
+class JudgmentSerializer(serializers.ModelSerializer[Judgment]):
+    """A judgment as in the judgments file, without ``used``."""
+
+    study = serializers.CharField(source="assignment.study.slug", read_only=True)
+    unit = serializers.CharField(source="unit.key", read_only=True)
+    protocol = serializers.CharField(source="assignment.study.protocol", read_only=True)
+    image = serializers.CharField(source="unit.item.name", read_only=True)
+    reference = serializers.CharField(
+        source="unit.reference.key", default=None, allow_null=True, read_only=True
+    )
+    first = serializers.CharField(source="unit.first.key", default=None, allow_null=True, read_only=True)
+    second = serializers.CharField(source="unit.second.key", default=None, allow_null=True, read_only=True)
+    reference_text = serializers.CharField(
+        source="unit.reference.text", default=None, allow_null=True, read_only=True
+    )
+    first_text = serializers.CharField(
+        source="unit.first.text", default=None, allow_null=True, read_only=True
+    )
+    second_text = serializers.CharField(
+        source="unit.second.text", default=None, allow_null=True, read_only=True
+    )
+    kind = serializers.CharField(source="unit.kind", read_only=True)
+    pair = serializers.CharField(source="unit.pair.key", default=None, allow_null=True, read_only=True)
+    worker = serializers.CharField(source="assignment.worker.name", read_only=True)
+    assignment = serializers.UUIDField(source="assignment_id", read_only=True)
+    hit = serializers.CharField(source="assignment.hit.key", default=None, allow_null=True, read_only=True)
+    answer = serializers.SerializerMethodField()
+    control = serializers.BooleanField(source="unit.control", read_only=True)
+    expected = serializers.SerializerMethodField()
+    presented = serializers.SerializerMethodField()
+    simulated = serializers.BooleanField(source="assignment.simulated", read_only=True)
+    accepted_at = serializers.DateTimeField(source="assignment.accepted_at", read_only=True)
+    submitted_at = serializers.DateTimeField(source="assignment.submitted_at", read_only=True)
+
+    class Meta:
+        model = Judgment
+        fields = [
+            *("id", "study", "unit", "protocol", "image", "reference", "first", "second", "reference_text"),
+            *("first_text", "second_text", "kind", "pair", "worker", "assignment", "hit", "value", "answer"),
+            *("control", "expected", "set_aside", "presented", "simulated", "accepted_at", "submitted_at"),
+            *("seconds", "wall_seconds", "comment", "signals", "replaces", "made_at"),
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.ChoiceField(choices=Judgment.Presented.choices, allow_null=True))
+    def get_presented(self, row: Judgment) -> str | None:
+        """Which option stood on the left; null for protocols without sides."""
+        return row.presented or None
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_answer(self, row: Judgment) -> Any:
+        """An open answer as files have it; null where there is a value."""
+        return self._told(row, row.answer)
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_expected(self, row: Judgment) -> Any:
+        """The right answer of a control item."""
+        return self._told(row, row.unit.expected)
+
+    def _told(self, row: Judgment, given: Any) -> Any:
+        kind = KINDS[row.assignment.study.protocol]
+        return None if given is None else kind.exported(given, content=row.unit.content)
+
 
 ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
 
@@ -32,8 +173,8 @@ class WorkerResource(Resource):
 
     reading, study_path, several, scope = "annotation.view_worker", "participations__study", True, "workers"
     queryset = Worker.objects.select_related("study")
-    serializer_class = serializers.WorkerSerializer
-    filterset_class = filters.WorkerFilters
+    serializer_class = WorkerSerializer
+    filterset_class = WorkerFilters
     orderings = {"id": "pk", "name": "name", "created_at": "created_at"}
 
 
@@ -42,8 +183,8 @@ class AssignmentResource(mixins.ListModelMixin, GenericViewSet[Assignment]):
 
     reading, study_path, scope = "annotation.view_assignment", "study", "judgments"
     queryset = ASSIGNMENTS
-    serializer_class = serializers.AssignmentSerializer
-    filterset_class = filters.AssignmentFilters
+    serializer_class = AssignmentSerializer
+    filterset_class = AssignmentFilters
     orderings: ClassVar[dict[str, str]] = {"accepted_at": "accepted_at"}
 
 
@@ -58,20 +199,20 @@ class AssignmentView(APIView):
         return [WorkersOnly() if self.request.method == "PATCH" else IsStaff()]
 
     @extend_schema(
-        responses=serializers.AssignmentSerializer,
+        responses=AssignmentSerializer,
         operation_id="assignments_retrieve",
         summary="One assignment",
     )
     def get(self, request: Request, id: str) -> Response:
         """The row, for staff."""
-        found = serializers.by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
+        found = by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
         if found is None:
             raise NotThere("There is no such assignment.")
-        return Response(serializers.AssignmentSerializer(found).data)
+        return Response(AssignmentSerializer(found).data)
 
     @extend_schema(
-        request=schemas.SaveRequest,
-        responses={200: schemas.SavedReply, 400: schemas.Problem, 404: schemas.Problem, 409: schemas.Problem},
+        request=work.SaveRequest,
+        responses={200: work.SavedReply, 400: work.Problem, 404: work.Problem, 409: work.Problem},
         operation_id="assignments_save",
         tags=["worker"],
         summary="Save a partial answer",
@@ -95,8 +236,8 @@ class JudgmentResource(Resource):
         "unit__second",
         "unit__pair",
     )
-    serializer_class = serializers.JudgmentSerializer
-    filterset_class = filters.JudgmentFilters
+    serializer_class = JudgmentSerializer
+    filterset_class = JudgmentFilters
 
 
 class StudyStep(APIView):
@@ -104,7 +245,7 @@ class StudyStep(APIView):
 
     answers: ClassVar = {
         200: StudySerializer,
-        409: OpenApiResponse(schemas.Problem, description="Not possible now."),
+        409: OpenApiResponse(work.Problem, description="Not possible now."),
     }
 
     @staticmethod
@@ -137,3 +278,139 @@ class CloseStudyView(StudyStep):
         study = study_for(request, slug, Right.CHANGE)
         close_study(study=study)
         return self.reply(study)
+
+
+class BudgetSerializer(serializers.ModelSerializer[Budget]):
+    """Integer cents."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    left_cents = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = Budget
+        fields = ["id", "study", "place", "budget_cents", "reserved_cents", "spent_cents", "left_cents"]
+        read_only_fields = fields
+
+
+class BudgetFilters(Filters):
+    """Of budgets."""
+
+    study = study_filter()
+
+    class Meta:
+        model = Budget
+        fields = ["study", "place"]
+
+
+class BudgetResource(Resource):
+    """What a study may cost at a place, and what of it is kept or gone."""
+
+    reading, scope = "annotation.view_budget", "money"
+    queryset = Budget.objects.select_related("study")
+    serializer_class = BudgetSerializer
+    filterset_class = BudgetFilters
+
+
+class LedgerSerializer(serializers.ModelSerializer[LedgerEntry]):
+    """A move of money, in cents."""
+
+    study = serializers.CharField(source="budget.study.slug", read_only=True)
+    place = serializers.CharField(source="budget.place", read_only=True)
+
+    class Meta:
+        model = LedgerEntry
+        fields = [
+            *("id", "study", "place", "key", "what", "reserved_cents", "spent_cents", "publication"),
+            *("session", "at"),
+        ]
+        read_only_fields = fields
+
+
+class LedgerFilters(Filters):
+    """Of the ledger."""
+
+    study = study_filter(field_name="budget__study")
+    place = filters.CharFilter(field_name="budget__place")
+
+    class Meta:
+        model = LedgerEntry
+        fields = ["study", "place", "what"]
+
+
+class LedgerResource(Resource):
+    """Every move of money; its sums are the budget's counters."""
+
+    reading, study_path, scope = "annotation.view_ledgerentry", "budget__study", "money"
+    queryset = LedgerEntry.objects.select_related("budget__study")
+    serializer_class = LedgerSerializer
+    filterset_class = LedgerFilters
+
+
+class PublicationSerializer(serializers.ModelSerializer[Publication]):
+    """What was put up at a crowd."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    hit = serializers.CharField(source="hit.key", default=None, allow_null=True, read_only=True)
+
+    class Meta:
+        model = Publication
+        fields = [
+            *("id", "study", "place", "hit", "number", "external_id", "group_id", "state", "places", "held"),
+            *("reward_cents", "fee_cents", "expires_at", "looked_at", "created_at"),
+        ]
+        read_only_fields = fields
+
+
+class PublicationFilters(Filters):
+    """Of publications."""
+
+    study = study_filter()
+    hit = filters.CharFilter(field_name="hit__key")
+
+    class Meta:
+        model = Publication
+        fields = ["study", "place", "hit", "state"]
+
+
+class PublicationResource(Resource):
+    """A HIT at Mechanical Turk, a whole study at a panel."""
+
+    reading, scope = "annotation.view_publication", "money"
+    queryset = Publication.objects.select_related("study", "hit")
+    serializer_class = PublicationSerializer
+    filterset_class = PublicationFilters
+
+
+class SessionSerializer(serializers.ModelSerializer[CrowdSession]):
+    """A piece of paid work; never what the crowd itself calls the person."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    worker = serializers.CharField(source="worker.name", read_only=True)
+
+    class Meta:
+        model = CrowdSession
+        fields = [
+            *("id", "study", "place", "publication", "worker", "status", "confirmed", "booked"),
+            *("arrived_at", "submitted_at", "auto_approval_at", "decided_at", "seen_at"),
+        ]
+        read_only_fields = fields
+
+
+class SessionFilters(Filters):
+    """Of sessions."""
+
+    study = study_filter()
+    worker = filters.CharFilter(field_name="worker__name")
+
+    class Meta:
+        model = CrowdSession
+        fields = ["study", "place", "worker", "status"]
+
+
+class SessionResource(Resource):
+    """Who came from a crowd, and how it ended."""
+
+    reading, scope = "annotation.view_crowdsession", "money"
+    queryset = CrowdSession.objects.select_related("study", "worker")
+    serializer_class = SessionSerializer
+    filterset_class = SessionFilters

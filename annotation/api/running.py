@@ -13,19 +13,19 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from annotation.api.resources import StudyStep
-from annotation.services.calls import carry_out_calls
-from annotation.services.extending import (
+from annotation.crowds.delivery import carry_out_calls
+from annotation.work.extending import (
     expire_assignments,
     expire_slots,
     extend_leases,
     extend_study,
     reopen_units,
 )
-from annotation.services.running import pause_study, resume_study
+from annotation.work.pausing import pause_study, resume_study
+from judgments.access.permissions import staff_of, study_for
+from judgments.access.roles import Right
 from judgments.api.bodies import body_of, member
-from judgments.api.permissions import staff_of, study_for
 from judgments.models import Study
-from judgments.roles import Right
 
 LONGEST_REASON = 500
 

@@ -1,13 +1,11 @@
-"""The worker's calls (docs/api.md): join, accept the next HIT, save, submit; return and report.
-
-Views parse, call a service, and answer; every rule is in annotation.services.
-"""
+"""What the worker's calls take and give, for the schema. The rules are in the services: nothing here checks."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -15,26 +13,240 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from annotation.answers import answer_key
-from annotation.api import schemas
-from annotation.models import Worker
-from annotation.pictures import picture_url
-from annotation.presentation import places_of, shown_unit
-from annotation.services.claims import Claim, claim_assignment, return_assignment
-from annotation.services.joining import join_study, resume_worker
-from annotation.services.leases import extend_lease, retake_assignment
-from annotation.services.revisions import revise_judgments
-from annotation.services.submissions import (
+from annotation.models import ProblemReport, Worker
+from annotation.work.answers import answer_key
+from annotation.work.claims import Claim, claim_assignment, return_assignment
+from annotation.work.joining import join_study, resume_worker
+from annotation.work.leases import extend_lease, retake_assignment
+from annotation.work.pictures import picture_url
+from annotation.work.presentation import places_of, shown_unit
+from annotation.work.submissions import (
     own_assignment,
     report_problem,
+    revise_judgments,
     save_answers,
     submit_and_claim,
     submit_assignment,
 )
 from judgments.api.bodies import body_of, member
-from judgments.design import StudyDesign
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
-from judgments.services.studies import design_of, find_study
+from judgments.studies.studies import design_of, find_study
+
+
+class Schema(serializers.Serializer[Any]):
+    """A described body."""
+
+
+class Problem(Schema):
+    """RFC 9457."""
+
+    type = serializers.CharField()
+    title = serializers.CharField()
+    status = serializers.IntegerField()
+    detail = serializers.CharField()
+    missing = serializers.ListField(child=serializers.IntegerField(), required=False)
+    errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
+
+
+class JoinRequest(Schema):
+    """A name, and what the study asks for."""
+
+    worker = serializers.CharField(max_length=100)
+    code = serializers.CharField(required=False)
+    consent = serializers.BooleanField(required=False)
+    country = serializers.CharField(
+        required=False, max_length=2, help_text="Two letters (ISO 3166-1), where the study asks for it."
+    )
+    resume = serializers.CharField(required=False, help_text="Gives a new token; the old one stops working.")
+
+
+class JoinedReply(Schema):
+    """The way in."""
+
+    worker = serializers.CharField()
+    token = serializers.CharField()
+    resume = serializers.CharField(allow_null=True, help_text="Shown once, when the worker is new.")
+
+
+class Sentence(Schema):
+    """A sentence on the page."""
+
+    text = serializers.CharField()
+
+
+class Picture(Schema):
+    """A picture on the page."""
+
+    url = serializers.CharField(help_text="The original bytes, for the same token.")
+    alt = serializers.CharField()
+
+
+class SourceText(Schema):
+    """The text of the item, where the study shows it."""
+
+    text = serializers.CharField()
+    language = serializers.CharField(help_text="A BCP 47 tag; empty where the study does not say.")
+
+
+class ShownUnit(Schema):
+    """A unit as shown: triplet has a, b, c; pairwise image, b, c; relevance and graded image, caption."""
+
+    position = serializers.IntegerField()
+    protocol = serializers.CharField()
+    question = serializers.CharField()
+    source = SourceText(required=False)  # type: ignore[assignment]  # a member of the unit
+    a = Sentence(required=False)
+    b = Sentence(required=False)
+    c = Sentence(required=False)
+    image = Picture(required=False)
+    caption = Sentence(required=False)
+
+
+class AssignmentReply(Schema):
+    """A HIT as its worker may see it."""
+
+    id = serializers.UUIDField()
+    expires_at = serializers.DateTimeField()
+    units = ShownUnit(many=True)
+
+
+class Answer(Schema):
+    """One answer, as the worker sees the unit."""
+
+    position = serializers.IntegerField(min_value=1)
+    value = serializers.IntegerField(required=False, help_text="Of kinds with numbers.")
+    answer = serializers.JSONField(required=False, help_text="Of open kinds, instead of value.")
+    seconds = serializers.FloatField(required=False, help_text="Active time.")
+    wall_seconds = serializers.FloatField(required=False, help_text="Time by the clock.")
+    comment = serializers.CharField(required=False, max_length=2000)
+    signals = serializers.DictField(
+        child=serializers.IntegerField(), required=False, help_text="Counts: pasted characters."
+    )
+
+
+class SaveRequest(Schema):
+    """Some answers."""
+
+    answers = Answer(many=True)
+
+
+class SavedReply(Schema):
+    """The draft as it is now."""
+
+    id = serializers.UUIDField()
+    state = serializers.CharField()
+    answers = Answer(many=True)
+
+
+class SubmitRequest(SaveRequest):
+    """The answers not saved before, or all of them."""
+
+    next = serializers.BooleanField(required=False)
+
+
+class StateReply(Schema):
+    """Where the assignment is."""
+
+    id = serializers.UUIDField()
+    state = serializers.CharField()
+
+
+class RevisedReply(StateReply):
+    """Which positions changed."""
+
+    revised = serializers.ListField(child=serializers.IntegerField())
+
+
+class ExtendedReply(StateReply):
+    """The lease as it is now."""
+
+    expires_at = serializers.DateTimeField()
+    extensions_left = serializers.IntegerField()
+
+
+class SubmittedReply(StateReply):
+    """With the next HIT where it was asked for."""
+
+    next = AssignmentReply(required=False, allow_null=True)
+
+
+class ReportRequest(Schema):
+    """What is wrong with the unit at a position."""
+
+    position = serializers.IntegerField()
+    what = serializers.ChoiceField(choices=ProblemReport.What.choices, required=False)
+    comment = serializers.CharField(required=False, max_length=2000)
+
+
+class ReportReply(Schema):
+    """The report as kept."""
+
+    id = serializers.UUIDField()
+    position = serializers.IntegerField()
+    what = serializers.CharField()
+
+
+class QuizOption(Schema):
+    """An answer to choose."""
+
+    value = serializers.IntegerField()
+    text = serializers.CharField()
+
+
+class QuizQuestion(ShownUnit):
+    """A question with options, or a known item as its kind shows it."""
+
+    protocol = serializers.CharField(required=False)
+    options = QuizOption(many=True, required=False)
+
+
+class QuizAnswer(Schema):
+    """One answer: the option's number, or what the kind answers."""
+
+    position = serializers.IntegerField(min_value=1)
+    value = serializers.IntegerField(required=False)
+    answer = serializers.JSONField(required=False)
+
+
+class QuizExplanation(Schema):
+    """What was right."""
+
+    position = serializers.IntegerField()
+    right = serializers.BooleanField()
+    expected = serializers.CharField()
+    why = serializers.CharField(allow_blank=True)
+
+
+class QuizAttemptReply(Schema):
+    """An attempt, under way or over."""
+
+    number = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=["running", "finished"])
+    questions = QuizQuestion(many=True)
+    answers = QuizAnswer(many=True)
+    right = serializers.IntegerField(allow_null=True, help_text="How many were right, once it is over.")
+    of = serializers.IntegerField()
+    passed = serializers.BooleanField(allow_null=True)
+    explanations = QuizExplanation(many=True)
+
+
+class QuizReply(Schema):
+    """How the worker stands with the study's quiz."""
+
+    needed = serializers.BooleanField()
+    passed = serializers.BooleanField()
+    pass_mark = serializers.FloatField()
+    attempts_left = serializers.IntegerField()
+    attempt = QuizAttemptReply(allow_null=True)
+
+
+class QuizRequest(Schema):
+    """Nothing to start an attempt; answers to give some."""
+
+    answers = QuizAnswer(many=True, required=False)
+    number = serializers.IntegerField(required=False, help_text="The attempt; the latest one unless told.")
+
 
 # tokens alone: a browser's session would ask for a CSRF token, and workers have none
 TOKENS = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
@@ -74,8 +286,8 @@ class JoinView(WorkView):
     permission_classes = [AnyoneMayPost]
 
     @extend_schema(
-        request=schemas.JoinRequest,
-        responses={201: schemas.JoinedReply, 403: schemas.Problem, 409: schemas.Problem},
+        request=JoinRequest,
+        responses={201: JoinedReply, 403: Problem, 409: Problem},
         operation_id="studies_join",
         auth=[{"token": []}, {}],  # type: ignore[list-item]  # as OpenAPI has it; whoever has a token keeps it
         tags=["worker"],
@@ -108,11 +320,11 @@ class AcceptView(WorkView):
     @extend_schema(
         request=None,
         responses={
-            201: schemas.AssignmentReply,
-            200: OpenApiResponse(schemas.AssignmentReply, description="The HIT that is held already."),
+            201: AssignmentReply,
+            200: OpenApiResponse(AssignmentReply, description="The HIT that is held already."),
             204: OpenApiResponse(description="Nothing is left for this worker."),
-            403: schemas.Problem,
-            404: schemas.Problem,
+            403: Problem,
+            404: Problem,
         },
         operation_id="studies_accept",
         tags=["worker"],
@@ -131,14 +343,12 @@ class SubmitView(WorkView):
     """POST /api/assignments/{id}/submit/"""
 
     @extend_schema(
-        request=schemas.SubmitRequest,
+        request=SubmitRequest,
         responses={
-            200: schemas.SubmittedReply,
-            400: OpenApiResponse(
-                schemas.Problem, description="`missing` lists the positions without an answer."
-            ),
-            404: schemas.Problem,
-            409: OpenApiResponse(schemas.Problem, description="Too late, or submitted with other answers."),
+            200: SubmittedReply,
+            400: OpenApiResponse(Problem, description="`missing` lists the positions without an answer."),
+            404: Problem,
+            409: OpenApiResponse(Problem, description="Too late, or submitted with other answers."),
         },
         operation_id="assignments_submit",
         tags=["worker"],
@@ -163,12 +373,12 @@ class ReviseView(WorkView):
     """POST /api/assignments/{id}/revise/"""
 
     @extend_schema(
-        request=schemas.SaveRequest,
+        request=SaveRequest,
         responses={
-            200: schemas.RevisedReply,
-            400: schemas.Problem,
-            404: schemas.Problem,
-            409: OpenApiResponse(schemas.Problem, description="The time to change answers is over."),
+            200: RevisedReply,
+            400: Problem,
+            404: Problem,
+            409: OpenApiResponse(Problem, description="The time to change answers is over."),
         },
         operation_id="assignments_revise",
         tags=["worker"],
@@ -188,9 +398,9 @@ class ExtendView(WorkView):
     @extend_schema(
         request=None,
         responses={
-            200: schemas.ExtendedReply,
-            404: schemas.Problem,
-            409: OpenApiResponse(schemas.Problem, description="Extended as often as allowed, or over."),
+            200: ExtendedReply,
+            404: Problem,
+            409: OpenApiResponse(Problem, description="Extended as often as allowed, or over."),
         },
         operation_id="assignments_extend",
         tags=["worker"],
@@ -216,9 +426,9 @@ class RetakeView(WorkView):
     @extend_schema(
         request=None,
         responses={
-            200: schemas.AssignmentReply,
-            404: schemas.Problem,
-            409: OpenApiResponse(schemas.Problem, description="Its seats are taken, or it never ran out."),
+            200: AssignmentReply,
+            404: Problem,
+            409: OpenApiResponse(Problem, description="Its seats are taken, or it never ran out."),
         },
         operation_id="assignments_retake",
         tags=["worker"],
@@ -237,7 +447,7 @@ class ReturnView(WorkView):
 
     @extend_schema(
         request=None,
-        responses={200: schemas.StateReply, 404: schemas.Problem, 409: schemas.Problem},
+        responses={200: StateReply, 404: Problem, 409: Problem},
         operation_id="assignments_return",
         tags=["worker"],
         summary="Give a HIT back",
@@ -253,8 +463,8 @@ class ReportView(WorkView):
     """POST /api/assignments/{id}/report/"""
 
     @extend_schema(
-        request=schemas.ReportRequest,
-        responses={201: schemas.ReportReply, 400: schemas.Problem, 404: schemas.Problem},
+        request=ReportRequest,
+        responses={201: ReportReply, 400: Problem, 404: Problem},
         operation_id="assignments_report",
         tags=["worker"],
         summary="Report a problem with a unit",

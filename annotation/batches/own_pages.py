@@ -16,7 +16,6 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 from django.utils.translation import override
 
-from annotation.answers import without_unfinished
 from annotation.batches.pages import (
     CHECK_FIELD,
     HIT_FIELD,
@@ -26,15 +25,15 @@ from annotation.batches.pages import (
     check_of,
     with_styles,
 )
-from annotation.presentation import Layout, Place
-from annotation.wording import worded
-from judgments.design import StudyDesign
-from judgments.draws import content_key
+from annotation.work.answers import without_unfinished
+from annotation.work.presentation import Layout, Place, worded
+from common.markup import render_markdown
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.draws import content_key
 from judgments.hit_templates import fill_page, read_template
 from judgments.hit_templates.filling import PICTURE
 from judgments.hit_templates.shapes import fields_in
 from judgments.kinds import KINDS
-from judgments.markup import render_markdown
 from judgments.models import HIT
 
 FORM = re.compile(r"<(?:crowd-form|form)\b[^>]*>", re.IGNORECASE)

@@ -21,17 +21,15 @@ from django.template.loader import render_to_string
 from django.utils.html import escape
 from django.utils.translation import override
 
-from annotation.answers import without_unfinished
-from annotation.mturk.errors import KindNotCarried
-from annotation.mturk.pages import BETWEEN_TAGS, KEYS, layouts
-from annotation.mturk.styles import styles_for
-from annotation.presentation import Layout, Place, placed
-from annotation.wording import worded
-from annotation.worksheet import Step, answers_of_form, open_positions, sheet_of, undecided
-from judgments.design import StudyDesign
-from judgments.draws import content_key
+from annotation.crowds.mturk.pages import BETWEEN_TAGS, KEYS, layouts, styles_for
+from annotation.crowds.mturk.questions import KindNotCarried
+from annotation.work.answers import without_unfinished
+from annotation.work.presentation import Layout, Place, placed, worded
+from annotation.work.worksheet import Step, answers_of_form, open_positions, sheet_of, undecided
+from common.markup import render_markdown
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.draws import content_key
 from judgments.kinds import KINDS
-from judgments.markup import render_markdown
 from judgments.models import HIT, Unit
 
 SHEETS = ("app.css", "crowds/mturk_page.css", "crowds/batch.css")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from annotation.people import pseudonym
+from annotation.crowds.people import pseudonym
 
 PLACE = "mturk-files"  # people of files; those whom Mechanical Turk's API names are rows of their own
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")

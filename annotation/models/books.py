@@ -7,12 +7,12 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from annotation.models.crowds import PLACE_LENGTH, CrowdCall, CrowdSession, Publication
+from common.rows import AppendOnlyRow
 from judgments.models import Study
-from judgments.models.append_only import AppendOnlyRow
 
 
 class Budget(models.Model):
-    """What a study may cost at a place. Counters only; annotation.services.money moves them and writes the ledger."""
+    """What a study may cost at a place. Counters only; annotation.money.ledger moves them and writes the ledger."""
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
     place = models.CharField(max_length=PLACE_LENGTH)

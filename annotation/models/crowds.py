@@ -1,7 +1,7 @@
 """What was put up at a crowd, who worked on it there, and what was asked of the crowd.
 
 Every row says its ``place``: the crowd, and for Mechanical Turk whether its sandbox or the live site. Rows of two
-places never meet in a counter. A place is a word of its backend (annotation.backends), not a choice of the database:
+places never meet in a counter. A place is a word of its backend (annotation.crowds), not a choice of the database:
 another crowd needs no migration.
 """
 
@@ -173,7 +173,7 @@ class CrowdCall(models.Model):
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_calls")
     place = models.CharField(max_length=PLACE_LENGTH)
-    kind = models.CharField(max_length=12, help_text="A word of annotation.backends.base.Ability.")
+    kind = models.CharField(max_length=12, help_text="A word of annotation.crowds.base.Ability.")
     key = models.CharField(
         max_length=TOKEN_LENGTH,
         unique=True,

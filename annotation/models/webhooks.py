@@ -28,7 +28,7 @@ class Webhook(models.Model):
     """An address of somebody's program that hears of a study.
 
     The key of the signatures is not stored: it is made of the installation's own key and ``salt``
-    (annotation.webhook_messages), so that a copy of the database signs nothing.
+    (annotation.webhooks.webhooks), so that a copy of the database signs nothing.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="webhooks")

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from annotation.backends import Ability, backend_of
 from annotation.batches.own_pages import own_page
 from annotation.batches.pages import BatchPage, batch_layout, batch_page, fields_in, template_of
-from annotation.mturk.errors import PictureNotReachable
-from annotation.presentation import Place, placed, units_of_hit
-from judgments.errors import WrongState
-from judgments.files import FileProblem, HashedFile, whole_file
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.mturk.questions import PictureNotReachable
+from annotation.work.presentation import Place, placed, units_of_hit
+from common.errors import WrongState
+from common.files import FileProblem, HashedFile, whole_file
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 
 MOST_FORMS = 10
 

@@ -11,11 +11,11 @@ from django.utils.html import format_html, json_script
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from annotation import wording
-from judgments.markup import render_inline
+from annotation.work import presentation
+from common.markup import render_inline
 
 register = template.Library()
-register.filter(wording.worded)
+register.filter(presentation.worded)
 register.filter("inline", render_inline)
 # languages and scripts (BCP 47) that are written from right to left
 RTL_LANGUAGES = frozenset("ar arc ckb dv fa he iw ji ks nqo ps sd syr ug ur yi".split())  # noqa: SIM905

@@ -7,7 +7,7 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from judgments.design import StudyDesign
+from judgments.design.study_design import StudyDesign
 from judgments.hit_templates import checked_answer, fill_page, filled_questions, first_answer, read_template
 
 register = template.Library()

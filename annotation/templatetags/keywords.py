@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from django import template
 
+from judgments.drawing.phrases import phrase
 from judgments.kinds.keywords import MISSING, PHRASE
-from judgments.phrases import phrase
 
 register = template.Library()
 

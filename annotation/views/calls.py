@@ -17,16 +17,21 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_POST
 
+from annotation.crowds.mturk.frames import frame_of
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, SeatTaken, TooLate, TooLateToChange
-from annotation.frames import frame_of
 from annotation.models import Assignment
-from annotation.services.leases import Lease, extend_lease, reserve_next, retake_assignment
-from annotation.services.revisions import changeable_until, revise_judgments
-from annotation.services.submissions import save_answers, submit_and_claim
-from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other, submitted
-from annotation.views.sheet import render_sheet
-from judgments.errors import NotThere, QuorumError
-from judgments.stored_text import can_be_stored
+from annotation.views.common import (
+    errors_as_pages,
+    keep_draft,
+    own_assignment_of,
+    render_sheet,
+    see_other,
+    submitted,
+)
+from annotation.work.leases import Lease, extend_lease, reserve_next, retake_assignment
+from annotation.work.submissions import changeable_until, revise_judgments, save_answers, submit_and_claim
+from common.errors import NotThere, QuorumError
+from common.files import can_be_stored
 
 MOST_BYTES = 1_000_000
 

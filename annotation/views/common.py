@@ -1,29 +1,98 @@
-"""What the worker's pages share."""
+"""Who this browser is: a cookie with the worker's token, that scripts cannot read; in a frame, the address says so."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import wraps
 from typing import Any
 from uuid import UUID
 
+from django import forms
+from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render, resolve_url
+from django.utils import timezone
 from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
-from annotation.answers import without_unfinished
-from annotation.cookies import WORKER_COOKIE, worker_of
+from annotation.crowds.handing_in import hand_in
+from annotation.crowds.mturk.frames import frame_of, outer_address
 from annotation.errors import NotAdmitted, NotJoined, PassedOn, StudyPaused
-from annotation.frames import frame_of
-from annotation.models import Assignment, CrowdSession, Worker
-from annotation.presentation import places_of
-from annotation.services.framed_work import hand_in
-from annotation.services.joining import worker_for_token
-from annotation.services.submissions import Submission, own_assignment, save_answers, submit_assignment
-from annotation.worksheet import answers_of_form
-from judgments.errors import NotThere, QuorumError
+from annotation.models import Assignment, CrowdSession, ProblemReport, Worker
+from annotation.words import spell_left
+from annotation.work.answers import without_unfinished
+from annotation.work.joining import NAME_LENGTH, worker_for_token
+from annotation.work.leases import lease_of
+from annotation.work.pictures import picture_url, worked_examples
+from annotation.work.presentation import Place, places_of, worded
+from annotation.work.submissions import (
+    Submission,
+    changeable_until,
+    current_answers,
+    own_assignment,
+    save_answers,
+    submit_assignment,
+)
+from annotation.work.worksheet import Step, answers_of_form, script_words, sheet_of, shows_pictures
+from common.errors import NotThere, QuorumError
+from common.markup import render_markdown
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.draws import content_key
 from judgments.kinds import KINDS
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
+
+WORKER_COOKIE = "quorum_worker"
+RESUME_COOKIE = "quorum_resume"
+HALF_A_YEAR = 180 * 24 * 3600
+TEN_MINUTES = 600
+
+
+def worker_of(request: HttpRequest) -> Worker | None:
+    """The worker this browser belongs to, or this frame."""
+    frame = frame_of(request)
+    if frame is not None:
+        return frame.worker
+    return worker_for_token(request.COOKIES.get(WORKER_COOKIE, ""))
+
+
+def remember_worker(response: HttpResponse, token: str) -> None:
+    """Let the browser bring the token along from now on."""
+    _set(response, WORKER_COOKIE, token, HALF_A_YEAR, "/")
+
+
+def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:
+    """Hand the resume code to the one page that shows it, so that a reload there does not lose it."""
+    _set(response, RESUME_COOKIE, code, TEN_MINUTES, path)
+
+
+def _set(response: HttpResponse, name: str, value: str, seconds: int, path: str) -> None:
+    response.set_cookie(
+        name, value, max_age=seconds, path=path, httponly=True, samesite="Lax", secure=settings.HTTPS
+    )
+
+
+class JoinForm(forms.Form):
+    """A name, the study's code where it asks for one, and the consent where there is a text."""
+
+    name = forms.CharField(max_length=NAME_LENGTH, error_messages={"required": _("Please give a name.")})
+    code = forms.CharField(max_length=100, required=False)
+    consent = forms.BooleanField(required=False)
+    country = forms.CharField(max_length=2, required=False)
+
+
+class ResumeForm(forms.Form):
+    """The name and the code that was shown when joining."""
+
+    name = forms.CharField(max_length=NAME_LENGTH)
+    resume = forms.CharField(max_length=100)
+
+
+class ReportForm(forms.Form):
+    """What is wrong with an item."""
+
+    what = forms.ChoiceField(choices=ProblemReport.What.choices)
+    comment = forms.CharField(max_length=2000, required=False, strip=True)
+
 
 View = Callable[..., HttpResponse]
 
@@ -153,3 +222,69 @@ def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
     )
     if answers or unfinished:
         save_answers(assignment=assignment, answers=answers, unfinished=unfinished)
+
+
+def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
+    """What every page of work has, a preview too."""
+    kind = KINDS[design.protocol].of(design)
+    return {
+        "design": design,
+        "kind": kind,
+        "single": bool(kind.choices) and not kind.grouped,
+        "steps": steps,
+        "has_pictures": shows_pictures(design, steps),
+        "missing_steps": [step for step in steps if step.missing],
+        "now": next((step.number for step in steps if not step.answered), len(steps)),
+        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
+        "words": script_words(pictures=kind.grouped and design.about_pictures),
+    }
+
+
+def render_sheet(
+    request: HttpRequest,
+    assignment: Assignment,
+    places: list[Place],
+    *,
+    missing: Collection[int] = (),
+    unfinished: Mapping[int, Any] | None = None,
+    last: Assignment | None = None,
+    revising: bool = False,
+    status: int = 200,
+) -> HttpResponse:
+    """The page of ``assignment``.
+
+    Args:
+        missing: positions that a submission left out.
+        unfinished: what a form held instead of answers when ``revising``.
+        last: the page of work before it, where it can still be changed.
+        revising: it is submitted, and its answers are to be changed.
+    """
+    study = assignment.study
+    design = design_of(study)
+    answers: Mapping[str, Any] = current_answers(assignment, places) if revising else assignment.answers
+    if unfinished:
+        answers = {**answers, **{str(at): {"unfinished": given} for at, given in unfinished.items()}}
+    steps = sheet_of(
+        places,
+        design=design,
+        picture_url=lambda place: picture_url(place=place, assignment=assignment),
+        answers=answers,
+        missing=missing,
+    )
+    end = changeable_until(assignment) if revising else assignment.expires_at
+    left = (end - timezone.now()).total_seconds() if end else 0.0
+    context = sheet_context(design, steps) | {
+        "study": study,
+        "examples": worked_examples(study, design),
+        "assignment": assignment,
+        # the same for whoever takes the same work up again, so that nothing a browser kept is lost
+        "shelf": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
+        "left": max(0, int(left)),
+        "left_words": spell_left(left),
+        # in a frame the crowd's clock is the lease
+        "more": 0 if revising or frame_of(request) is not None else lease_of(assignment).more,
+        "last": last,
+        "credits": outer_address(request, "annotation:credits", study.slug),
+        "revising": revising,
+    }
+    return render(request, "annotation/work.html", context, status=status)

@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render, resolve_url
 from django.utils.translation import ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.cookies import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
-from annotation.examples import worked_examples
-from annotation.forms import JoinForm, ResumeForm
+from annotation.crowds.people import BY_THE_LINK, comes_by_the_link
 from annotation.models import Participation, Worker
-from annotation.people import comes_by_the_link
-from annotation.services.joining import Joined, join_study, resume_worker, suggest_name
-from annotation.services.quizzes import standing_of
-from annotation.views.common import errors_as_pages, see_other
-from annotation.wording import worded
+from annotation.quiz.quizzes import standing_of
+from annotation.views.common import (
+    RESUME_COOKIE,
+    JoinForm,
+    ResumeForm,
+    errors_as_pages,
+    remember_resume_code,
+    remember_worker,
+    see_other,
+    worker_of,
+)
 from annotation.words import spell_duration, spell_pay
+from annotation.work.joining import Joined, join_study, resume_worker, suggest_name
+from annotation.work.pictures import worked_examples
+from annotation.work.presentation import worded
+from common.errors import QuorumError
+from common.markup import render_markdown
 from judgments.countries import countries_by_name
-from judgments.design import StudyDesign
-from judgments.errors import QuorumError
+from judgments.design.quizzes import asks_anything
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
-from judgments.markup import render_markdown
 from judgments.models import Study
-from judgments.quizzes import asks_anything
-from judgments.services.studies import design_of, find_study
+from judgments.studies.studies import design_of, find_study
 
 
 def effort_of(design: StudyDesign) -> dict[str, str]:
@@ -175,3 +182,30 @@ def start(request: HttpRequest, slug: str) -> HttpResponse:
         **effort_of(design),
     }
     return render(request, "annotation/start.html", context)
+
+
+MOST_STUDIES = 30
+
+
+@require_safe
+def home(request: HttpRequest) -> HttpResponse:
+    """One query, whatever there is."""
+    studies = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
+    studies = studies.filter(place__in=BY_THE_LINK)
+    listed = [
+        {"study": study, **effort_of(design_of(study))}
+        for study in studies.order_by("-opened_at", "slug")[:MOST_STUDIES]
+    ]
+    return render(request, "home.html", {"studies": listed})
+
+
+@require_safe
+@errors_as_pages
+def credits(request: HttpRequest, slug: str) -> HttpResponse:
+    """The attribution of the study's dataset, for anyone; a study that nobody was let into has no such page."""
+    found = find_study(slug)
+    if found.state in (Study.State.DRAFT, Study.State.GENERATED) or not found.dataset.attribution:
+        raise Http404
+    return render(
+        request, "annotation/credits.html", {"study": found, "lines": found.dataset.attribution.splitlines()}
+    )

@@ -13,18 +13,24 @@ from django.shortcuts import redirect, render, resolve_url
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.cookies import RESUME_COOKIE, remember_resume_code, remember_worker, worker_of
-from annotation.forms import ResumeForm
 from annotation.models import Worker
-from annotation.own_work import OwnStudy, open_studies, own_answers, own_studies
-from annotation.services.appeals import appeal
-from annotation.services.joining import new_resume_code, recall_worker
-from annotation.services.submissions import own_assignment
-from annotation.views.common import errors_as_pages, see_other
+from annotation.quality.reviews import appeal
+from annotation.views.common import (
+    RESUME_COOKIE,
+    ResumeForm,
+    errors_as_pages,
+    remember_resume_code,
+    remember_worker,
+    see_other,
+    worker_of,
+)
 from annotation.views.joining import effort_of
 from annotation.words import spell_duration
-from judgments.errors import QuorumError
-from judgments.services.studies import design_of
+from annotation.work.joining import new_resume_code, recall_worker
+from annotation.work.own_work import OwnStudy, open_studies, own_answers, own_studies
+from annotation.work.submissions import own_assignment
+from common.errors import QuorumError
+from judgments.studies.studies import design_of
 
 
 @never_cache

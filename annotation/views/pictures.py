@@ -8,16 +8,14 @@ from django.http import Http404, HttpRequest, JsonResponse
 from django.http.response import HttpResponseBase
 from django.views.decorators.http import require_safe
 
-from annotation.cookies import worker_of
-from annotation.examples import example_item
-from annotation.frames import sites_of
+from annotation.crowds.mturk.frames import sites_of
 from annotation.models import Adjudication, Assignment, Participation, Worker
-from annotation.pictures import item_at, picture_response
-from annotation.services.joining import worker_for_token
+from annotation.views.common import worker_of
+from annotation.work.joining import worker_for_token
+from annotation.work.pictures import example_item, item_at, picture_response
+from judgments.access.roles import Right, may, visible_rows
 from judgments.models import Item, Study
-from judgments.roles import Right, may
-from judgments.services.studies import design_of
-from judgments.visibility import visible_rows
+from judgments.studies.studies import design_of
 
 SCHEME = "token "
 

@@ -15,23 +15,22 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_safe
 
-from annotation.examples import Worked, sketched_examples, worked_examples
-from annotation.pictures import preview_picture_url
-from annotation.presentation import Place, placed
-from annotation.views.sheet import sheet_context
+from annotation.views.common import sheet_context
 from annotation.words import spell_left
-from annotation.worksheet import sheet_of
+from annotation.work.pictures import Worked, preview_picture_url, sketched_examples, worked_examples
+from annotation.work.presentation import Place, placed
+from annotation.work.worksheet import sheet_of
+from common.errors import QuorumError, WrongState
 from judgments.admin.base import signed_in
-from judgments.design import StudyDesign
-from judgments.draws import rng_for
-from judgments.errors import QuorumError, WrongState
+from judgments.design.editor_page import find_look, find_row
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.draws import rng_for
+from judgments.drawing.material import UnitSpec
+from judgments.hit_templates.importing import sketched_hits
 from judgments.kinds import KINDS
-from judgments.looks import find_look, find_row
-from judgments.material import UnitSpec
 from judgments.models import Dataset, HITUnit, Item, Study, Unit
-from judgments.services.generation import build_batch
-from judgments.services.hit_templates import sketched_hits
-from judgments.services.studies import design_of, find_dataset
+from judgments.studies.generation import build_batch
+from judgments.studies.studies import design_of, find_dataset
 
 
 @never_cache
@@ -61,8 +60,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_member_required
 @xframe_options_sameorigin
 def look(request: HttpRequest, key: str) -> HttpResponseBase:
-    """The first page of work of a design that this person is working on and has not saved (``judgments.looks``); the
-    form beside which it stands shows it in a frame, and no other page of the site can be framed by us."""
+    """Show the first page of work of an unsaved design (``judgments.design.editor_page``), framed by its form alone."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _look(asked, key))(request)
 
 

@@ -14,8 +14,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.answers import without_unfinished
-from annotation.cookies import worker_of
+from annotation.crowds.arrivals import end_session
+from annotation.crowds.mturk.frames import frame_of
+from annotation.crowds.mturk.views import work_in_frame
+from annotation.crowds.panel.people import end_without_work, outcome_of, screen_out
+from annotation.crowds.panel.sessions import session_of
 from annotation.errors import (
     AnswersMissing,
     NotAdmitted,
@@ -25,26 +28,33 @@ from annotation.errors import (
     WorkerExcluded,
     WorkPaused,
 )
-from annotation.forms import ReportForm
-from annotation.frames import frame_of
 from annotation.models import Assignment, CrowdSession, Judgment, Participation
-from annotation.presentation import Place, places_of
-from annotation.services.admission import has_done_all
-from annotation.services.arrivals import end_session
-from annotation.services.claims import claim_assignment, return_assignment
-from annotation.services.own_captions import without_own_captions
-from annotation.services.panel import end_without_work, outcome_of, screen_out
-from annotation.services.panel_sessions import session_of
-from annotation.services.revisions import changeable_until, last_changeable, revise_judgments
-from annotation.services.submissions import report_problem, save_answers
 from annotation.views.calls import change_json, is_json, said_of_change, save_json, submit_json
-from annotation.views.common import errors_as_pages, keep_draft, own_assignment_of, see_other, submitted
-from annotation.views.framed import work_in_frame
-from annotation.views.sheet import render_sheet
-from annotation.worksheet import answers_of_form, open_positions, undecided
-from judgments.errors import NotThere
+from annotation.views.common import (
+    ReportForm,
+    errors_as_pages,
+    keep_draft,
+    own_assignment_of,
+    render_sheet,
+    see_other,
+    submitted,
+    worker_of,
+)
+from annotation.work.admission import has_done_all
+from annotation.work.answers import without_unfinished
+from annotation.work.claims import claim_assignment, return_assignment, without_own_captions
+from annotation.work.presentation import Place, places_of
+from annotation.work.submissions import (
+    changeable_until,
+    last_changeable,
+    report_problem,
+    revise_judgments,
+    save_answers,
+)
+from annotation.work.worksheet import answers_of_form, open_positions, undecided
+from common.errors import NotThere
 from judgments.models import HIT, Study
-from judgments.services.studies import design_of, find_study, kind_of
+from judgments.studies.studies import design_of, find_study, kind_of
 
 RECENT = 5  # of a worker's newest assignments, one is the last that was submitted or ran out of time
 

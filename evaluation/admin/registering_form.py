@@ -11,7 +11,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from annotation.rules import RULES
+from annotation.quality.detectors import RULES
 
 ROWS, SEEN = 20, 3  # hypotheses; the others are folded until they are wanted
 LONGEST = 2000

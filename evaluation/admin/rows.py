@@ -12,9 +12,9 @@ from django.utils.text import Truncator
 from unfold.decorators import display
 
 from evaluation.models import Analysis, Consensus, MetricScore
+from judgments.access.roles import visible_rows
 from judgments.admin.base import ReadOnlyAdmin, WordsFilter, in_short, study_column, study_words
 from judgments.kinds import KINDS
-from judgments.visibility import visible_rows
 
 LONGEST_ANSWER = 160  # characters of a consensus in the list
 

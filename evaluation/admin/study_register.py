@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
-from annotation.rules import RULES
+from annotation.quality.detectors import RULES
 from evaluation.admin.registering_form import RegisteringForm
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
@@ -17,7 +17,10 @@ from evaluation.plans import make_plan
 from evaluation.registration import deviations, outcome_words, outcomes
 from evaluation.services.registration import may_be_registered, register_study
 from judgments.admin.base import signed_in
-from judgments.admin.study_pages import (
+from judgments.design.plans import Plan
+from judgments.models import Study
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
@@ -27,9 +30,6 @@ from judgments.admin.study_pages import (
     page_address,
     take_refusal,
 )
-from judgments.models import Study
-from judgments.plans import Plan
-from judgments.services.studies import design_of
 
 
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -12,6 +12,8 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextareaWidget, UnfoldAdminTextInputWidget
 
+from common.downloads import file_download
+from common.errors import NotThere
 from evaluation.errors import ReleaseError
 from evaluation.models import Release
 from evaluation.releases.licences import LICENCES
@@ -24,7 +26,9 @@ from evaluation.services.releases import (
     release_file,
     release_name,
 )
-from judgments.admin.study_pages import (
+from judgments.access.roles import Right
+from judgments.models import Job, Study
+from judgments.studies.study_page import (
     Context,
     Group,
     StudyPage,
@@ -35,10 +39,6 @@ from judgments.admin.study_pages import (
     page_address,
     take_refusal,
 )
-from judgments.downloads import file_download
-from judgments.errors import NotThere
-from judgments.models import Job, Study
-from judgments.roles import Right
 
 MOST_SHOWN = 100
 FLIPPED_SHOWN = 20

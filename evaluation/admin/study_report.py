@@ -9,7 +9,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 
-from evaluation.admin.drawings import drawn
+from common.downloads import bytes_download, file_download
+from common.errors import NotThere, WrongState
+from evaluation.results.tables_page import drawn
 from evaluation.services.reports import (
     newest_report,
     report_archive,
@@ -18,10 +20,16 @@ from evaluation.services.reports import (
     report_parts,
     sections_of,
 )
-from judgments.admin.study_pages import Context, Group, StudyPage, StudyStep, add_page, add_step, enqueue_once
-from judgments.downloads import bytes_download, file_download
-from judgments.errors import NotThere, WrongState
 from judgments.models import Study
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    enqueue_once,
+)
 
 ROWS_OPEN = 25  # longer tables are folded
 ROWS_TO_COPY = 60  # longer ones are only there as files

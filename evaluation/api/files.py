@@ -12,9 +12,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from common.downloads import bytes_download
 from evaluation.export.archives import CONTENT_TYPES, OTHERS, content_of, content_type, entries
-from judgments.api.downloads import RANGE_HEADERS, file_responses
-from judgments.downloads import bytes_download
+from judgments.api.bodies import RANGE_HEADERS, file_responses
 
 FILE_PATH = r"files/(?P<name>[-A-Za-z0-9_./]+)"
 GONE = OpenApiResponse(description="No such file, or it is not kept here.")

@@ -14,6 +14,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from common.downloads import file_download
+from common.errors import WrongState
 from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.models import Registration, Release
 from evaluation.plans import make_plan
@@ -31,16 +33,11 @@ from evaluation.services.releases import (
     release_name,
 )
 from judgments import jobs
-from judgments.api.bodies import body_of, member
-from judgments.api.downloads import RANGE_HEADERS, file_responses
-from judgments.api.filters import Filters, study_filter
-from judgments.api.permissions import staff_of, study_for
-from judgments.api.resources import Resource
-from judgments.api.serializers import JobSerializer
-from judgments.downloads import file_download
-from judgments.errors import WrongState
+from judgments.access.permissions import staff_of, study_for
+from judgments.access.roles import Right
+from judgments.api.bodies import RANGE_HEADERS, body_of, file_responses, member
+from judgments.api.resources import Filters, JobSerializer, Resource, study_filter
 from judgments.models import Job
-from judgments.roles import Right
 
 LONGEST = {"title": 300, "citation": 5000}
 

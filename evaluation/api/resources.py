@@ -21,19 +21,16 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from common.downloads import file_download
 from evaluation.api.files import FILE_PATH, given_file, gives_a_file, lists_files, told_files
 from evaluation.export.formats import FORMATS, TASKS, check_fits, format_named
 from evaluation.models import Analysis, Consensus
 from evaluation.services.exports import JOB_KIND, exported_file
 from evaluation.services.reports import report_archive
 from judgments import jobs
-from judgments.api.bodies import body_of, member
-from judgments.api.downloads import RANGE_HEADERS, file_responses
-from judgments.api.filters import Filters, study_filter
-from judgments.api.permissions import staff_of, study_for
-from judgments.api.resources import Resource, jobs_about
-from judgments.api.serializers import JobSerializer
-from judgments.downloads import file_download
+from judgments.access.permissions import staff_of, study_for
+from judgments.api.bodies import RANGE_HEADERS, body_of, file_responses, member
+from judgments.api.resources import Filters, JobSerializer, Resource, jobs_about, study_filter
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
 

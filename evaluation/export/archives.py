@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from zipfile import ZipFile
 
-from judgments.errors import NotThere
+from common.errors import NotThere
 
 OTHERS = "application/octet-stream"
 CONTENT_TYPES = {

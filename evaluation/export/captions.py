@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from annotation.models import Worker
-from annotation.moments import Moment
+from annotation.snapshots import Moment
+from common.streams import batched
 from evaluation.errors import EvaluationError
 from evaluation.loaders import in_order
-from judgments.draws import content_key
+from judgments.drawing.draws import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
 

@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from common.files import HashedFile
 from evaluation.errors import ExportError
 from evaluation.export.work import Encoding, Work
-from judgments.files import HashedFile
 from judgments.kinds import KINDS
 from judgments.models import Unit
 

@@ -11,12 +11,12 @@ import numpy as np
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
-from annotation.moments import Moment
-from evaluation.rankings import ANNOTATION, SEARCH, Rows, in_order
+from annotation.snapshots import Moment
+from common.rows import columns_of, plain_rows
+from common.streams import batched
 from evaluation.records import Ints
-from judgments.columns import columns_of, plain_rows
+from evaluation.results.rankings import ANNOTATION, SEARCH, Rows, in_order
 from judgments.models import Caption, Output, Study, System, Unit
-from judgments.streams import batched
 
 IN_ONE_QUERY = 500
 MOST_KEPT = 100_000  # captions whose words are remembered from one look-up to the next

@@ -12,16 +12,16 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from common.files import HashedFile
+from common.streams import batched
 from evaluation import loaders
 from evaluation.export.moments import take_moment
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.work import Encoding, Work
-from judgments.files import HashedFile
 from judgments.kinds import KINDS, Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import stemmed
 from judgments.models import Study, Unit
-from judgments.streams import batched
 
 
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:

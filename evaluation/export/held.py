@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Count
 
 from annotation.models import Assignment
-from annotation.moments import Moment, moment_from
+from annotation.snapshots import Moment, moment_from
 from evaluation.export.moments import take_moment
 from evaluation.judgment_signature import circumstances, material_of, signature_from
 from evaluation.judgment_tally import Material, Votes

@@ -10,10 +10,10 @@ from django.db import OperationalError, connection, transaction
 from django.db.models import Max, Model
 from django.utils import timezone
 
+from annotation.importing.rows import BY_A_PERSON, UNKNOWN_TO_CROWD
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import NOT_COUNTED
-from annotation.moments import Moment
-from annotation.services.imported_rows import BY_A_PERSON, UNKNOWN_TO_CROWD
+from annotation.snapshots import Moment
 from evaluation.errors import ExportError
 from evaluation.loaders import decisions_of, unnamed_work, unused_workers
 from judgments.models import Dataset, Output, Study, Unit

@@ -20,17 +20,17 @@ from typing import Any, TextIO
 import numpy as np
 from django.db.models import F, QuerySet
 
-from annotation.moments import Moment
+from annotation.snapshots import Moment
+from common.files import HashedFile
+from common.streams import batched
 from evaluation.errors import ExportError
 from evaluation.export.work import Encoding, Stage, Work
-from evaluation.meta_evaluation import DEFAULT_METRICS
 from evaluation.metrics import score
 from evaluation.records import Floats, Ints
-from judgments.files import HashedFile
+from evaluation.results.meta_evaluation import DEFAULT_METRICS
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
-from judgments.services.studies import design_of
-from judgments.streams import batched
+from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 2_000
 CELLS, SCORES = "cells", "scores"  # what the parts of the two stages are called

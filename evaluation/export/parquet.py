@@ -8,14 +8,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from common.files import HashedFile
+from common.streams import batched
 from evaluation.export.rows import columns_of, no_judgments
 from evaluation.export.tables import JSON_COLUMNS, expected_cell
 from evaluation.export.work import Encoding, Work
 from evaluation.provenance import quorum_version
-from judgments.files import HashedFile
 from judgments.importers.judgment_tables import answer_cell
 from judgments.models import Study
-from judgments.streams import batched
 
 ROW_GROUP = 8_192
 

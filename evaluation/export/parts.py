@@ -21,6 +21,8 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from common.files import FileProblem, whole_file
+from common.streams import batched
 from evaluation.errors import ExportError
 from evaluation.export.held import Held, held_from, hold
 from evaluation.export.rows import UNITS_AT_ONCE
@@ -28,9 +30,7 @@ from evaluation.export.work import Encoding, Stage, Work, units_of
 from evaluation.judgment_signature import counted_votes
 from evaluation.judgment_tally import JudgmentTally, Votes
 from evaluation.provenance import quorum_version
-from judgments.files import FileProblem, whole_file
 from judgments.models import Study
-from judgments.streams import batched
 
 UNITS_A_PART = 20_000
 STATE = "state.json"

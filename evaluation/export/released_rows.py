@@ -12,11 +12,10 @@ from annotation.models import Worker
 from evaluation.export.moments import take_moment
 from evaluation.export.rows import JudgmentRows
 from evaluation.loaders import decisions_of, full_depth_units, load_references
-from evaluation.proposals import proposals_of
-from evaluation.rankings import ANNOTATION, NO_ORIGINAL, SEARCH
 from evaluation.releases.pseudonyms import Pseudonyms, scrubbed
 from evaluation.reports.gathering import Evaluated
-from judgments.controls import REPEATS
+from evaluation.results.rankings import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
+from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Item, Study, Unit
 

@@ -12,11 +12,11 @@ from itertools import groupby
 from operator import itemgetter
 
 from annotation.models import Worker
+from common.files import HashedFile
+from common.streams import batched
 from evaluation.export.work import Encoding, Work
-from judgments.files import HashedFile
 from judgments.importers.formulas import guard_formula
 from judgments.models import Unit
-from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
 

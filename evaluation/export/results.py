@@ -17,16 +17,16 @@ from typing import Any
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
 from annotation.models import Assignment, Judgment
-from annotation.moments import Moment
+from annotation.snapshots import Moment
+from common.files import HashedFile
+from common.streams import batched
 from evaluation.export.tables import Lines
 from evaluation.export.work import Encoding, Stage, Work
-from judgments.design import StudyDesign
-from judgments.files import HashedFile
+from judgments.design.study_design import StudyDesign
 from judgments.importers.mturk import Result, result_cells, result_header
 from judgments.kinds import KINDS, Kind
 from judgments.models import HIT, HITUnit, Study, Unit
-from judgments.services.studies import design_of
-from judgments.streams import batched
+from judgments.studies.studies import design_of
 
 ROWS_AT_ONCE = 500
 HITS_AT_ONCE = 100

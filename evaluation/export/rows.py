@@ -8,15 +8,15 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from annotation.moments import Moment
-from annotation.services.imported_rows import IMPORTED_REVISION
+from annotation.importing.rows import IMPORTED_REVISION
+from annotation.snapshots import Moment
+from common.streams import batched
 from evaluation.export.credits import Credits
 from evaluation.judgment_tally import JudgmentTally
 from evaluation.loaders import in_order
 from judgments.importers.records import JUDGMENT_COLUMNS
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.streams import batched
 
 ROWS_AT_ONCE = 2_000
 UNITS_AT_ONCE = 500  # in one query, where the rows of some units are asked for

@@ -6,12 +6,12 @@ import csv
 import json
 from typing import Any
 
+from common.files import HashedFile
+from common.streams import batched
 from evaluation.export.rows import JudgmentRows, columns_of, no_judgments
 from evaluation.export.work import Encoding, Work
-from judgments.files import HashedFile
 from judgments.importers.formulas import guard_formula
 from judgments.importers.judgment_tables import answer_cell
-from judgments.streams import batched
 
 LINES_AT_ONCE = 500
 JSON_COLUMNS = {"answer", "content", "systems"}

@@ -11,13 +11,13 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotation.moments import Moment
+from annotation.snapshots import Moment
+from common.files import HashedFile
+from common.streams import batched
 from evaluation.export.rows import UNITS_AT_ONCE, JudgmentRows
 from evaluation.judgment_signature import counted_votes
 from evaluation.judgment_tally import JudgmentTally
-from judgments.files import HashedFile
 from judgments.models import Study, Unit
-from judgments.streams import batched
 
 
 @dataclass(slots=True)

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from common.files import HashedFile
+from common.streams import batched
 from evaluation.export.captions import pseudonyms, written_captions
 from evaluation.export.rows import UNITS_AT_ONCE
 from evaluation.export.work import Encoding, Work
-from judgments.files import HashedFile
-from judgments.streams import batched
 
 
 class WrittenCaptions(Encoding):

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
+from common.files import HashedFile
 from evaluation.errors import VerificationError
-from judgments.files import HashedFile
 
 SUMS = "SHA256SUMS"
 MANIFEST = "manifest.json"

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from evaluation.aggregation import NO_ONE, PairConsensus
 from evaluation.records import PairRow, UnitRow
 from evaluation.releases.gathered import gather_released
 from evaluation.releases.released import ReleasedRows
@@ -15,6 +14,7 @@ from evaluation.reports.content import Section
 from evaluation.reports.gathered import Gathered
 from evaluation.reports.hypotheses import Registered
 from evaluation.reports.sections import sections_of
+from evaluation.results.consensus import NO_ONE, PairConsensus
 from judgments.kinds import Consensus
 
 

@@ -9,8 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from annotation.quality import control_records
-from evaluation.aggregation import (
+from annotation.quality.controls import control_records
+from evaluation.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
+from evaluation.releases.released import ReleasedRows, Row
+from evaluation.reports.gathered import Computed, Gathered, Texts, people_of_units
+from evaluation.results.consensus import (
     RESAMPLES,
     StudyConsensus,
     agreement_rows,
@@ -22,13 +25,9 @@ from evaluation.aggregation import (
     with_decisions,
     worker_table,
 )
-from evaluation.filter_audit import audit_filter
-from evaluation.meta_evaluation import (
-    accuracy_of_pairs,
-    correlation_of_captions,
-    with_references,
-)
-from evaluation.rankings import (
+from evaluation.results.filter_audit import audit_filter
+from evaluation.results.meta_evaluation import accuracy_of_pairs, correlation_of_captions, with_references
+from evaluation.results.rankings import (
     ANNOTATION,
     CUTS,
     NO_ORIGINAL,
@@ -39,9 +38,6 @@ from evaluation.rankings import (
     in_order,
     rankings_of,
 )
-from evaluation.records import Decision, Floats, JudgmentTable, PairRow, UnitRow
-from evaluation.releases.released import ReleasedRows, Row
-from evaluation.reports.gathered import Computed, Gathered, Texts, people_of_units
 from judgments.kinds import Judged
 from judgments.kinds.image_caption import ImageCaptionKind
 

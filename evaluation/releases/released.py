@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from evaluation.judgment_tally import FIRST_LEFT, JudgmentTally, Material, judgment_signature
-from evaluation.rankings import ANNOTATION
 from evaluation.records import JudgmentTable, WorkerRow
-from judgments.controls import REPEATED
+from evaluation.results.rankings import ANNOTATION
+from judgments.drawing.controls import REPEATED
 from judgments.kinds import KINDS, Judged, Kind
 
 ANONYMOUS = "anon-"  # begins the pseudonym of a place in a published total

@@ -18,7 +18,7 @@ from evaluation.releases.released import ReleasedRows, Settings
 from evaluation.reports.content import as_json
 from evaluation.reports.hypotheses import Deviation, Registered
 from evaluation.reports.writing import csv_of
-from judgments.plans import Plan
+from judgments.design.plans import Plan
 
 FORMAT = 1
 REPORT = "report/"  # the folder of figures and tables

@@ -12,7 +12,7 @@ from evaluation.reports.gathering import gather
 from evaluation.reports.methods import methods
 from evaluation.reports.sections import sections_of
 from judgments.models import Study
-from judgments.services.generation import Progress, no_progress
+from judgments.studies.generation import Progress, no_progress
 
 
 def build_report(

@@ -14,7 +14,7 @@ from evaluation.provenance import without_nan
 from evaluation.reports import writing
 from evaluation.reports.citations import bibtex
 from evaluation.reports.content import Report
-from judgments.services.generation import Progress, no_progress
+from judgments.studies.generation import Progress, no_progress
 
 MANIFEST = "manifest.json"
 

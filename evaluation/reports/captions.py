@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.meta_evaluation import FEWEST_RESAMPLES
 from evaluation.reports.ceiling import one_against_cut, one_against_mean
 from evaluation.reports.content import (
     DASH,
@@ -28,6 +27,7 @@ from evaluation.reports.content import (
 from evaluation.reports.gathered import Gathered
 from evaluation.reports.proposals import exact_cut
 from evaluation.reports.told_apart import paired_p, told_apart
+from evaluation.results.meta_evaluation import FEWEST_RESAMPLES
 from evaluation.statistics.correlation import correlation
 from evaluation.statistics.significance import williams_test
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.aggregation import StudyConsensus
-from evaluation.meta_evaluation import DEFAULT_TOKENIZER, PairTexts, References
-from evaluation.rankings import Proposals
 from evaluation.records import Floats, JudgmentTable
+from evaluation.results.consensus import StudyConsensus
+from evaluation.results.meta_evaluation import DEFAULT_TOKENIZER, PairTexts, References
+from evaluation.results.rankings import Proposals
 from judgments.kinds import Kind
 
 Texts = tuple[list[PairTexts], list[References]]

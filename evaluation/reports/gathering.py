@@ -12,20 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluation import loaders
-from evaluation.aggregation import StudyConsensus
 from evaluation.errors import EvaluationError
-from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.models import Analysis, MetricScore
-from evaluation.proposals import newest_output, proposals_of
 from evaluation.provenance import quorum_version
 from evaluation.records import Floats
 from evaluation.reports.gathered import Computed, Gathered, Texts, people_of_units
-from evaluation.services.aggregation import compute_aggregation, consensus_of
-from evaluation.services.meta_evaluation import compute_evaluation, pair_texts
+from evaluation.results.aggregation import compute_aggregation, consensus_of
+from evaluation.results.consensus import StudyConsensus
+from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results.metric_scores import compute_evaluation, pair_texts
+from evaluation.results.rankings import newest_output, proposals_of
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Study
-from judgments.services.generation import Progress, no_progress
-from judgments.services.studies import design_of, kind_of
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of, kind_of
 
 ROWS_AT_ONCE = 2_000
 

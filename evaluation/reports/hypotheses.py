@@ -15,7 +15,7 @@ from evaluation.reports.content import Section, p_said, plain_table
 from evaluation.reports.gathered import Gathered
 from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
-from judgments.plans import Plan, read_claim
+from judgments.design.plans import Plan, read_claim
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from django.db.models import Count
 
 from annotation.models import Exclusion
-from evaluation.filter_audit import audit_sentence
 from evaluation.provenance import versions
 from evaluation.reports.ceiling import SPLITS
 from evaluation.reports.citations import PRESETS, SOURCES, in_text, of_metric
 from evaluation.reports.content import Section, coefficient
 from evaluation.reports.gathered import Gathered
-from judgments.design import StudyDesign
+from evaluation.results.filter_audit import audit_sentence
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.stopping import stopping_in_words, stops_early
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.services.studies import design_of
-from judgments.stopping import stopping_in_words, stops_early
+from judgments.studies.studies import design_of
 
 COEFFICIENTS = "95 % intervals are percentile bootstrap intervals"
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.meta_evaluation import score_texts
 from evaluation.provenance import plain
 from evaluation.records import Flags
 from evaluation.reports.ceiling import halves_of_votes
@@ -29,6 +28,7 @@ from evaluation.reports.content import (
 )
 from evaluation.reports.gathered import Gathered
 from evaluation.reports.told_apart import paired_p, told_apart
+from evaluation.results.meta_evaluation import score_texts
 from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
 from evaluation.statistics.significance import mcnemar_test
 

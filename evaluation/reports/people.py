@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.aggregation import agreement_rows
 from evaluation.provenance import plain
 from evaluation.records import Floats
 from evaluation.reports.content import (
@@ -26,6 +25,7 @@ from evaluation.reports.content import (
     plain_table,
 )
 from evaluation.reports.gathered import Gathered
+from evaluation.results.consensus import agreement_rows
 from evaluation.statistics.meta import wilson_interval
 
 MOST_WORKERS = 40

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.rankings import ANNOTATION, CUTS, SEARCH, consensus_values, values_of
 from evaluation.reports.content import Curve, CurvePanel, Curves, Figure, Plot, Section, Table, plain_table
 from evaluation.reports.gathered import Gathered
 from evaluation.reports.told_apart import paired_p, told_apart
+from evaluation.results.rankings import ANNOTATION, CUTS, SEARCH, consensus_values, values_of
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.significance import mcnemar_test
 

@@ -6,7 +6,7 @@ from evaluation.reports import captions, open_answers, pairs, people, proposals,
 from evaluation.reports.between_metrics import between_metrics
 from evaluation.reports.content import Section
 from evaluation.reports.gathered import Gathered
-from judgments.services.generation import Progress, no_progress
+from judgments.studies.generation import Progress, no_progress
 
 
 def sections_of(gathered: Gathered, progress: Progress = no_progress) -> list[Section]:

@@ -11,6 +11,8 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 
+from common.errors import NotThere
+from common.files import HashedFile, check_place, whole_file, write_json
 from evaluation.errors import ExportError
 from evaluation.export.formats import TASKS, Options, check_fits, format_named
 from evaluation.export.parts import (
@@ -26,14 +28,12 @@ from evaluation.export.parts import (
 from evaluation.export.rows import timestamp
 from evaluation.export.work import Encoding, Work
 from evaluation.provenance import signature, versions
-from judgments.design import StudyDesign
-from judgments.errors import NotThere
-from judgments.files import HashedFile, check_place, whole_file, write_json
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.services.events import note_event
-from judgments.services.generation import Progress, no_progress
-from judgments.services.studies import design_of
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 JOB_KIND = "export"
 # how much of an export is done when its parts are begun, when they are joined, signed, and when that is done

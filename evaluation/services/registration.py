@@ -11,10 +11,10 @@ from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.plans import plan_hash
 from evaluation.services.releases import shareable_design
+from judgments.design.plans import Plan
 from judgments.models import Study
-from judgments.plans import Plan
-from judgments.services.events import note_event
-from judgments.services.studies import REGISTERED, design_of, keep_plan
+from judgments.studies.log import note_event
+from judgments.studies.studies import REGISTERED, design_of, keep_plan
 
 
 def planned_content(study: Study, plan: Plan) -> dict[str, Any]:

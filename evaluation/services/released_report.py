@@ -12,7 +12,7 @@ from evaluation.releases.papers import About
 from evaluation.reports.content import Report
 from evaluation.reports.gathering import Evaluated, evaluation_of
 from evaluation.reports.methods import methods
-from evaluation.services.aggregation import consensus_of
+from evaluation.results.aggregation import consensus_of
 from judgments.models import Study
 
 

@@ -20,6 +20,9 @@ from django.db.models import Max, Min
 from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion
+from common.audit import acting_person
+from common.errors import NotThere
+from common.files import check_place, whole_file
 from evaluation.errors import NotReleasable, ReleaseError
 from evaluation.export.released_rows import (
     released_captions,
@@ -49,14 +52,11 @@ from evaluation.services.released_report import (
     metrics_against_people,
     report_of_rows,
 )
-from judgments.acting import acting_person
-from judgments.errors import NotThere
-from judgments.files import check_place, whole_file
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.services.events import note_event
-from judgments.services.generation import Progress, no_progress
-from judgments.services.studies import design_of
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
 
 NEWEST = 100  # releases that the next version follows
 SALT_BYTES = 32

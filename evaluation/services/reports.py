@@ -14,16 +14,16 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.models import Adjudication, Judgment
+from common.errors import NotThere
+from common.files import whole_file
 from evaluation.export.archives import content_of, content_type
 from evaluation.models import Analysis
 from evaluation.provenance import signature, without_nan
 from evaluation.reports.building import build_report
 from evaluation.reports.bundle import with_manifest
 from evaluation.reports.content import Report
-from judgments.errors import NotThere
-from judgments.files import whole_file
 from judgments.models import Study
-from judgments.services.generation import Progress, no_progress
+from judgments.studies.generation import Progress, no_progress
 
 EPOCH = (1980, 1, 1, 0, 0, 0)  # the first moment that an archive can hold: equal files, equal archives
 

@@ -6,10 +6,10 @@ from evaluation.errors import VerificationError
 from evaluation.judgment_signature import compare_signature
 from evaluation.models import Analysis
 from evaluation.releases.verification import Verification, different, leaves, verification
-from evaluation.services.aggregation import compute_aggregation
+from evaluation.results.aggregation import compute_aggregation
 from evaluation.signatures import BadSignature, parse
 from judgments.models import Study
-from judgments.services.generation import Progress, no_progress
+from judgments.studies.generation import Progress, no_progress
 
 
 def verify_signature(*, text: str, study: Study) -> Verification:

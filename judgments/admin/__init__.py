@@ -1,29 +1,20 @@
 """The designer's pages in the admin, and the rows behind them to look at."""
 
-from judgments.admin import (
-    accounts,
-    datasets,
-    jobs,
-    presets,
-    rows,
-    studies,
-    study_design,
-    study_hits,
-    study_people,
-    study_reuse,
-    tokens,
-)
+from judgments.access import accounts_page, people_page, tokens_page
+from judgments.admin import jobs, rows
+from judgments.datasets import page as datasets_page
+from judgments.design import page as design_page
+from judgments.studies import hits_page
+from judgments.studies import list_page as studies_admin
 
 __all__ = [
-    "accounts",
-    "datasets",
+    "accounts_page",
+    "datasets_page",
+    "design_page",
+    "hits_page",
     "jobs",
-    "presets",
+    "people_page",
     "rows",
-    "studies",
-    "study_design",
-    "study_hits",
-    "study_people",
-    "study_reuse",
-    "tokens",
+    "studies_admin",
+    "tokens_page",
 ]

@@ -1,4 +1,4 @@
-"""What the admin's lists have in common."""
+"""Addresses outside of the admin that its pages lead to."""
 
 from __future__ import annotations
 
@@ -12,15 +12,34 @@ from django.core.paginator import Paginator
 from django.db.models import BooleanField, Count, IntegerField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.functional import cached_property
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.timezone import localtime
 from unfold.admin import ModelAdmin
 
-from judgments.admin.addresses import picture_address
+from judgments.access.roles import may_view, visible_rows
 from judgments.models import Dataset, Item, Study
-from judgments.visibility import may_view, visible_rows
+
+
+def picture_address(item: Item) -> str:
+    """Where staff see an image: where it stands on another host, or the upload; '' where there is neither."""
+    if item.picture:
+        return reverse("annotation:preview-picture", args=[item.pk])
+    return item.url
+
+
+def preview_address(study: Study) -> str:
+    """The worker's page with a few of the study's units, for staff."""
+    return reverse("annotation:preview", args=[study.slug])
+
+
+def public_address(request: HttpRequest, study: Study, *, code: str = "") -> str:
+    """The link that workers get."""
+    address = request.build_absolute_uri(reverse("annotation:study", args=[study.slug]))
+    return f"{address}?code={code}" if code else address
+
 
 PER_PAGE = 50
 MOST_LEAFED = 50_000

@@ -7,9 +7,9 @@ from typing import Any
 from django.db.models import Count
 from django.http import HttpRequest
 
-from judgments.admin.study_pages import QUIET_JOBS, first_page
+from judgments.access.roles import may_view, takes_part, visible_rows
 from judgments.models import Dataset, Job, Study
-from judgments.visibility import may_view, takes_part, visible_rows
+from judgments.studies.study_page import QUIET_JOBS, first_page
 
 NEWEST = 8
 

@@ -12,12 +12,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
+from judgments.access.roles import Person, visible_rows
 from judgments.admin.base import ReadOnlyAdmin
-from judgments.admin.study_pages import page_address
 from judgments.jobs_in_words import result_in_words, work_in_words
 from judgments.models import Dataset, Job, Study
-from judgments.roles import Person
-from judgments.visibility import visible_rows
+from judgments.studies.study_page import page_address
 
 STATE_COLOURS = {
     Job.State.QUEUED: "",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.exceptions import ParseError, UnsupportedMediaType, ValidationError
 from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.request import Request
 
-from judgments.stored_text import can_be_stored
+from common.files import can_be_stored
 
 TYPES: dict[type, str] = {str: "a text", bool: "true or false", list: "a list", int: "a whole number"}
 
@@ -72,7 +74,7 @@ class FormParser(MultiPartParser):
 
 
 class TOMLParser(BaseParser):
-    """A study file as it stands; judgments.design reads it."""
+    """A study file as it stands; judgments.design.study_design reads it."""
 
     media_type = "application/toml"
 
@@ -89,3 +91,26 @@ class TOMLParser(BaseParser):
             return {"toml": body.decode("utf-8-sig")}
         except UnicodeDecodeError as error:
             raise ParseError(f"The TOML is not UTF-8 at byte {error.start}.") from None
+
+
+RANGE_HEADERS = [
+    OpenApiParameter(
+        "Range", str, OpenApiParameter.HEADER, description="`bytes=1000-`: the rest of a download that broke off."
+    ),
+    OpenApiParameter(
+        "If-Range", str, OpenApiParameter.HEADER,
+        description="The ETag that the first part came with: another file is sent whole.",
+    ),
+]  # fmt: skip
+
+
+def file_responses(*content_types: str) -> dict[Any, Any]:
+    """The file, which has one of these types, a range of it, or why not."""
+    kinds = sorted({kind.partition(";")[0] for kind in content_types})
+    part = OpenApiResponse(OpenApiTypes.BINARY, description="The range that was asked for.")
+    return {
+        **{(200, kind): OpenApiTypes.BINARY for kind in kinds},
+        **{(206, kind): part for kind in kinds},
+        412: OpenApiResponse(description="The file is not the one that If-Match names."),
+        416: OpenApiResponse(description="The range begins behind the end of the file."),
+    }

@@ -1,12 +1,16 @@
-"""Datasets, systems, studies, units, HITs and jobs, for staff."""
+"""What the lists of this app can be narrowed by."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar, cast
 
+import django_filters as filters
+from django import forms
+from django.db import models
 from django.db.models import Count, Prefetch, Q, QuerySet
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_view
-from rest_framework import mixins, status
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
@@ -15,16 +19,239 @@ from rest_framework.reverse import reverse
 from rest_framework.settings import api_settings
 from rest_framework.viewsets import GenericViewSet
 
+from common.errors import WrongState
 from judgments import jobs
-from judgments.api import filters, serializers
+from judgments.access.permissions import staff_of, study_for, token_of
+from judgments.access.roles import Right
 from judgments.api.bodies import TOMLParser, body_of, member
-from judgments.api.permissions import staff_of, study_for, token_of
-from judgments.design import make_design, read_toml
-from judgments.errors import WrongState
+from judgments.design.saved_presets import saved_presets
+from judgments.design.study_design import make_design, read_toml
 from judgments.models import HIT, Dataset, HITUnit, Job, Output, Study, System, Unit
-from judgments.roles import Right
-from judgments.services.presets import saved_presets
-from judgments.services.studies import create_study
+from judgments.studies.studies import create_study
+
+
+@extend_schema_field(OpenApiTypes.BOOL)
+class TrueOrFalse(filters.TypedChoiceFilter):
+    """A yes-no parameter; anything but true and false is an error, where the library would ignore it."""
+
+    def __init__(self, **options: Any) -> None:
+        choices = (("true", "true"), ("false", "false"))
+        super().__init__(**{"choices": choices, "coerce": lambda text: text == "true", **options})
+
+
+@extend_schema_field(OpenApiTypes.INT)
+class WholeNumber(filters.NumberFilter):
+    """Of a column of whole numbers; the library would look for half of one, and find nothing."""
+
+    field_class = forms.IntegerField
+
+
+class Filters(filters.FilterSet):
+    """What the lists of all apps have in common."""
+
+    FILTER_DEFAULTS = {
+        **filters.FilterSet.FILTER_DEFAULTS,
+        models.BooleanField: {"filter_class": TrueOrFalse},
+        **{
+            field: {"filter_class": WholeNumber}
+            for field, given in filters.FilterSet.FILTER_DEFAULTS.items()
+            if issubclass(field, models.IntegerField) and given["filter_class"] is filters.NumberFilter
+        },
+    }
+
+
+def study_filter(**options: Any) -> filters.ModelChoiceFilter:
+    """By the study's slug; an unknown one is an error, not an empty list."""
+    return filters.ModelChoiceFilter(queryset=Study.objects.all(), to_field_name="slug", **options)
+
+
+def dataset_filter() -> filters.ModelChoiceFilter:
+    """By the dataset's name."""
+    return filters.ModelChoiceFilter(queryset=Dataset.objects.all(), to_field_name="name")
+
+
+class DatasetFilters(Filters):
+    """Of datasets."""
+
+    class Meta:
+        model = Dataset
+        fields = ["name", "source_format"]
+
+
+class SystemFilters(Filters):
+    """Of systems."""
+
+    dataset = dataset_filter()
+
+    class Meta:
+        model = System
+        fields = ["dataset", "name", "human"]
+
+
+class StudyFilters(Filters):
+    """Of studies."""
+
+    dataset = dataset_filter()
+
+    class Meta:
+        model = Study
+        fields = ["dataset", "protocol", "state", "source", "simulated"]
+
+
+class UnitFilters(Filters):
+    """Of units."""
+
+    study = study_filter()
+    unit = filters.CharFilter(field_name="key")
+    image = filters.CharFilter(field_name="item__name")
+    pair = filters.CharFilter(field_name="pair__key")
+
+    class Meta:
+        model = Unit
+        fields = ["study", "unit", "image", "kind", "pair", "control", "filtered", "struck"]
+
+
+class HITFilters(Filters):
+    """Of HITs."""
+
+    study = study_filter()
+    hit = filters.CharFilter(field_name="key")
+    open = TrueOrFalse(method="with_places", label="Has places left")
+
+    class Meta:
+        model = HIT
+        fields = ["study", "hit", "open"]
+
+    def with_places(self, queryset: QuerySet[HIT], name: str, value: bool) -> QuerySet[HIT]:
+        """HITs that still want workers, or those that want none."""
+        return queryset.filter(open_slots__gt=0) if value else queryset.filter(open_slots=0)
+
+
+class JobFilters(Filters):
+    """Of jobs."""
+
+    class Meta:
+        model = Job
+        fields = ["kind", "state"]
+
+
+class DatasetSerializer(serializers.ModelSerializer[Dataset]):
+    """A dataset and the number of its images."""
+
+    images = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = Dataset
+        fields = ["name", "source_format", "images", "attribution", "notes", "fingerprint", "created_at"]
+        read_only_fields = fields
+
+
+class SystemSerializer(serializers.ModelSerializer[System]):
+    """A system and the number of its captions."""
+
+    dataset = serializers.CharField(source="dataset.name", read_only=True)
+    captions = serializers.IntegerField(read_only=True)
+
+    class Meta:
+        model = System
+        fields = ["id", "dataset", "name", "human", "captions"]
+        read_only_fields = fields
+
+
+class StudySerializer(serializers.ModelSerializer[Study]):
+    """A study with its whole design."""
+
+    dataset = serializers.CharField(source="dataset.name", read_only=True)
+    protocol = serializers.CharField(read_only=True)
+    design = serializers.DictField(read_only=True, help_text="The study file, complete.")
+    notes = serializers.DictField(read_only=True)
+
+    class Meta:
+        model = Study
+        fields = [
+            *("slug", "name", "dataset", "protocol", "state", "source", "simulated", "design", "notes"),
+            *("created_at", "generated_at", "opened_at", "closed_at"),
+        ]
+        read_only_fields = fields
+
+
+class DesignSerializer(serializers.Serializer[Any]):
+    """The study file's keys; docs/study-files.md has them all."""
+
+    name = serializers.CharField(max_length=200)
+    dataset = serializers.CharField()
+    protocol = serializers.CharField(required=False, help_text="May come from the preset.")
+    slug = serializers.CharField(required=False)
+    preset = serializers.CharField(required=False)
+    seed = serializers.IntegerField(required=False)
+    judgments_per_unit = serializers.IntegerField(required=False)
+    sampling = serializers.DictField(required=False)
+    controls = serializers.DictField(required=False)
+    filter = serializers.DictField(required=False)
+    access = serializers.DictField(required=False)
+    crowd = serializers.DictField(required=False)
+    registration = serializers.DictField(required=False, help_text="The plan, until it is registered.")
+
+
+class UnitSerializer(serializers.ModelSerializer[Unit]):
+    """A unit with its texts."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    unit = serializers.CharField(source="key", read_only=True)
+    protocol = serializers.CharField(source="study.protocol", read_only=True)
+    image = serializers.CharField(source="item.name", read_only=True)
+    reference = serializers.CharField(source="reference.key", default=None, allow_null=True, read_only=True)
+    first = serializers.CharField(source="first.key", default=None, allow_null=True, read_only=True)
+    second = serializers.CharField(source="second.key", default=None, allow_null=True, read_only=True)
+    reference_text = serializers.CharField(
+        source="reference.text", default=None, allow_null=True, read_only=True
+    )
+    first_text = serializers.CharField(source="first.text", default=None, allow_null=True, read_only=True)
+    second_text = serializers.CharField(source="second.text", default=None, allow_null=True, read_only=True)
+    pair = serializers.CharField(source="pair.key", default=None, allow_null=True, read_only=True)
+
+    class Meta:
+        model = Unit
+        fields = [
+            *("id", "study", "unit", "position", "protocol", "image", "reference", "first", "second"),
+            *("reference_text", "first_text", "second_text", "kind", "pair", "control", "expected"),
+            *("filtered", "struck"),
+        ]
+        read_only_fields = fields
+
+
+class HITSerializer(serializers.ModelSerializer[HIT]):
+    """A HIT with its units in order."""
+
+    study = serializers.CharField(source="study.slug", read_only=True)
+    hit = serializers.CharField(source="key", read_only=True)
+    units = serializers.SerializerMethodField()
+
+    class Meta:
+        model = HIT
+        fields = ["id", "study", "hit", "position", "required", "open_slots", "external_id", "units"]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_units(self, hit: Any) -> list[str]:
+        """Their ids."""
+        return [place.unit.key for place in hit.places.all()]
+
+
+class JobSerializer(serializers.ModelSerializer[Job]):
+    """A piece of long work."""
+
+    args = serializers.DictField(read_only=True)
+    result = serializers.DictField(read_only=True, allow_null=True)
+
+    class Meta:
+        model = Job
+        fields = [
+            *("id", "kind", "args", "state", "progress", "words", "error", "result"),
+            *("created_at", "started_at", "finished_at"),
+        ]
+        read_only_fields = fields
+
 
 SLUG = "[-a-zA-Z0-9_]+"
 
@@ -49,8 +276,8 @@ class DatasetResource(Resource):
 
     reading, study_path, several = "judgments.view_dataset", "studies", True
     queryset = Dataset.objects.annotate(images=Count("items"))
-    serializer_class = serializers.DatasetSerializer
-    filterset_class = filters.DatasetFilters
+    serializer_class = DatasetSerializer
+    filterset_class = DatasetFilters
     orderings = {"name": "name", "created_at": "created_at"}
     lookup_field, lookup_value_regex = "name", SLUG
 
@@ -62,16 +289,16 @@ class SystemResource(Resource):
     queryset = System.objects.select_related("dataset").annotate(
         captions=Count("outputs", filter=Q(outputs__task=Output.Task.ANNOTATION))
     )
-    serializer_class = serializers.SystemSerializer
-    filterset_class = filters.SystemFilters
+    serializer_class = SystemSerializer
+    filterset_class = SystemFilters
     orderings = {"id": "pk", "name": "name"}
 
 
 @extend_schema_view(
     create=extend_schema(
-        request=serializers.DesignSerializer,
+        request=DesignSerializer,
         responses={
-            201: serializers.StudySerializer,
+            201: StudySerializer,
             409: OpenApiResponse(description="The slug is taken."),
         },
         description="A study from its design: the study file as JSON, or as TOML (`application/toml`).",
@@ -79,7 +306,7 @@ class SystemResource(Resource):
     generate=extend_schema(
         request=None,
         responses={
-            202: serializers.JobSerializer,
+            202: JobSerializer,
             409: OpenApiResponse(description="It is no draft any more."),
         },
         description="Draws units, controls and HITs in the background; follow the job.",
@@ -90,8 +317,8 @@ class StudyResource(mixins.CreateModelMixin, Resource):
 
     reading, study_path = "judgments.view_study", "pk"
     queryset = Study.objects.select_related("dataset")
-    serializer_class = serializers.StudySerializer
-    filterset_class = filters.StudyFilters
+    serializer_class = StudySerializer
+    filterset_class = StudyFilters
     orderings = {"created_at": "created_at", "slug": "slug", "name": "name"}
     lookup_field, lookup_value_regex = "slug", SLUG
     parser_classes = [*cast(list[type[BaseParser]], api_settings.DEFAULT_PARSER_CLASSES), TOMLParser]
@@ -117,7 +344,7 @@ class StudyResource(mixins.CreateModelMixin, Resource):
             raise WrongState(f"Study {slug!r} is {study.state}; HITs are generated once, from a draft.")
         job = jobs.enqueue(kind="generate_hits", args={"study": study.slug}, user=staff_of(request))
         place = reverse("api:jobs-detail", args=[job.pk], request=request)
-        body = serializers.JobSerializer(job).data
+        body = JobSerializer(job).data
         return Response(body, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
 
 
@@ -126,8 +353,8 @@ class UnitResource(Resource):
 
     reading = "judgments.view_unit"
     queryset = Unit.objects.select_related("study", "item", "reference", "first", "second", "pair")
-    serializer_class = serializers.UnitSerializer
-    filterset_class = filters.UnitFilters
+    serializer_class = UnitSerializer
+    filterset_class = UnitFilters
     orderings = {"id": "pk", "position": "position"}
 
 
@@ -135,8 +362,8 @@ class HITResource(Resource):
     """Pages of work with the units they hold."""
 
     reading = "judgments.view_hit"
-    serializer_class = serializers.HITSerializer
-    filterset_class = filters.HITFilters
+    serializer_class = HITSerializer
+    filterset_class = HITFilters
     orderings = {"id": "pk", "position": "position"}
 
     def get_queryset(self) -> QuerySet[HIT]:
@@ -151,8 +378,8 @@ class JobResource(Resource):
 
     reading = "judgments.view_job"
     queryset = Job.objects.all()
-    serializer_class = serializers.JobSerializer
-    filterset_class = filters.JobFilters
+    serializer_class = JobSerializer
+    filterset_class = JobFilters
     orderings = {"id": "pk", "created_at": "created_at"}
 
     def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:

@@ -6,7 +6,14 @@ nothing that stands in a step can cover what is around it.
 
 from __future__ import annotations
 
+import ast
+import json
+from collections.abc import Callable, Mapping
+
 import nh3
+from django.utils.translation import gettext_noop
+
+from judgments.hit_templates.shapes import FIELD, Element
 
 # shown as they are
 PLAIN = {
@@ -112,3 +119,216 @@ def cleaned_again(page: str) -> str:
         url_schemes={"http", "https", "mailto"},
         link_rel=None,
     )
+
+
+# words of ours, translated when they are shown
+INSTRUCTIONS = gettext_noop("Instructions")
+EXAMPLES = {
+    "positive-example": gettext_noop("A good example"),
+    "negative-example": gettext_noop("A bad example"),
+}
+INPUT_TYPES = {"text", "number", "email", "url", "tel", "date", "time"}
+
+Nodes = list[Element | str]
+
+
+class CrowdProblem(ValueError):
+    """An element that cannot be read; the sentence says which and what was expected."""
+
+
+def _without(given: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: value for name, value in given.items() if name not in names}
+
+
+def _box(element: Element) -> Nodes:
+    return [Element("div", _without(element.attributes, "header", "heading", "image"), element.inside)]
+
+
+def _inside(element: Element) -> Nodes:
+    return list(element.inside)
+
+
+def _nothing(element: Element) -> Nodes:
+    return []
+
+
+def _titled(element: Element) -> Nodes:
+    """A card or a tab: its title stands above it."""
+    title = element.attributes.get("header") or element.attributes.get("heading")
+    head: Nodes = [Element("p", {}, [Element("strong", {}, [title])])] if title else []
+    return [Element("div", {}, head + element.inside)]
+
+
+def _instructions(element: Element) -> Nodes:
+    """Closed until somebody opens it, as Amazon's are."""
+    title = element.attributes.get("link-text") or element.attributes.get("header")
+    summary = Element("summary", {}, [title or INSTRUCTIONS], own_word=not title)
+    return [Element("details", {}, [summary, *element.inside])]
+
+
+def _example(element: Element) -> Nodes:
+    title = Element("strong", {}, [EXAMPLES[element.tag]], own_word=True)
+    return [Element("div", {}, [Element("p", {}, [title]), *element.inside])]
+
+
+def _labelled(element: Element, control: Element) -> Nodes:
+    label = element.attributes.get("label")
+    if not label:
+        return [control]
+    return [Element("label", {"class": "ask"}, [Element("span", {}, [label]), control])]
+
+
+def _input(element: Element) -> Nodes:
+    given = element.attributes
+    kept = _without(given, "label", "max-length", "type")
+    if "max-length" in given:
+        kept["maxlength"] = given["max-length"]
+    kind = given.get("type", "text").lower()
+    return _labelled(element, Element("input", kept | {"type": kind if kind in INPUT_TYPES else "text"}))
+
+
+def _text_area(element: Element) -> Nodes:
+    given = element.attributes
+    kept = _without(given, "label", "max-length", "value")
+    if "max-length" in given:
+        kept["maxlength"] = given["max-length"]
+    text = given.get("value", "")
+    return _labelled(element, Element("textarea", kept, [text] if text else list(element.inside)))
+
+
+def _slider(element: Element) -> Nodes:
+    """From 0 to 100 by 1 where it says nothing else, as Amazon's."""
+    kept = {"min": "0", "max": "100", "step": "1", **_without(element.attributes, "label")}
+    return _labelled(element, Element("input", kept | {"type": "range"}))
+
+
+def _ticked(kind: str) -> Callable[[Element], Nodes]:
+    def made(element: Element) -> Nodes:
+        control = Element("input", element.attributes | {"type": kind})
+        return [Element("label", {"class": "option"}, [control, Element("span", {}, element.inside)])]
+
+    return made
+
+
+def _classifier(kind: str) -> Callable[[Element], Nodes]:
+    def made(element: Element) -> Nodes:
+        given = element.attributes
+        name = given.get("name", "")
+        if not name:
+            raise CrowdProblem(f"<{element.tag}> has no name; expected one, as answers are kept under it.")
+        shown: Nodes = list(element.inside)
+        if given.get("src"):
+            shown.append(Element("img", {"src": given["src"], "alt": ""}))
+        options: Nodes = [
+            Element(
+                "label",
+                {"class": "option"},
+                [
+                    Element("input", {"type": kind, "name": name, "value": value})
+                    if kind == "checkbox"
+                    else Element("input", {"type": kind, "name": name, "value": value, "required": ""}),
+                    Element("span", {}, [value]),
+                ],
+            )
+            for value in _categories(given.get("categories", ""), element.tag)
+        ]
+        legend = Element("legend", {}, [given.get("header") or name])
+        return [Element("div", {}, [*shown, Element("fieldset", {}, [legend, *options])])]
+
+    return made
+
+
+def _categories(text: str, tag: str) -> list[str]:
+    """The list of a classifier, as JSON or as Amazon's examples write it, with single quotation marks."""
+    found: object = None
+    for read in (json.loads, ast.literal_eval):
+        try:
+            found = read(text.strip())
+            break
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    if (
+        not isinstance(found, list)
+        or not found
+        or not all(isinstance(one, str) and one.strip() for one in found)
+    ):
+        extra = " (a field may stand for one category, not for the list)" if FIELD.search(text) else ""
+        raise CrowdProblem(
+            f"The categories of <{tag}> are {text[:60]!r}; expected a list such as ['yes', 'no']{extra}."
+        )
+    return [str(one).strip() for one in found]
+
+
+def name_radio_group(element: Element) -> str | None:
+    """The one name of a group's buttons; Amazon lets each button have its own, and the group none.
+
+    Returns:
+        A sentence where the buttons' own names became their values; None where nothing had to be changed.
+    """
+    buttons = _buttons(element)
+    names = [one.attributes.get("name", "") for one in buttons]
+    distinct = list(dict.fromkeys(name for name in names if name))
+    group = element.attributes.get("name") or element.attributes.get("id") or ""
+    if not buttons or (len(distinct) == 1 and len(buttons) > 1 and all(names)):
+        _require(element, buttons)
+        return None
+    name = group or (distinct[0] if distinct else "")
+    values = [one.attributes.get("value", "") for one in buttons]
+    told = len(set(values)) == len(values) and all(values)
+    for one, own, value in zip(buttons, names, values, strict=True):
+        one.attributes |= {"name": name, "value": value if told else own or value}
+    _require(element, buttons)
+    if len(distinct) < 2:
+        return None
+    return (
+        f"The buttons {', '.join(distinct[:5])} of one group have names of their own: here they are one question, "
+        f"“{name}”, whose answer is {'the value' if told else 'the name'} of the chosen button."
+    )
+
+
+def _require(element: Element, buttons: list[Element]) -> None:
+    if "required" in element.attributes:
+        for one in buttons:
+            one.attributes["required"] = ""
+
+
+def _buttons(element: Element) -> list[Element]:
+    found: list[Element] = []
+    for one in element.inside:
+        if isinstance(one, Element):
+            found += [one] if one.tag == "crowd-radio-button" else _buttons(one)
+    return found
+
+
+def _group(element: Element) -> Nodes:
+    return [Element("div", {"class": "group"}, element.inside)]
+
+
+PLAIN_OF: dict[str, Callable[[Element], Nodes]] = {
+    "crowd-alert": _box,
+    "crowd-button": _nothing,
+    "crowd-card": _titled,
+    "crowd-checkbox": _ticked("checkbox"),
+    "crowd-classifier": _classifier("radio"),
+    "crowd-classifier-multi-select": _classifier("checkbox"),
+    "crowd-form": _box,
+    "crowd-image-classifier": _classifier("radio"),
+    "crowd-image-classifier-multi-select": _classifier("checkbox"),
+    "crowd-input": _input,
+    "crowd-instructions": _instructions,
+    "crowd-modal": _box,
+    "crowd-radio-button": _ticked("radio"),
+    "crowd-radio-group": _group,
+    "crowd-slider": _slider,
+    "crowd-tab": _titled,
+    "crowd-tabs": _box,
+    "crowd-text-area": _text_area,
+    "classification-target": _box,
+    "short-instructions": _box,
+    "short-summary": _box,
+    "short-description": _box,
+    "detailed-instructions": _box,
+    "full-instructions": _instructions,
+    "positive-example": _example,
+    "negative-example": _example,
+}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from judgments.errors import QuorumError
+from common.errors import QuorumError
 
 
 class ImportProblem(QuorumError):

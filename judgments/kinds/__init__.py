@@ -1,5 +1,6 @@
 """The kinds of HIT. A new kind is a module here, a template, and a line in ``KINDS``."""
 
+from judgments.hit_templates.kind import HITTemplate
 from judgments.kinds.base import CaptionScore, Choice, ChoiceKind, Consensus, Figures, Judged, Kind, OpenKind
 from judgments.kinds.best_worst import BestWorst
 from judgments.kinds.caption import CaptionWriting
@@ -9,7 +10,6 @@ from judgments.kinds.keywords import Keywords
 from judgments.kinds.pairwise import Pairwise
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.slider import Slider
-from judgments.kinds.template import HITTemplate
 from judgments.kinds.triplet import Triplet
 
 KINDS: dict[str, Kind] = {

@@ -1,32 +1,169 @@
-"""Best-worst scaling: of a few captions of an image, which is the best and which the worst?
-
-Louviere, Flynn, Marley 2015; Kiritchenko, Mohammad 2016 and 2017. The lists are drawn by ``judgments.tuples``.
-"""
+"""From best-worst answers to scores of captions. Pure."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from judgments.controls import DEGRADED, REFERENCE, Makers, foreign_captions, needs_split
-from judgments.degrading import degraded_text
-from judgments.draws import content_key, rng_for, shuffled
-from judgments.errors import DesignError
+from common.errors import DesignError
+from evaluation.statistics.aggregation import (
+    BestWorstResult,
+    best_worst_scores,
+    bradley_terry_of_comparisons,
+    implied_comparisons,
+    split_half_reliability,
+)
+from judgments.design.wordings import BEST_WORST_WORDS, CAPTION
+from judgments.drawing.controls import (
+    DEGRADED,
+    REFERENCE,
+    Makers,
+    degraded_text,
+    foreign_captions,
+    needs_split,
+)
+from judgments.drawing.draws import content_key, rng_for, shuffled
+from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
+from judgments.drawing.packing import hits_of
+from judgments.drawing.tuples import balanced_lists
 from judgments.kinds.base import CaptionScore, Consensus, Entry, Figures, Judged, OpenKind
-from judgments.kinds.best_worst_figures import counted, figures_of, read_answers
-from judgments.kinds.hits import hits_of
-from judgments.kinds.wordings import BEST_WORST_WORDS, CAPTION
-from judgments.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
-from judgments.tuples import balanced_lists
 
 if TYPE_CHECKING:
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
+
+PRIOR = (
+    0.5  # wins each way that Bradley-Terry starts from: strengths stay finite where a caption won every time
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCaption:
+    """A caption of an image: row id and name of the image, id and text of the caption."""
+
+    item: int
+    image: str
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """N answers as columns.
+
+    Attributes:
+        captions: all that were shown, those of an image together.
+        units: the unit of each answer.
+        shown: places in ``captions`` of what each answer was about.
+        best, worst: places in ``captions``.
+    """
+
+    captions: list[ShownCaption]
+    units: list[str]
+    shown: list[list[int]]
+    best: list[int]
+    worst: list[int]
+
+
+def read_answers(judged: Sequence[Judged]) -> Answers:
+    """Canonical answers on units with their options."""
+    places: dict[tuple[int, str], int] = {}
+    captions: list[ShownCaption] = []
+    units = {one.unit.pk: one.unit for one in judged}
+    for unit in sorted(units.values(), key=lambda unit: (unit.item.position, unit.item_id, unit.position)):
+        for option in unit.content["options"]:
+            if (unit.item_id, option["key"]) not in places:
+                places[unit.item_id, option["key"]] = len(captions)
+                captions.append(ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"]))
+    shown = [
+        [places[one.unit.item_id, option["key"]] for option in one.unit.content["options"]] for one in judged
+    ]
+    return Answers(
+        captions=captions,
+        units=[one.unit.key for one in judged],
+        shown=shown,
+        best=[row[one.given["best"] - 1] for row, one in zip(shown, judged, strict=True)],
+        worst=[row[one.given["worst"] - 1] for row, one in zip(shown, judged, strict=True)],
+    )
+
+
+def counted(answers: Answers) -> BestWorstResult:
+    """Scores, one for each of ``answers.captions`` in their order."""
+    return best_worst_scores(answers.shown, answers.best, answers.worst)
+
+
+def figures_of(answers: Answers, *, seed: int) -> dict[str, Any]:
+    """``captions``: counts, score and Bradley-Terry strength of each; ``split_half``: how reliable scores are."""
+    scores = counted(answers)
+    strengths = _strengths(answers)
+    reliability = split_half_reliability(answers.units, answers.shown, answers.best, answers.worst, seed=seed)
+    columns = (
+        scores.shown.tolist(),
+        scores.best.tolist(),
+        scores.worst.tolist(),
+        scores.score.tolist(),
+        strengths,
+    )
+    return {
+        "captions": [
+            {
+                "image": caption.image,
+                "caption": caption.key,
+                "text": caption.text,
+                "shown": shown,
+                "best": best,
+                "worst": worst,
+                "score": score,
+                "strength": strength,
+            }
+            for caption, shown, best, worst, score, strength in zip(answers.captions, *columns, strict=True)
+        ],
+        "split_half": {
+            "spearman": _or_none(reliability.spearman),
+            "spearman_deviation": _or_none(reliability.spearman_deviation),
+            "pearson": _or_none(reliability.pearson),
+            "pearson_deviation": _or_none(reliability.pearson_deviation),
+            "splits": reliability.splits,
+            "answers": reliability.answers,
+            "seed": reliability.seed,
+            "reason": reliability.reason,
+            "signature": reliability.signature,
+        },
+        "strength": {"model": "bradley-terry", "prior": PRIOR, "within": "image"},
+    }
+
+
+def _strengths(answers: Answers) -> list[float | None]:
+    """Log-strengths of each image's captions over the comparisons that its answers imply, with mean 0 an image.
+
+    Without intervals: the comparisons that one answer implies hang together, and the model's own interval would
+    take them for separate ones.
+    """
+    winners, losers = implied_comparisons(answers.shown, answers.best, answers.worst)
+    items = [answers.captions[winner].item for winner in winners]
+    found: list[float | None] = [None] * len(answers.captions)
+    order = sorted(range(len(winners)), key=items.__getitem__)
+    for _key, group in groupby(order, key=items.__getitem__):
+        rows = list(group)
+        fit = bradley_terry_of_comparisons(
+            [winners[row] for row in rows], [losers[row] for row in rows], np.ones(len(rows)), prior=PRIOR
+        )
+        for place, strength in zip(fit.items.tolist(), fit.log_strength.tolist(), strict=True):
+            found[place] = _or_none(strength)
+    return found
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
 
 BEST, WORST = "best", "worst"
 ENDS = (BEST, WORST)

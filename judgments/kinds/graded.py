@@ -7,16 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from evaluation.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
-from judgments.controls import known_items
-from judgments.draws import rng_for
+from judgments.design.wordings import CAPTION, GRADED_WORDS, Wording
+from judgments.drawing.controls import known_items
+from judgments.drawing.draws import rng_for
+from judgments.drawing.material import Batch, Group, Material
+from judgments.drawing.packing import hits_of
 from judgments.kinds.base import Choice, Consensus
-from judgments.kinds.hits import hits_of
 from judgments.kinds.image_caption import ImageCaptionKind
-from judgments.kinds.wordings import CAPTION, GRADED_WORDS, Wording
-from judgments.material import Batch, Group, Material
 
 if TYPE_CHECKING:
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
 
 class Graded(ImageCaptionKind):

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext
 
-from judgments.boxes import label_words, tags_of
-from judgments.controls import REFERENCE, needs_split
-from judgments.draws import content_key, rng_for, shuffled
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.drawing.boxes import label_words, tags_of
+from judgments.drawing.controls import REFERENCE, needs_split
+from judgments.drawing.draws import content_key, rng_for, shuffled
+from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
+from judgments.drawing.packing import hits_of
+from judgments.drawing.phrases import plain, trimmed, words_of
 from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
-from judgments.kinds.hits import hits_of
-from judgments.material import Batch, Group, Image, Material, Text, UnitSpec, drawn_images
-from judgments.phrases import plain, trimmed, words_of
 
 if TYPE_CHECKING:
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
 Links = dict[int, str]  # word -> box
 MISSED = 0.1  # how often a careful simulated worker overlooks a link

@@ -10,24 +10,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from django.utils.translation import gettext
 
-from judgments.caption_pairs import CaptionDraw, draw_captions
-from judgments.controls import (
+from common.errors import DesignError
+from judgments.drawing.caption_pairs import CaptionDraw, draw_captions
+from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,
     REFERENCE,
     Known,
     Makers,
+    degraded_text,
     foreign_captions,
     known_problem,
 )
-from judgments.degrading import degraded_text
-from judgments.draws import content_key, shuffled
-from judgments.errors import DesignError
+from judgments.drawing.draws import content_key, shuffled
+from judgments.drawing.material import Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import ChoiceKind
-from judgments.material import Group, Image, Material, Text, UnitSpec
 
 if TYPE_CHECKING:
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
 
 class ImageCaptionKind(ChoiceKind):
@@ -44,7 +44,7 @@ class ImageCaptionKind(ChoiceKind):
     bad: ClassVar[Any]
 
     def draw(self, design: StudyDesign, material: Material) -> CaptionDraw:
-        """The image-caption pairs of a design (``judgments.caption_pairs``)."""
+        """The image-caption pairs of a design (``judgments.drawing.caption_pairs``)."""
         return draw_captions(design, material, partial(self.unit_key, design))
 
     def require_units(self, design: StudyDesign, groups: Sequence[Group]) -> None:

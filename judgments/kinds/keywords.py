@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.utils.translation import gettext, gettext_lazy
 
-from judgments.draws import content_key, rng_for
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.drawing.draws import content_key, rng_for
+from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec, drawn_images
+from judgments.drawing.packing import hits_of
+from judgments.drawing.phrases import as_written, frequent, phrase, spread_of, titled, vocabulary, words_of
 from judgments.kinds.base import Consensus, Entry, Figures, Judged, OpenKind
-from judgments.kinds.hits import hits_of
-from judgments.material import Batch, Group, Image, Material, UnitSpec, drawn_images
-from judgments.phrases import as_written, frequent, phrase, spread_of, titled, vocabulary, words_of
 
 if TYPE_CHECKING:
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
 MOST_KEYWORDS = 100
 LONGEST_KEYWORD = 200  # characters

@@ -12,27 +12,26 @@ import numpy as np
 
 from evaluation.statistics.aggregation import majority_vote
 from evaluation.statistics.aggregation.stopping import majority_range
-from judgments.controls import (
+from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,
     REFERENCE,
     Known,
     Makers,
+    degraded_text,
     foreign_captions,
     known_items,
     known_problem,
     needs_split,
 )
-from judgments.degrading import degraded_text
-from judgments.draws import balanced_sides, content_key, shuffled
+from judgments.drawing.draws import balanced_sides, content_key, shuffled
+from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
+from judgments.drawing.packing import hits_of, hits_with_an_image_twice
+from judgments.drawing.pairing import draw_pairs, pairs_left_out
 from judgments.kinds.base import Choice, ChoiceKind, Consensus
-from judgments.kinds.hits import hits_of
-from judgments.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
-from judgments.packing import hits_with_an_image_twice
-from judgments.pairing import draw_pairs, pairs_left_out
 
 if TYPE_CHECKING:
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
 
 NOTES = {

@@ -6,11 +6,11 @@ from typing import Any
 
 from django.utils.translation import gettext
 
-from judgments.draws import content_key
+from judgments.design.wordings import CAPTION, PAIRWISE_WORDS
+from judgments.drawing.draws import content_key
+from judgments.drawing.material import Pair, Text, UnitSpec
 from judgments.kinds.base import Choice
 from judgments.kinds.pairs import PairKind
-from judgments.kinds.wordings import CAPTION, PAIRWISE_WORDS
-from judgments.material import Pair, Text, UnitSpec
 
 
 class Pairwise(PairKind):

@@ -10,25 +10,25 @@ import numpy as np
 
 from evaluation.statistics.aggregation import relevance_vote
 from evaluation.statistics.aggregation.stopping import relevance_range
-from judgments.caption_pairs import CROSSED, CaptionDraw, ImageCaptions
-from judgments.controls import (
+from judgments.design.wordings import CAPTION, RELEVANCE_WORDS
+from judgments.drawing.caption_pairs import CROSSED, CaptionDraw, ImageCaptions
+from judgments.drawing.controls import (
     DEGRADED,
     REFERENCE,
     Known,
+    degraded_text,
     foreign_captions,
     known_items,
     right_caption_count,
 )
-from judgments.degrading import degraded_text
-from judgments.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
+from judgments.drawing.packing import hits_of
 from judgments.kinds.base import Choice, Consensus
-from judgments.kinds.hits import hits_of
 from judgments.kinds.image_caption import ImageCaptionKind, chunked
-from judgments.kinds.wordings import CAPTION, RELEVANCE_WORDS
-from judgments.material import Batch, Group, Image, Material, Text, UnitSpec
 
 if TYPE_CHECKING:
-    from judgments.design import StudyDesign
+    from judgments.design.study_design import StudyDesign
 
 
 class Relevance(ImageCaptionKind):

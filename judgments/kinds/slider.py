@@ -11,9 +11,9 @@ import numpy as np
 from django.utils.translation import gettext_lazy as _
 
 from evaluation.statistics.aggregation import mean_grade, standardised_mean
+from judgments.design.wordings import CAPTION, LABELS, POLES, QUESTIONS, Wording
 from judgments.kinds.base import Consensus, Figures, Judged
 from judgments.kinds.graded import Graded
-from judgments.kinds.wordings import CAPTION, LABELS, POLES, QUESTIONS, Wording
 
 SAME = 15  # points within which a caption that is shown again is answered the same
 NEAR = 10  # points within which a rehearsal's answer is right

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from judgments.draws import content_key
+from judgments.drawing.draws import content_key
+from judgments.drawing.material import Image, Pair, Text, UnitSpec
 from judgments.kinds.base import Choice
 from judgments.kinds.pairs import PairKind
-from judgments.material import Image, Pair, Text, UnitSpec
 
 
 class Triplet(PairKind):

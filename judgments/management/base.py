@@ -16,10 +16,10 @@ from django.db import OperationalError, ProgrammingError
 from rich.console import Console
 from rich.progress import Progress
 
-from judgments.errors import QuorumError
-from judgments.services.generation import Progress as Report
-from judgments.services.generation import no_progress
-from judgments.services.importing import ImportSummary
+from common.errors import QuorumError
+from judgments.datasets.importing import ImportSummary
+from judgments.studies.generation import Progress as Report
+from judgments.studies.generation import no_progress
 
 SILENT_SECONDS = 1.0
 

@@ -6,12 +6,12 @@ from django.conf import settings
 from django.db import models
 from django.utils import timezone
 
-from judgments.models.append_only import AppendOnlyRow
+from common.rows import AppendOnlyRow
 from judgments.models.studies import Study
 
 
 class StudyRole(models.Model):
-    """A person's part in a study. Each role may do what the ones before it may; judgments.roles says what."""
+    """A person's part in a study. Each role may do what the ones before it may; judgments.access.roles says what."""
 
     class Role(models.TextChoices):
         VIEWER = "viewer", "viewer"

@@ -10,13 +10,13 @@ from django.core.files.base import ContentFile
 from django.test import Client
 from PIL import Image
 
-from annotation.cookies import WORKER_COOKIE
 from annotation.models import Participation, Worker
-from annotation.services.joining import join_study
-from judgments.design import make_design
+from annotation.views.common import WORKER_COOKIE
+from annotation.work.joining import join_study
+from judgments.design.study_design import make_design
 from judgments.models import Caption, Dataset, Item, Output, Study, System
-from judgments.services.generation import generate_hits
-from judgments.services.studies import create_study, mark_open
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study, mark_open
 
 COLOURS = ("red", "orange", "yellow", "green", "teal", "navy", "purple", "brown")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from annotation.models import QuizAttempt
-from annotation.quiz_sheet import Paper
-from annotation.services.quizzes import answer_attempt, paper_of, start_attempt
+from annotation.quiz.quizzes import answer_attempt, paper_of, start_attempt
+from annotation.quiz.sheet import Paper
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import Person, make_dataset, make_study

@@ -12,14 +12,14 @@ from django.urls import reverse
 
 from annotation.errors import AnswerProblem
 from annotation.models import Adjudication, Judgment, Worker
-from annotation.services.adjudication import (
+from annotation.quality.adjudication import (
     decide,
     own_adjudication,
     send_to_adjudicator,
     waiting_for,
     withdraw,
 )
-from judgments.errors import NotThere, WrongState
+from common.errors import NotThere, WrongState
 from judgments.models import Study, Unit
 from tests.annotation.voting import joined, work
 from tests.studies import make_study

@@ -10,11 +10,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Adjudication, Case, CrowdCall, Exclusion, Invitation, QualityRule
-from annotation.services.rules import copy_rules
-from evaluation.services.adoption import adopt_captions
+from annotation.quality.rules import copy_rules
+from evaluation.results.adoption import adopt_captions
+from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study, StudyRole, Unit
-from judgments.scopes import SCOPES
-from judgments.services.tokens import create_token
 from tests.annotation.quizzing import quizzed, take
 from tests.annotation.voting import always_first, joined
 from tests.annotation.voting import work as votes

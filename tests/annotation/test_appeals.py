@@ -8,10 +8,9 @@ import pytest
 from django.test import Client
 
 from annotation.models import AppealNote, Assignment
-from annotation.services.reviews import reject_assignment
-from annotation.services.rules import copy_rules
-from annotation.services.wages import approve_unopposed
-from annotation.verdicts import reasons_against
+from annotation.money.wages import approve_unopposed
+from annotation.quality.reviews import reasons_against, reject_assignment
+from annotation.quality.rules import copy_rules
 from judgments.models import Study
 from tests.annotation.casting import joined
 from tests.annotation.test_me import seen

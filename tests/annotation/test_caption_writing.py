@@ -10,11 +10,10 @@ from django.test import Client
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Judgment, Worker
-from annotation.services.claims import claim_assignment
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from annotation.services.revisions import revise_judgments
-from annotation.services.submissions import save_answers, submit_assignment
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
 from judgments.kinds.caption import COPIED
 from judgments.models import Study
 from tests.annotation.casting import joined

@@ -9,15 +9,15 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from annotation.crowds.publishing import close_study
 from annotation.errors import AlreadyEnded
 from annotation.models import Assignment, Worker
-from annotation.presentation import places_of
-from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
-from annotation.services.crowd import close_study
-from annotation.services.submissions import submit_assignment
-from judgments.errors import NotThere
+from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
+from annotation.work.presentation import places_of
+from annotation.work.submissions import submit_assignment
+from common.errors import NotThere
 from judgments.models import HIT, Study
-from judgments.services.studies import mark_closed, mark_open
+from judgments.studies.studies import mark_closed, mark_open
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db

@@ -10,21 +10,20 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from annotation.admin.control_figures import figures_of
-from annotation.controls import accuracy_of, control_answers
 from annotation.models import Assignment, Judgment, StudyAlarm, Worker
-from annotation.presentation import places_of
-from annotation.quality import running_accuracy
-from annotation.services.claims import claim_assignment, return_assignment
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from annotation.services.submissions import submit_assignment
+from annotation.quality.controls import accuracy_of, control_answers, running_accuracy
+from annotation.quality.controls_page import figures_of
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from annotation.work.claims import claim_assignment, return_assignment
+from annotation.work.presentation import places_of
+from annotation.work.submissions import submit_assignment
 from evaluation.loaders import control_records_of, hash_of_judgments
-from evaluation.services.aggregation import aggregate_study
-from judgments.control_pool import mark_of
+from evaluation.results.aggregation import aggregate_study
+from judgments.drawing.controls import mark_of
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Study, StudyRole
-from judgments.services.generation import strike_control
+from judgments.studies.generation import strike_control
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as small_dataset
 from tests.studies import make_dataset, make_study, make_worker

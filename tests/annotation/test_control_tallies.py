@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.controls import control_answers, control_tallies
-from annotation.quality import control_records, tallied_records
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
+from annotation.quality.controls import control_answers, control_records, control_tallies, tallied_records
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_assignment
 from judgments.kinds import KINDS
 from tests.studies import make_study, make_worker
 

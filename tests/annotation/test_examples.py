@@ -10,15 +10,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Assignment
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_assignment
+from common.errors import DesignError
 from evaluation.services.exports import export_judgments
-from judgments.design import make_design
-from judgments.errors import DesignError
+from judgments.design.presets import PRESETS
+from judgments.design.study_design import make_design
 from judgments.models import Study, StudyRole
-from judgments.presets import PRESETS
-from judgments.services.generation import generate_hits
-from judgments.services.studies import create_study
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study
 
 pytestmark = pytest.mark.django_db

@@ -8,10 +8,10 @@ from django.db import IntegrityError, transaction
 
 from annotation.errors import WorkerExcluded
 from annotation.models import Assignment, Exclusion, Judgment, Participation, Worker
-from annotation.services.claims import claim_assignment
-from annotation.services.exclusions import exclude_worker, lift_exclusion
-from annotation.services.reviews import approve_assignments, reject_assignment
-from annotation.services.submissions import save_answers, submit_assignment
+from annotation.quality.exclusions import exclude_worker, lift_exclusion
+from annotation.quality.reviews import approve_assignments, reject_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import save_answers, submit_assignment
 from evaluation.integrity import check_integrity
 from evaluation.services import aggregate_study
 from judgments.models import HIT, Study

@@ -11,9 +11,9 @@ from django.db.models import F
 from django.test import Client
 from django.utils import timezone
 
+from annotation.crowds.mturk.pages import html_page
+from annotation.crowds.publishing import close_study
 from annotation.models import AppealNote, Assignment, Participation, QuizAttempt
-from annotation.mturk.pages import html_page
-from annotation.services.crowd import close_study
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.crowds.framing import PREVIEW, Turker, study_at_mturk

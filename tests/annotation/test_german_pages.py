@@ -14,10 +14,10 @@ from django.test import Client, RequestFactory
 from django.utils import timezone, translation
 
 from annotation.models import Assignment, Judgment, Participation
+from judgments.design.presets import PRESETS
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Output, Study, System
-from judgments.presets import PRESETS
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study
 from tests.annotation.foreign_pages import english_on, texts_of
 from tests.annotation.posting import first_answers, submit, work_of

@@ -9,15 +9,15 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Judgment
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from judgments.errors import DataConflict, DesignError
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import DataConflict, DesignError
 from judgments.hit_templates import TemplateProblem
+from judgments.hit_templates.importing import import_template, look_at_template
 from judgments.importers import ImportProblem
 from judgments.models import Dataset, HITUnit, Item, Study
-from judgments.services.generation import generate_hits
-from judgments.services.hit_templates import import_template, look_at_template
-from judgments.services.studies import design_of
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import design_of
 from tests.annotation.calling import accept, is_problem, patch
 from tests.annotation.calling import submit as send
 from tests.annotation.casting import joined

@@ -7,10 +7,10 @@ import re
 import pytest
 from django.test import Client
 
-from annotation.cookies import WORKER_COOKIE
 from annotation.models import Assignment, Invitation, Judgment, Participation, Worker
+from annotation.views.common import WORKER_COOKIE
 from judgments.models import Study
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study
 from tests.annotation.posting import first_answers, submit, work_of
 

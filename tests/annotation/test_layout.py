@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Worker
-from annotation.presentation import Layout, draw_layout, placed
-from annotation.worksheet import groups_of
-from judgments.controls import REPEATS
-from judgments.design import make_design
+from annotation.work.presentation import Layout, draw_layout, placed
+from annotation.work.worksheet import groups_of
+from judgments.design.study_design import make_design
+from judgments.drawing.controls import REPEATS
 from judgments.kinds import KINDS
 from judgments.models import HIT, Unit
 

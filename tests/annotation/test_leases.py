@@ -9,13 +9,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from annotation.crowds.publishing import close_study
 from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate, WorkPaused
 from annotation.models import Assignment, Participation, Worker
-from annotation.presentation import places_of
-from annotation.services.claims import claim_assignment, expire_overdue, return_assignment
-from annotation.services.crowd import close_study
-from annotation.services.leases import extend_lease, reserve_next, retake_assignment
-from annotation.services.submissions import save_answers, submit_and_claim, submit_assignment
+from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
+from annotation.work.leases import extend_lease, reserve_next, retake_assignment
+from annotation.work.presentation import places_of
+from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
 from judgments.models import HIT, Study
 from tests.studies import make_study, make_worker
 

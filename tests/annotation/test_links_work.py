@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from annotation.models import Judgment
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
 from judgments.models import Study
 from tests.annotation.calling import accept, is_problem, patch
 from tests.annotation.calling import submit as send

@@ -11,12 +11,12 @@ SCENE = """
 import json, threading, traceback
 from django.db import connection
 from annotation.models import Assignment, Exclusion, Worker
-from annotation.services.claims import claim_assignment, expire_overdue
-from annotation.services.exclusions import exclude_worker, lift_exclusion, pause_worker, resume_worker
-from annotation.services.leases import reserve_next, retake_assignment
-from annotation.services.submissions import submit_and_claim
+from annotation.work.claims import claim_assignment, expire_overdue
+from annotation.quality.exclusions import exclude_worker, lift_exclusion, pause_worker, resume_worker
+from annotation.work.leases import reserve_next, retake_assignment
+from annotation.work.submissions import submit_and_claim
 from evaluation.integrity import check_integrity
-from judgments.errors import QuorumError
+from common.errors import QuorumError
 from judgments.models import HIT, Study
 from tests.annotation.voting import always_first, answers_of, joined
 from tests.studies import make_study
@@ -85,11 +85,11 @@ import json, re
 from contextlib import contextmanager
 from django.db import connection
 from annotation.models import Assignment
-from annotation.services.claims import claim_assignment, expire_overdue
-from annotation.services.exclusions import exclude_worker, lift_exclusion, pause_worker
-from annotation.services.leases import retake_assignment
-from annotation.services.revisions import revise_judgments
-from annotation.services.submissions import submit_assignment
+from annotation.work.claims import claim_assignment, expire_overdue
+from annotation.quality.exclusions import exclude_worker, lift_exclusion, pause_worker
+from annotation.work.leases import retake_assignment
+from annotation.work.submissions import revise_judgments
+from annotation.work.submissions import submit_assignment
 from judgments.models import Study
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study

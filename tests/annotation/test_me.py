@@ -11,15 +11,14 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from annotation.cookies import WORKER_COOKIE
 from annotation.models import Assignment, Participation, Worker
-from annotation.own_work import own_studies
-from annotation.services.claims import claim_assignment
-from annotation.services.exclusions import exclude_worker
-from annotation.services.revisions import revise_judgments
-from annotation.services.submissions import submit_assignment
+from annotation.quality.exclusions import exclude_worker
+from annotation.views.common import WORKER_COOKIE
+from annotation.work.claims import claim_assignment
+from annotation.work.own_work import own_studies
+from annotation.work.submissions import revise_judgments, submit_assignment
 from judgments.models import Study
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.casting import Person, joined, make_dataset, make_study
 
 pytestmark = pytest.mark.django_db

@@ -12,12 +12,12 @@ from django.template.loader import render_to_string
 from django.test import Client
 from django.utils.html import escape
 
-from annotation.cookies import WORKER_COOKIE
 from annotation.models import Assignment, ProblemReport
-from judgments.design import make_design
+from annotation.views.common import WORKER_COOKIE
+from judgments.access.roles import give_role
+from judgments.design.study_design import make_design
 from judgments.models import Caption, Item, Study, System, Unit
-from judgments.services.roles import give_role
-from judgments.services.studies import create_study
+from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study, picture_bytes
 from tests.annotation.posting import KINDS, first_answers, submit, work_of
 

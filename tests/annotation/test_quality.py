@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.quality import control_record, control_records
+from annotation.quality.controls import control_record, control_records
 from judgments.kinds import KINDS
 
 

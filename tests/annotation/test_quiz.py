@@ -13,12 +13,12 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.errors import AlreadyEnded, AnswerProblem, QuizFailed, QuizNotPassed
 from annotation.models import Assignment, QuizAttempt
-from annotation.services.claims import claim_assignment
-from annotation.services.quizzes import answer_attempt, paper_of, standing_of, start_attempt
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
+from annotation.quiz.quizzes import answer_attempt, paper_of, standing_of, start_attempt
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from annotation.work.claims import claim_assignment
 from judgments.models import HITUnit, Unit
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.quizzing import PROTOCOLS, QUESTIONS, quizzed, right_answers, take
 

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import QuizAttempt, Worker
-from annotation.services.quizzes import paper_of
+from annotation.quiz.quizzes import paper_of
 from judgments.models import Study
 from tests.annotation.calling import accept, is_problem, join, post
 from tests.studies import make_study, make_worker

@@ -12,8 +12,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import QuizAttempt
-from annotation.quiz_sheet import Explained
-from annotation.services.quizzes import paper_of
+from annotation.quiz.quizzes import paper_of
+from annotation.quiz.sheet import Explained
 from judgments.models import Study
 from tests.annotation.casting import Person, joined, make_dataset, make_study
 from tests.annotation.quizzing import PROTOCOLS, quizzed, right_answers, take

@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from annotation.crowds.publishing import open_study
 from annotation.errors import JoinRefused
 from annotation.models import Assignment, Judgment, Worker
-from annotation.services.claims import claim_assignment
-from annotation.services.crowd import open_study
-from annotation.services.joining import join_study
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from annotation.services.rehearsed_report import RehearsalReport
-from evaluation.services.aggregation import aggregate_study
-from judgments.errors import WrongState
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from annotation.rehearsal.report import RehearsalReport
+from annotation.work.claims import claim_assignment
+from annotation.work.joining import join_study
+from common.errors import WrongState
+from evaluation.results.aggregation import aggregate_study
 from judgments.models import Study
-from judgments.services.generation import generate_hits, plan_study
-from judgments.services.studies import design_of, duplicate_study
+from judgments.studies.generation import generate_hits, plan_study
+from judgments.studies.studies import design_of, duplicate_study
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db

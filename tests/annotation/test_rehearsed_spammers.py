@@ -9,10 +9,10 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Assignment, Case, Judgment, Participation, QualityRule
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import WrongState
 from evaluation.integrity import check_integrity
-from judgments.errors import WrongState
 from judgments.models import Study
 from tests.studies import make_study
 

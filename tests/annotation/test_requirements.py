@@ -8,17 +8,17 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.crowds.publishing import open_study
 from annotation.errors import CountryProblem, RequirementNotMet
 from annotation.models import Assignment, Worker
-from annotation.services.claims import claim_assignment
-from annotation.services.crowd import open_study
-from annotation.services.joining import join_study
-from annotation.services.submissions import submit_and_claim
-from judgments.design import make_design
-from judgments.errors import WrongState
+from annotation.work.claims import claim_assignment
+from annotation.work.joining import join_study
+from annotation.work.submissions import submit_and_claim
+from common.errors import WrongState
+from judgments.design.study_design import make_design
 from judgments.models import HITUnit, Study
-from judgments.services.generation import generate_hits
-from judgments.services.studies import create_study
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study
 from tests.annotation.casting import joined, make_dataset, make_study
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from annotation.models import Assignment, Case, Exclusion, QualityRule
-from annotation.services.rules import copy_rules
+from annotation.quality.rules import copy_rules
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.watched import careful, left, make_watched, states, work

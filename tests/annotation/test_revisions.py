@@ -10,10 +10,9 @@ from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, AnswerProblem, TooLateToChange
 from annotation.models import Assignment, Judgment
-from annotation.presentation import places_of
-from annotation.services.claims import claim_assignment
-from annotation.services.revisions import current_answers, revise_judgments
-from annotation.services.submissions import submit_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.presentation import places_of
+from annotation.work.submissions import current_answers, revise_judgments, submit_assignment
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.studies import make_study, make_worker

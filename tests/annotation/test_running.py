@@ -10,23 +10,23 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.crowds.publishing import close_study
 from annotation.errors import StudyPaused
 from annotation.models import Assignment, Worker
-from annotation.presentation import places_of
-from annotation.services.claims import claim_assignment
-from annotation.services.crowd import close_study
-from annotation.services.extending import (
+from annotation.work.claims import claim_assignment
+from annotation.work.extending import (
     expire_assignments,
     expire_slots,
     extend_leases,
     extend_study,
     reopen_units,
 )
-from annotation.services.leases import reserve_next, retake_assignment
-from annotation.services.running import pause_study, resume_study
-from annotation.services.submissions import submit_and_claim, submit_assignment
+from annotation.work.leases import reserve_next, retake_assignment
+from annotation.work.pausing import pause_study, resume_study
+from annotation.work.presentation import places_of
+from annotation.work.submissions import submit_and_claim, submit_assignment
+from common.errors import NotThere, WrongState
 from evaluation.integrity import check_integrity
-from judgments.errors import NotThere, WrongState
 from judgments.models import HIT, Study, StudyEvent
 from tests.annotation import casting
 from tests.annotation.voting import always_first, work

@@ -18,10 +18,10 @@ import json, threading, traceback
 from django.db import connection
 from annotation.models import Assignment
 from annotation.services import claims
-from annotation.services.crowd import close_study
-from annotation.services.extending import expire_slots, extend_study
-from annotation.services.leases import reserve_next
-from annotation.services.running import pause_study
+from annotation.crowds.publishing import close_study
+from annotation.work.extending import expire_slots, extend_study
+from annotation.work.leases import reserve_next
+from annotation.work.pausing import pause_study
 from evaluation.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.voting import joined
@@ -94,13 +94,13 @@ MANY = """
 import json, threading, traceback
 from django.db import connection
 from annotation.models import Assignment
-from annotation.services.claims import claim_assignment
-from annotation.services.extending import extend_leases, extend_study, reopen_units
-from annotation.services.leases import reserve_next
-from annotation.services.running import pause_study, resume_study
-from annotation.services.submissions import submit_and_claim
+from annotation.work.claims import claim_assignment
+from annotation.work.extending import extend_leases, extend_study, reopen_units
+from annotation.work.leases import reserve_next
+from annotation.work.pausing import pause_study, resume_study
+from annotation.work.submissions import submit_and_claim
 from evaluation.integrity import check_integrity
-from judgments.errors import QuorumError
+from common.errors import QuorumError
 from judgments.models import Study
 from tests.annotation.voting import always_first, answers_of, joined
 from tests.studies import make_study
@@ -187,10 +187,10 @@ LAST = """
 import json, threading, traceback
 from django.db import connection
 from annotation.models import Assignment, WebhookDelivery
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_and_claim
-from annotation.services.webhook_sending import send_webhooks
-from annotation.services.webhooks import add_webhook
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_and_claim
+from annotation.webhooks.sending import send_webhooks
+from annotation.webhooks.webhooks import add_webhook
 from tests.annotation.voting import always_first, answers_of, joined, work
 from tests.studies import make_study
 

@@ -11,18 +11,18 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from annotation.crowds.mturk.pages import html_page
+from annotation.crowds.mturk.questions import PictureNotReachable
 from annotation.models import Adjudication
-from annotation.mturk.errors import PictureNotReachable
-from annotation.mturk.pages import html_page
-from annotation.presentation import units_of_hit
 from annotation.services.batches import _pages
-from judgments.admin.study_pages import page_address
-from judgments.design import make_design
-from judgments.errors import DesignError
+from annotation.work.presentation import units_of_hit
+from common.errors import DesignError
+from judgments.design.study_design import make_design
 from judgments.kinds import KINDS
 from judgments.models import Item, Study, Unit
-from judgments.services.generation import batch_lines, build_batch
-from judgments.services.studies import design_of
+from judgments.studies.generation import batch_lines, build_batch
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import page_address
 from tests.annotation.calling import accept, join
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.posting import work_of
@@ -159,7 +159,7 @@ def test_hostile_text_stays_text(protocol: str) -> None:
 
 
 def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Client) -> None:
-    from judgments.looks import keep_look
+    from judgments.design.editor_page import keep_look
 
     study = sourced("slider", opened=False)
     html = designer.get(f"/s/{study.slug}/preview/").content.decode()
@@ -172,7 +172,7 @@ def test_the_preview_of_a_draft_and_of_an_unsaved_design_show_it(designer: Clien
 
 
 def test_a_longer_page_asks_the_database_no_more_often(designer: Client) -> None:
-    from judgments.looks import keep_look
+    from judgments.design.editor_page import keep_look
 
     dataset = make_texts(images=14)
     counts = []
@@ -286,8 +286,8 @@ def test_kinds_that_show_their_own_text_refuse_it(protocol: str) -> None:
 
 
 def test_a_worker_s_own_copy_of_their_work_holds_the_text() -> None:
-    from annotation.own_work import own_answers
-    from annotation.services.submissions import submit_assignment
+    from annotation.work.own_work import own_answers
+    from annotation.work.submissions import submit_assignment
 
     study = sourced("graded")
     person = joined(study)

@@ -11,16 +11,15 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Exclusion, Judgment, Worker
 from annotation.models.assignments import LIVE
-from annotation.presentation import places_of
-from annotation.services.claims import claim_assignment, return_assignment
-from annotation.services.exclusions import exclude_worker, lift_exclusion
-from annotation.services.revisions import revise_judgments
-from annotation.services.stopping import settle_study
-from annotation.services.submissions import submit_and_claim, submit_assignment
+from annotation.quality.exclusions import exclude_worker, lift_exclusion
+from annotation.work.claims import claim_assignment, return_assignment
+from annotation.work.presentation import places_of
+from annotation.work.stopping import settle_study
+from annotation.work.submissions import revise_judgments, submit_and_claim, submit_assignment
+from common.errors import DesignError
 from evaluation.integrity import check_integrity
-from evaluation.services.aggregation import compute_aggregation
-from judgments.design import make_design
-from judgments.errors import DesignError
+from evaluation.results.aggregation import compute_aggregation
+from judgments.design.study_design import make_design
 from judgments.kinds import KINDS
 from judgments.models import HIT, Outlook, Study, Unit
 from tests.annotation.voting import always_first, answers_of, joined, work

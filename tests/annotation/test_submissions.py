@@ -8,15 +8,10 @@ from django.utils import timezone
 
 from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import AppendOnly, Assignment, Judgment
-from annotation.presentation import places_of
-from annotation.services.claims import claim_assignment, return_assignment
-from annotation.services.submissions import (
-    own_assignment,
-    report_problem,
-    save_answers,
-    submit_assignment,
-)
-from judgments.errors import NotThere
+from annotation.work.claims import claim_assignment, return_assignment
+from annotation.work.presentation import places_of
+from annotation.work.submissions import own_assignment, report_problem, save_answers, submit_assignment
+from common.errors import NotThere
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db

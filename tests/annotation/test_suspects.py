@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from annotation.suspects import at_most, suspicions
+from annotation.quality.controls import at_most, suspicions
 
 
 def answers(rights: dict[str, list[bool]]) -> list[tuple[str, str, bool]]:

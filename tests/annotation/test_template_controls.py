@@ -10,12 +10,12 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.controls import accuracy_of, control_answers
 from annotation.models import Participation, Worker
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from annotation.services.rules import copy_rules
-from judgments.errors import DesignError
+from annotation.quality.controls import accuracy_of, control_answers
+from annotation.quality.rules import copy_rules
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import DesignError
 from judgments.hit_templates import (
     ExpectedProblem,
     expected_again,
@@ -25,11 +25,11 @@ from judgments.hit_templates import (
     meets,
     read_template,
 )
+from judgments.hit_templates.importing import look_at_template
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.services.generation import generate_hits
-from judgments.services.hit_templates import look_at_template
-from judgments.services.studies import design_of, kind_of
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import design_of, kind_of
 from tests.annotation.calling import accept, submit
 from tests.judgments.desk import page, words
 from tests.studies import make_worker

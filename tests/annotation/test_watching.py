@@ -10,21 +10,19 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
+from annotation.crowds.publishing import open_study
 from annotation.errors import WorkerExcluded, WorkPaused
 from annotation.models import Case, Exclusion, Participation, QualityRule, Worker
-from annotation.services.cases import confirm_case, dismiss_case, lift_by_hand
-from annotation.services.claims import claim_assignment
-from annotation.services.crowd import open_study
-from annotation.services.exclusions import exclude_worker
-from annotation.services.replays import replay_rule
-from annotation.services.reviews import approve_assignments, reject_assignment
-from annotation.services.rules import copy_rules, recommend_rules, set_rule
-from annotation.services.submissions import save_answers, submit_and_claim, submit_assignment
-from annotation.services.watching import watch_worker
+from annotation.quality.exclusions import exclude_worker
+from annotation.quality.flags import confirm_case, dismiss_case, lift_by_hand, watch_worker
+from annotation.quality.reviews import approve_assignments, reject_assignment
+from annotation.quality.rules import copy_rules, recommend_rules, replay_rule, set_rule
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
+from common.errors import DesignError, WrongState
 from evaluation.integrity import check_integrity
-from judgments.errors import DesignError, WrongState
 from judgments.models import Study
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.watched import answers_to, careful, left, make_watched, seats_add_up, states, work
 from tests.studies import make_worker
 

@@ -12,11 +12,10 @@ from django.test import Client
 
 from annotation.models import Webhook, WebhookDelivery
 from annotation.models.webhooks import SUBMITTED
-from annotation.services.webhooks import add_webhook, ping_webhook
-from annotation.webhook_messages import secret_of
+from annotation.webhooks.webhooks import add_webhook, ping_webhook, secret_of
+from judgments.access.roles import give_role
+from judgments.access.tokens import create_token
 from judgments.models import Study
-from judgments.services.roles import give_role
-from judgments.services.tokens import create_token
 from tests.annotation.calling import is_problem
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study

@@ -16,28 +16,28 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotation import webhook_posts
+from annotation.crowds.publishing import close_study
 from annotation.models import Assignment, Webhook, WebhookDelivery, Worker
 from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, SUBMITTED
-from annotation.presentation import places_of
-from annotation.services import webhook_sending
-from annotation.services.claims import claim_assignment
-from annotation.services.crowd import close_study
-from annotation.services.exclusions import exclude_worker
-from annotation.services.extending import extend_study
-from annotation.services.submissions import submit_assignment
-from annotation.services.webhook_sending import ATTEMPTS, forget_old, send_webhooks
-from annotation.services.webhooks import (
+from annotation.quality.exclusions import exclude_worker
+from annotation.webhooks import sending, webhooks
+from annotation.webhooks.sending import ATTEMPTS, forget_old, send_webhooks
+from annotation.webhooks.webhooks import (
     add_webhook,
     note_completions,
     ping_webhook,
     remove_webhook,
     retry_delivery,
     rotate_secret,
+    secret_of,
+    sign,
     switch_webhook,
 )
-from annotation.webhook_messages import secret_of, sign
-from judgments.errors import DataConflict, DesignError, WrongState
+from annotation.work.claims import claim_assignment
+from annotation.work.extending import extend_study
+from annotation.work.presentation import places_of
+from annotation.work.submissions import submit_assignment
+from common.errors import DataConflict, DesignError, WrongState
 from judgments.models import Study, StudyEvent
 from tests.annotation.listening import Heard, Listener, listening
 from tests.installations import ROOT, Installation
@@ -258,10 +258,10 @@ def test_pauses_grow_and_what_the_other_side_asks_for_is_kept(study: Study, list
     assert send_webhooks() == 0
     assert len(listener.heard) == 1
     rng = random.Random(1)
-    pauses = [webhook_sending._pause(rng, times) for times in range(1, 30)]
+    pauses = [sending._pause(rng, times) for times in range(1, 30)]
     assert 2.5 <= pauses[0] <= 5
     assert 10 <= pauses[1] <= 20
-    assert max(pauses) <= webhook_sending.LONGEST_PAUSE
+    assert max(pauses) <= sending.LONGEST_PAUSE
 
 
 def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Listener) -> None:
@@ -285,7 +285,7 @@ def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Liste
 
 def test_a_server_that_never_ends_its_answer_is_cut_off(listener: Listener) -> None:
     listener.hangs = True
-    answer = webhook_posts.post(listener.url, body=b"{}", headers={}, seconds=0.3)
+    answer = webhooks.post(listener.url, body=b"{}", headers={}, seconds=0.3)
     assert answer.status is None
     assert answer.problem == "No answer within 0.3 seconds."
 
@@ -293,7 +293,7 @@ def test_a_server_that_never_ends_its_answer_is_cut_off(listener: Listener) -> N
 def test_where_nobody_listens_the_failure_is_said(study: Study, listener: Listener) -> None:
     with listening() as gone:
         url = gone.url
-    assert webhook_posts.post(url, body=b"{}", headers={}).problem.startswith("No connection: ")
+    assert webhooks.post(url, body=b"{}", headers={}).problem.startswith("No connection: ")
 
 
 def test_one_that_fails_does_not_keep_others_from_hearing(study: Study, listener: Listener) -> None:
@@ -336,13 +336,13 @@ def test_a_name_that_stands_for_a_private_address_is_never_connected_to(
 
     monkeypatch.setattr("socket.getaddrinfo", resolves)
     monkeypatch.setattr("socket.create_connection", connects)
-    answer = webhook_posts.post("https://rebinding.example/", body=b"", headers={})
+    answer = webhooks.post("https://rebinding.example/", body=b"", headers={})
     assert answer.problem == "Not sent: it leads into a private network."
 
 
 def test_numbers_that_resolvers_take_for_addresses_lead_nowhere_inside() -> None:
     for url in ("https://2130706433/", "https://0x7f.1/", "https://127.1/"):
-        answer = webhook_posts.post(url, body=b"", headers={}, seconds=2)
+        answer = webhooks.post(url, body=b"", headers={}, seconds=2)
         assert answer.status is None
         assert "answer was" not in answer.problem
 
@@ -401,7 +401,7 @@ def test_a_sender_that_is_killed_before_it_noted_the_answer_sends_again_under_th
         installation.env["WEBHOOK_PRIVATE"] = "true"
         installation.python(
             "from tests.studies import make_study\n"
-            "from annotation.services.webhooks import add_webhook, ping_webhook\n"
+            "from annotation.webhooks.webhooks import add_webhook, ping_webhook\n"
             f"webhook, _ = add_webhook(study=make_study('pairwise'), url={there.url!r}, events=['study.completed'])\n"
             "ping_webhook(webhook=webhook)"
         )

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment, ProblemReport
-from annotation.services.claims import claim_assignment
+from annotation.work.claims import claim_assignment
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.posting import KINDS, first_answers, positions_on, submit, work_of
 

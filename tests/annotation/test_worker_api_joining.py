@@ -10,7 +10,7 @@ from django.test import Client
 from rest_framework.authtoken.models import Token
 
 from annotation.models import Assignment, Invitation, Participation, Worker
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, answers_to, is_problem, join, patch, post, submit
 from tests.studies import make_study, make_worker
 

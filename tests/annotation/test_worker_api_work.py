@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Judgment, ProblemReport
 from judgments.models import HIT, Item, Unit
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, answers_to, is_problem, join, patch, post, submit
 from tests.studies import make_study, make_worker
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from annotation.presentation import Place
 from annotation.templatetags.captions import looks_empty
 from annotation.words import spell_duration, spell_left, spell_pay
-from annotation.worksheet import answers_of_form, undecided
+from annotation.work.presentation import Place
+from annotation.work.worksheet import answers_of_form, undecided
+from common.markup import render_markdown
 from judgments.kinds import KINDS
-from judgments.markup import render_markdown
 from judgments.models import Unit
 
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from annotation.models import Assignment, Worker
-from annotation.presentation import places_of
-from annotation.services.claims import claim_assignment
-from annotation.services.joining import join_study
-from annotation.services.submissions import submit_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.joining import join_study
+from annotation.work.presentation import places_of
+from annotation.work.submissions import submit_assignment
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 

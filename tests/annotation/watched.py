@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from annotation.answers import answer_key
 from annotation.models import Assignment, Worker
-from annotation.presentation import Place, places_of
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
+from annotation.work.answers import answer_key
+from annotation.work.claims import claim_assignment
+from annotation.work.presentation import Place, places_of
+from annotation.work.submissions import submit_assignment
 from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from tests.studies import make_study, make_worker

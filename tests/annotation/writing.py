@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from annotation.models import Worker
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_assignment
 from judgments.models import Study
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.casting import joined, make_dataset, make_study
 
 COLOURS = ("red", "orange", "yellow", "green", "teal", "navy", "purple", "brown")

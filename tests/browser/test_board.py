@@ -14,7 +14,7 @@ CAST = """
 from django.contrib.auth.models import User
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work
-from evaluation.services.board import compute_board, store_board
+from evaluation.dashboard.snapshot import compute_board, store_board
 
 study = make_study(make_dataset(images=12), "pairwise", slug="animals", name="Animals", judgments_per_unit=5)
 for number in range(3):
@@ -34,7 +34,7 @@ MUCH = """
 from datetime import timedelta
 from django.contrib.auth.models import User
 from django.utils import timezone
-from annotation.amounts import MUCH
+from annotation.snapshots import MUCH
 from annotation.models import Assignment, Worker
 from tests.annotation.casting import make_dataset, make_study
 

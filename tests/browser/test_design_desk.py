@@ -15,8 +15,8 @@ from tests.installations import Installation, Installations
 
 CAST = """
 from django.contrib.auth.models import User
-from judgments.design import make_design
-from judgments.services.studies import create_study
+from judgments.design.study_design import make_design
+from judgments.studies.studies import create_study
 from tests.annotation.casting import make_dataset
 
 make_dataset(images=12)

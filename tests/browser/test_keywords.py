@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from judgments.phrases import phrase, vocabulary
+from judgments.drawing.phrases import phrase, vocabulary
 from tests.browser.axe import problems
 from tests.browser.working import count_of, join
 from tests.installations import Installation

@@ -13,7 +13,7 @@ from tests.installations import Installation
 
 STUDIES = """
 from judgments.models import Dataset
-from judgments.worked import GRADED
+from judgments.design.worked_examples import GRADED
 from tests.annotation.casting import make_study
 
 dataset = Dataset.objects.get(name="shapes")

@@ -21,9 +21,9 @@ from tests.installations import Installation, Installations, until
 CAST = """
 from django.contrib.auth.models import User
 from evaluation.services import aggregate_study, evaluate_study
-from judgments.design import make_design
-from judgments.services.roles import give_role
-from judgments.services.studies import create_study
+from judgments.design.study_design import make_design
+from judgments.access.roles import give_role
+from judgments.studies.studies import create_study
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work
 from tests.evaluation.challenging import a_challenge

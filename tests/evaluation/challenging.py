@@ -9,9 +9,9 @@ from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from evaluation.challenges.challenges import make_challenge
+from evaluation.challenges.submissions import About, submit_captions
 from evaluation.models import Challenge, Submission
-from evaluation.services.challenges import make_challenge
-from evaluation.services.submissions import About, submit_captions
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job
 from tests.evaluation.studies import make_dataset

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from annotation.models import Assignment, Judgment, Worker
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
-from judgments.design import make_design
-from judgments.draws import candidate_key
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_assignment
+from judgments.design.study_design import make_design
+from judgments.drawing.draws import candidate_key
 from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, Item, Study, Unit
-from judgments.services.studies import create_study
+from judgments.studies.studies import create_study
 from tests.annotation.casting import joined
 
 START = datetime(2026, 1, 1, 10, 0, tzinfo=UTC)

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Adjudication, Judgment
-from annotation.services.adjudication import decide, send_to_adjudicator, withdraw
+from annotation.quality.adjudication import decide, send_to_adjudicator, withdraw
 from evaluation.integrity import check_integrity
 from evaluation.models import Consensus
 from evaluation.services import aggregate_study, evaluate_study

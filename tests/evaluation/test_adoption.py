@@ -11,18 +11,18 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Worker, WrittenCaption
-from annotation.services.claims import claim_assignment
-from annotation.services.joining import join_study
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from annotation.services.submissions import submit_assignment
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from annotation.work.claims import claim_assignment
+from annotation.work.joining import join_study
+from annotation.work.submissions import submit_assignment
+from common.errors import DataConflict, WrongState
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.integrity import check_integrity
-from evaluation.services.adoption import adopt_captions
+from evaluation.results.adoption import adopt_captions
 from evaluation.services.exports import export_judgments
-from judgments.errors import DataConflict, WrongState
+from judgments.datasets.importing import import_dataset
 from judgments.models import Caption, Dataset, Output, Study, System
-from judgments.services.importing import import_dataset
 from tests.annotation.casting import joined, make_study
 from tests.annotation.writing import caption_by, write_all, writing_study, written_study
 

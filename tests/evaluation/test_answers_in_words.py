@@ -9,8 +9,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.dashboard.snapshot import compute_board, store_board
 from evaluation.services import aggregate_study
-from evaluation.services.board import compute_board, store_board
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study

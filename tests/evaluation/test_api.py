@@ -12,7 +12,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 from rest_framework.authtoken.models import Token
 
-from evaluation.services.aggregation import aggregate_study
+from evaluation.results.aggregation import aggregate_study
 from judgments.jobs import run_job
 from judgments.models import Job, Study
 from tests.studies import make_study, make_worker

@@ -10,14 +10,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Assignment
-from annotation.services.rehearsal_copies import rehearsals_of
+from annotation.rehearsal.rehearsal import rehearsals_of
 from evaluation.models import Analysis, Registration
 from evaluation.services import aggregate_study, evaluate_study
+from judgments.access.tokens import SCOPES, create_token
+from judgments.design.presets import PRESETS
 from judgments.jobs import run_job
 from judgments.models import Job, SavedPreset, Study, StudyRole
-from judgments.presets import PRESETS
-from judgments.scopes import SCOPES
-from judgments.services.tokens import create_token
 from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
 from tests.evaluation.studies import StudyOf

@@ -16,11 +16,11 @@ from django.urls import reverse
 from pytest_django import DjangoAssertNumQueries
 
 from annotation.models import Judgment
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from annotation.services.running import pause_study
-from evaluation.models import BoardSnapshot
-from evaluation.replayed import (
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from annotation.work.pausing import pause_study
+from evaluation.dashboard.now import board_now, is_stale, pulse_of
+from evaluation.dashboard.replay import (
     Votes,
     accuracy_so_far,
     agreement_grows,
@@ -29,10 +29,10 @@ from evaluation.replayed import (
     verdict_sentence,
     winners_so_far,
 )
+from evaluation.dashboard.snapshot import compute_board, store_board
+from evaluation.models import BoardSnapshot
+from evaluation.results.follow_up import Need, units_in_need
 from evaluation.services import aggregate_study, evaluate_study
-from evaluation.services.board import compute_board, store_board
-from evaluation.services.board_now import board_now, is_stale, pulse_of
-from evaluation.services.in_need import Need, units_in_need
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyRole
 from tests.annotation import casting

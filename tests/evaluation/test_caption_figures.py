@@ -9,14 +9,14 @@ import pytest
 from django.core.management import call_command
 from django.test import Client
 
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import QuorumError
 from evaluation.metrics import score
 from evaluation.models import Analysis, Consensus
-from evaluation.services.aggregation import aggregate_study
-from evaluation.services.meta_evaluation import evaluate_study
-from judgments.errors import QuorumError
-from judgments.kinds.caption_figures import METRICS, leave_one_out
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.metric_scores import evaluate_study
+from judgments.kinds.caption import METRICS, leave_one_out
 from judgments.models import Job
 from tests.annotation.writing import writing_study, written_study
 

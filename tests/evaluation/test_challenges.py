@@ -11,16 +11,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
+from common.errors import WrongState
+from evaluation.challenges.challenges import close_challenge, make_challenge, remove_submission
+from evaluation.challenges.leaderboards import leaderboard
+from evaluation.challenges.submissions import About, read_captions, submit_captions
 from evaluation.errors import ChallengeError, LimitReached, SubmissionRefused
 from evaluation.metrics import score
 from evaluation.models import Challenge, ChallengeEvent, Standing, Submission
-from evaluation.services.challenges import close_challenge, make_challenge, remove_submission
-from evaluation.services.leaderboards import leaderboard
-from evaluation.services.submissions import About, submit_captions
-from evaluation.submitted_captions import read_captions
-from judgments.errors import WrongState
+from judgments.access.tokens import create_token
 from judgments.models import Caption, Job
-from judgments.services.tokens import create_token
 from tests.evaluation.challenging import (
     SECRET,
     a_challenge,

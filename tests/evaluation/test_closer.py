@@ -14,14 +14,21 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.disagreement import certainty, quantiles, rank_captions, rank_pairs
+from common.errors import NotThere, WrongState
+from evaluation.error_analysis.analysis import (
+    certainty,
+    explain_metric,
+    look_at,
+    newest_evaluation,
+    quantiles,
+    rank_captions,
+    rank_pairs,
+)
 from evaluation.models import MetricScore
+from evaluation.results.follow_up import make_next_batch
 from evaluation.services import aggregate_study, evaluate_study
-from evaluation.services.closer import explain_metric, look_at, newest_evaluation
-from evaluation.services.next_batch import make_next_batch
-from judgments.errors import NotThere, WrongState
 from judgments.models import Study, StudyEvent, StudyRole
-from judgments.services.generation import generate_hits
+from judgments.studies.generation import generate_hits
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_study_page import IMAGES, pairwise, words
 from tests.studies import make_dataset as made_up_dataset

@@ -16,13 +16,14 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from evaluation.comparing import studies
+from evaluation.comparing.studies import compare_studies
 from evaluation.models import Analysis
-from evaluation.services import aggregate_study, comparing, export_judgments
-from evaluation.services.comparing import compare_studies
+from evaluation.services import aggregate_study, export_judgments
 from evaluation.services.verification import verify_study
+from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Dataset, Job, Study
-from judgments.services.roles import give_role
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.fetching import questions
 
@@ -177,7 +178,7 @@ def test_the_call_gives_what_the_page_shows(designer: Client, crowd: Study, expe
 def test_a_large_study_is_counted_by_a_job_while_the_page_says_so(
     designer: Client, crowd: Study, experts: Study
 ) -> None:
-    with patch.object(comparing, "MANY_UNITS", 3):
+    with patch.object(studies, "MANY_UNITS", 3):
         asked = designer.get(call_address(crowd), {"with": "experts"})
         assert (asked.status_code, asked["Retry-After"]) == (202, "5")
         assert "Being counted" in words(designer.get(address(crowd), {"with": "experts"}))

@@ -10,18 +10,18 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.services.importing import import_judgments
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
+from annotation.importing.judgments import import_judgments
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import DataConflict
+from evaluation.results.aggregation import compute_aggregation
 from evaluation.services import export_judgments
-from evaluation.services.aggregation import compute_aggregation
-from judgments.draws import candidate_key
-from judgments.errors import DataConflict
+from judgments.datasets.importing import import_candidates
+from judgments.drawing.draws import candidate_key
 from judgments.importers import ImportProblem
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, Study, System
-from judgments.services.importing import import_candidates
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_releases_of_each_kind import drafted, ranking
 from tests.evaluation.test_scales import better_and_worse

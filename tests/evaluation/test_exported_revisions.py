@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 
+from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Exclusion, Judgment
-from annotation.services.importing import import_judgments
 from evaluation.integrity import check_integrity
 from evaluation.services import aggregate_study, export_judgments
 from judgments.importers.errors import ImportProblem
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db

@@ -12,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.services.importing import import_judgments
+from annotation.importing.judgments import import_judgments
 from evaluation.errors import ExportError
 from evaluation.services import aggregate_study, export_judgments
 from judgments.models import Caption, Study
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db

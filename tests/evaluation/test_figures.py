@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from defusedxml.ElementTree import fromstring
 
+from evaluation.dashboard.progress import study_progress
 from evaluation.figures import (
     accuracy_figure,
     accuracy_sentence,
@@ -19,7 +20,6 @@ from evaluation.figures import (
     workers_sentence,
 )
 from evaluation.figures.canvas import stamped
-from evaluation.services.progress import study_progress
 from tests.evaluation.studies import StudyOf, make_dataset
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from evaluation.filter_audit import audit_filter, audit_sentence
+from evaluation.results.filter_audit import audit_filter, audit_sentence
 from evaluation.services import aggregate_study
 from evaluation.statistics.meta import wilson_interval
 from judgments.kinds import KINDS, Consensus

@@ -6,11 +6,12 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from annotation import amounts
-from evaluation.services import aggregate_study, closer, evaluate_study
-from judgments.admin import study_hits
+from annotation import snapshots
+from evaluation.error_analysis import analysis
+from evaluation.services import aggregate_study, evaluate_study
 from judgments.jobs import run_job
 from judgments.models import Job
+from judgments.studies import hits_page
 from tests.evaluation.test_closer import METRICS
 from tests.evaluation.test_study_page import pairwise
 from tests.judgments.desk import page, words
@@ -22,9 +23,9 @@ HTMX = {"HX-Request": "true"}
 @pytest.fixture(autouse=True)
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any study counts as large."""
-    monkeypatch.setattr(amounts, "MUCH", 1)
-    monkeypatch.setattr(study_hits, "MANY_ROWS", 1)
-    monkeypatch.setattr(closer, "MANY_ROWS", 1)
+    monkeypatch.setattr(snapshots, "MUCH", 1)
+    monkeypatch.setattr(hits_page, "MANY_ROWS", 1)
+    monkeypatch.setattr(analysis, "MANY_ROWS", 1)
 
 
 def work_off() -> None:
@@ -41,7 +42,7 @@ def test_a_page_says_that_it_is_being_counted_and_then_shows_what_it_always_show
     evaluate_study(study=made.study, metrics=METRICS)
     address = page(made.study, name)
     with monkeypatch.context() as small:
-        for where, what in ((amounts, "MUCH"), (study_hits, "MANY_ROWS"), (closer, "MANY_ROWS")):
+        for where, what in ((snapshots, "MUCH"), (hits_page, "MANY_ROWS"), (analysis, "MANY_ROWS")):
             small.setattr(where, what, 10_000)
         usual = words(designer.get(address))
     first = designer.get(address)

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import pytest
 
 from benchmarks.filling import fill_study
+from evaluation.dashboard.snapshot import compute_board
 from evaluation.reports.building import build_report
 from evaluation.services import aggregate_study, evaluate_study, export_judgments
-from evaluation.services.board import compute_board
 from evaluation.services.releases import Terms, release_study
 from judgments.models import Study
 from tests.growth import check_linear, growth, work_of

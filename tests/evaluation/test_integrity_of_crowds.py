@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from django.db.models.query import QuerySet
 
+from annotation.crowds.delivery import carry_out_calls
 from annotation.models import (
     Assignment,
     Budget,
@@ -17,8 +18,7 @@ from annotation.models import (
     RawId,
     Worker,
 )
-from annotation.services.calls import carry_out_calls
-from annotation.services.payments import decide_session, pay_bonus
+from annotation.money.payments import decide_session, pay_bonus
 from evaluation.integrity import check_integrity
 from judgments.models import Study
 from tests.annotation.crowds.panels import ADA, BOB, do_page, panel_study, start

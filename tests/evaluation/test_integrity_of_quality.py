@@ -10,11 +10,10 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from annotation.models import Assignment, Case, Judgment, QuizAttempt
-from annotation.services.adjudication import decide, send_to_adjudicator
-from annotation.services.cases import confirm_case
-from annotation.services.claims import claim_assignment
-from annotation.services.revisions import revise_judgments
-from annotation.services.submissions import submit_assignment
+from annotation.quality.adjudication import decide, send_to_adjudicator
+from annotation.quality.flags import confirm_case
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import revise_judgments, submit_assignment
 from evaluation.integrity import check_integrity
 from judgments.models import HIT, HITUnit, Study, Unit
 from tests.annotation.casting import joined, make_dataset, make_study

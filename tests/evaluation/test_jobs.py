@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from common.errors import NotThere
 from evaluation.models import Analysis, Consensus
 from evaluation.services.exports import exported_file
-from judgments.errors import NotThere
 from judgments.jobs import enqueue, run_job
 from judgments.models import Job
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -7,15 +7,15 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from common.errors import WrongState
 from evaluation.models import Consensus
-from evaluation.services.aggregation import aggregate_study
-from evaluation.services.known_items import candidate_of, settled_units, take_known_items
-from judgments.controls import KNOWN_GOOD
-from judgments.errors import WrongState
+from evaluation.results.aggregation import aggregate_study
+from evaluation.results.follow_up import candidate_of, settled_units, take_known_items
+from judgments.drawing.controls import KNOWN_GOOD
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.services.generation import generate_hits
-from judgments.services.studies import design_of
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import design_of
 from tests.annotation.test_control_items import right, work
 from tests.studies import make_study, make_worker
 

@@ -10,17 +10,17 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion, Judgment, Worker
-from annotation.services.exclusions import exclude_worker, lift_exclusion
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from annotation.services.reviews import reject_assignments
+from annotation.quality.exclusions import exclude_worker, lift_exclusion
+from annotation.quality.reviews import reject_assignments
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from evaluation.dashboard.snapshot import compute_board, store_board
 from evaluation.judgment_signature import signature_of_study, votes_of, votes_of_table
 from evaluation.loaders import hash_of_judgments, load_judgments
 from evaluation.provenance import DataHash
 from evaluation.services import aggregate_study
-from evaluation.services.board import compute_board, store_board
 from judgments.models import Study
-from judgments.services.generation import strike_control
+from judgments.studies.generation import strike_control
 from tests.annotation import casting
 from tests.annotation.voting import joined, work
 

@@ -10,13 +10,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.crowds.publishing import open_study
 from annotation.models import Judgment
-from annotation.services.crowd import open_study
 from evaluation.models import Consensus
 from evaluation.services import aggregate_study, evaluate_study
 from judgments.admin.base import QuorumAdmin, in_short
 from judgments.models import Job, Study, StudyEvent
-from judgments.services.generation import generate_hits
+from judgments.studies.generation import generate_hits
 from tests.evaluation.reporting import graded, pairwise, words
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.judgments.desk import page

@@ -12,18 +12,18 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from evaluation.admin.planning_form import shown
+from common.errors import WrongState
 from evaluation.errors import EvaluationError
 from evaluation.loaders import hash_of_judgments
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.services.aggregation import aggregate_study
-from evaluation.services.pilots import pilot_metrics, pilot_people, pilot_systems, told_by_pilot
-from evaluation.services.planning import assumptions_for, read_assumptions, use_plan
-from judgments.design import make_design
-from judgments.errors import WrongState
+from evaluation.planning.page import shown
+from evaluation.planning.pilots import pilot_metrics, pilot_people, pilot_systems, told_by_pilot
+from evaluation.planning.planning import assumptions_for, read_assumptions, use_plan
+from evaluation.results.aggregation import aggregate_study
+from judgments.design.study_design import make_design
 from judgments.jobs import run_job
 from judgments.models import CandidatePair, Job, Study, System
-from judgments.services.studies import create_study
+from judgments.studies.studies import create_study
 from tests.evaluation.studies import StudyOf, make_dataset
 
 pytestmark = pytest.mark.django_db

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from annotation.models import Assignment
-from annotation.services.claims import claim_assignment
-from annotation.services.revisions import revise_judgments
-from annotation.services.submissions import submit_assignment
-from evaluation.services.progress import study_progress
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import revise_judgments, submit_assignment
+from evaluation.dashboard.progress import study_progress
 from judgments.models import Study
 from tests.studies import make_study, make_worker
 

@@ -14,7 +14,7 @@ from rest_framework.authtoken.models import Token
 from evaluation.releases.archive import BundleReader
 from evaluation.releases.verification import read_bundle, verify_bundle
 from evaluation.reports.content import Figure
-from evaluation.services.aggregation import aggregate_study, compute_aggregation
+from evaluation.results.aggregation import aggregate_study, compute_aggregation
 from evaluation.services.releases import Terms, release_study
 from evaluation.statistics.meta import wilson_interval
 from judgments.models import Caption, Item, Output, System

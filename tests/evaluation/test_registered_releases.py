@@ -19,7 +19,7 @@ from evaluation.reports.building import build_report
 from evaluation.services import aggregate_study, evaluate_study
 from evaluation.services.releases import Terms, release_study
 from judgments.models import Study
-from judgments.services.events import note_event
+from judgments.studies.log import note_event
 from tests.evaluation.test_registration import registered
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,8 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotation.models import Exclusion
-from annotation.services.rehearsal_copies import copy_for_rehearsal
+from annotation.rehearsal.rehearsal import copy_for_rehearsal
+from common.errors import DesignError, WrongState
 from evaluation.errors import RegistrationError
 from evaluation.models import Registration
 from evaluation.plans import plan_hash, read_plan
@@ -20,14 +21,13 @@ from evaluation.reports.building import build_report
 from evaluation.reports.writing import report_markdown
 from evaluation.services import aggregate_study, evaluate_study
 from evaluation.services.registration import register_study
-from judgments.design import make_design, read_toml
-from judgments.errors import DesignError, WrongState
+from judgments.design.plans import Plan
+from judgments.design.saved_presets import preset_values
+from judgments.design.study_design import make_design, read_toml
 from judgments.models import Study
-from judgments.plans import Plan
-from judgments.services.events import note_event
-from judgments.services.generation import generate_hits
-from judgments.services.presets import preset_values
-from judgments.services.studies import change_design, design_of, mark_open
+from judgments.studies.generation import generate_hits
+from judgments.studies.log import note_event
+from judgments.studies.studies import change_design, design_of, mark_open
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.studies import make_dataset as make_dataset_of_animals
 from tests.studies import make_study

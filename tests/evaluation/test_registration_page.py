@@ -14,8 +14,8 @@ from django.urls import reverse
 from evaluation.models import Registration
 from evaluation.plans import plan_hash
 from evaluation.services import aggregate_study, evaluate_study
+from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent
-from judgments.services.roles import give_role
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.evaluation.test_registration import registered
 from tests.studies import make_study

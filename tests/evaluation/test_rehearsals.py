@@ -11,9 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Assignment, Worker
-from annotation.services.rehearsal_copies import copy_for_rehearsal, delete_rehearsal, rehearsals_of
+from annotation.rehearsal.rehearsal import copy_for_rehearsal, delete_rehearsal, rehearsals_of
+from common.errors import WrongState
 from evaluation.models import Analysis
-from judgments.errors import WrongState
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from tests.annotation.casting import make_dataset, make_study

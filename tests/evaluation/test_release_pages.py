@@ -16,15 +16,15 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from annotation.models import Worker
-from annotation.services.exclusions import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from evaluation.models import Release
 from evaluation.plans import make_plan, plan_hash
 from evaluation.releases.verification import verify_bundle
 from evaluation.services.registration import register_study
 from evaluation.services.releases import Terms, place_for_release, release_study
+from judgments.access.roles import give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent
-from judgments.services.roles import give_role
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.studies import make_study
 

@@ -17,6 +17,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Assignment, Judgment
+from common.rows import LogIsAppendOnly
 from evaluation.errors import ReleaseError, VerificationError
 from evaluation.models import Release
 from evaluation.releases.archive import MANIFEST, SUMS
@@ -24,7 +25,6 @@ from evaluation.releases.verification import verify_bundle
 from evaluation.services import aggregate_study, evaluate_study
 from evaluation.services.releases import Terms, next_version, release_study
 from judgments.models import Study, StudyEvent
-from judgments.models.append_only import LogIsAppendOnly
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 
 pytestmark = pytest.mark.django_db

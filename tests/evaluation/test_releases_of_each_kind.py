@@ -9,15 +9,15 @@ from zipfile import ZipFile
 
 import pytest
 
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
 from evaluation.releases.verification import different, verify_bundle
 from evaluation.reports.building import build_report
 from evaluation.reports.content import as_json
 from evaluation.services.releases import Terms, release_study
 from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.casting import make_study as make_scene_study
 from tests.annotation.scenes import make_scenes
 from tests.evaluation.test_scales import better_and_worse

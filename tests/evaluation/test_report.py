@@ -13,7 +13,6 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from evaluation.models import Analysis
-from evaluation.rankings import corrected_success
 from evaluation.records import UnitRow
 from evaluation.reports import citations, pairs
 from evaluation.reports.building import build_report
@@ -22,6 +21,7 @@ from evaluation.reports.content import Figure, plain_table
 from evaluation.reports.gathering import gather
 from evaluation.reports.letters import letters
 from evaluation.reports.writing import table_csv, table_html, table_markdown, table_tex
+from evaluation.results.rankings import corrected_success
 from evaluation.services import evaluate_study
 from evaluation.statistics.ranking import judge_rankings
 from judgments.models import Item, Output, Study, System

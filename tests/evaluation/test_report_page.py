@@ -11,8 +11,8 @@ from django.test import Client
 from django.urls import reverse
 
 from evaluation.services import evaluate_study
+from judgments.access.tokens import create_token
 from judgments.models import Job
-from judgments.services.tokens import create_token
 from tests.evaluation.reporting import address, graded, make_report, pairwise, words
 
 pytestmark = pytest.mark.django_db

@@ -23,7 +23,7 @@ from evaluation.services import export_judgments
 from evaluation.services.exports import export_for_download, manifest_path
 from judgments.management import base
 from judgments.models import Job
-from judgments.services.generation import Progress
+from judgments.studies.generation import Progress
 from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation
@@ -279,8 +279,8 @@ import os, signal
 from pathlib import Path
 from evaluation.export import parts
 from evaluation.services import export_judgments
-from judgments.files import HashedFile
-from judgments.services.studies import find_study
+from common.files import HashedFile
+from judgments.studies.studies import find_study
 parts.UNITS_A_PART = {units}
 write, left = HashedFile.write, [{writes}]
 def counting(self, data):

@@ -13,17 +13,17 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
+from annotation.importing.judgments import import_judgments
 from annotation.models import Judgment
-from annotation.services.importing import import_judgments
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from common.errors import DataConflict
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.integrity import check_integrity
 from evaluation.models import Analysis, Consensus
 from evaluation.services import aggregate_study, evaluate_study, export_judgments
-from judgments.errors import DataConflict
 from judgments.models import Caption, Item, Output, Study, System
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db

@@ -14,7 +14,7 @@ from django.test import Client
 from evaluation.services import aggregate_study, export_judgments
 from judgments.kinds import KINDS
 from judgments.models import Study
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.calling import accept, submit
 from tests.studies import make_worker
 from tests.templating import TONE, make_template_study

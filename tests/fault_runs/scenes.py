@@ -15,10 +15,10 @@ from typing import Any
 
 from django.db.models import Count
 
+from annotation.crowds.publishing import begin_opening
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, LedgerEntry, Publication
-from annotation.services import money
-from annotation.services.crowd import begin_opening
-from annotation.services.payments import decide_session, pay_bonus
+from annotation.money import ledger
+from annotation.money.payments import decide_session, pay_bonus
 from evaluation.integrity import check_integrity
 from judgments.models import HIT, Caption, Dataset, Item, Study
 from tests.annotation.casting import make_study
@@ -158,8 +158,8 @@ def rows() -> None:
             "assignments": Counter(f"{state} {n}" for state, n in per_page.values_list("state", "n")),
             "judgments": Judgment.objects.count(),
             "budget": [budget.reserved_cents, budget.spent_cents],
-            "ledger": money.ledger_sums(budget),
-            "kept": money.kept_cents(budget),
+            "ledger": ledger.ledger_sums(budget),
+            "kept": ledger.kept_cents(budget),
             "rewards": LedgerEntry.objects.filter(what="reward").count(),
             "bonuses": LedgerEntry.objects.filter(what="bonus").count(),
             "integrity": check_integrity().problems[:5],

@@ -1,6 +1,6 @@
 """A made-up dataset as generation sees it, for tests of the pure functions."""
 
-from judgments.material import Image, Material, Text
+from judgments.drawing.material import Image, Material, Text
 
 
 def made_up(images: int = 20, *, references: int = 5, systems: int = 3, dev: int = 6) -> Material:

@@ -11,13 +11,13 @@ from django.urls import reverse
 
 from annotation.models import Assignment, Invitation
 from judgments.admin.front_page import NEWEST
-from judgments.design import make_design, read_toml
-from judgments.forms.design import DesignForm, starting_values
+from judgments.design.form import DesignForm, starting_values
+from judgments.design.presets import PRESETS
+from judgments.design.study_design import make_design, read_toml
 from judgments.jobs import run_job
 from judgments.kinds import KINDS
 from judgments.models import Job, Study, Unit
-from judgments.presets import PRESETS
-from judgments.services.studies import create_study, design_of
+from judgments.studies.studies import create_study, design_of
 from tests.judgments.desk import ADD, STUDY_PAGES, as_posted, do, new_design, page, words
 from tests.studies import make_dataset, make_study
 

@@ -15,8 +15,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Assignment, Invitation
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import report_problem, submit_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import report_problem, submit_assignment
 from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.jobs import enqueue
 from judgments.models import CandidatePair, Dataset, Job, Study, Unit

@@ -15,9 +15,9 @@ from django.db.models import Q
 from django.test import Client
 from rest_framework.authtoken.models import Token
 
-from judgments.design import write_toml
+from judgments.design.study_design import write_toml
 from judgments.models import HIT, Job, Study, Unit
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.studies import make_dataset, make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -417,6 +417,6 @@ def test_an_unforeseen_failure_is_a_problem_document_too(monkeypatch: pytest.Mon
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("a secret detail")
 
-    monkeypatch.setattr("judgments.api.permissions.NoWorker.has_permission", fails)
+    monkeypatch.setattr("judgments.access.permissions.NoWorker.has_permission", fails)
     response = Client(raise_request_exception=False).get("/api/schema/")
     assert "secret" not in is_problem(response, 500)["detail"]

@@ -10,9 +10,9 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Assignment, Exclusion
+from judgments.access.tokens import create_token
 from judgments.models import Study, StudyEvent
-from judgments.services.studies import design_of
-from judgments.services.tokens import create_token
+from judgments.studies.studies import design_of
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db

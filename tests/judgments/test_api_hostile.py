@@ -12,10 +12,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from evaluation.services.aggregation import aggregate_study
+from evaluation.results.aggregation import aggregate_study
+from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study
-from judgments.scopes import SCOPES
-from judgments.services.tokens import create_token
 from tests.installations import Installation
 from tests.strangers import rows
 from tests.studies import make_study, make_worker
@@ -238,8 +237,8 @@ LOOK = r"""
 import json
 from django.contrib.auth.models import User
 from django.test import Client
-from judgments.scopes import SCOPES
-from judgments.services.tokens import create_token
+from judgments.access.tokens import SCOPES
+from judgments.access.tokens import create_token
 from tests.studies import make_study, make_worker
 
 study = make_study()

@@ -34,10 +34,9 @@ from schemathesis.specs.openapi.checks import (
 
 from annotation.models import Assignment, Worker
 from config.wsgi import application
-from evaluation.services.aggregation import aggregate_study
+from evaluation.results.aggregation import aggregate_study
+from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Study
-from judgments.scopes import SCOPES
-from judgments.services.tokens import create_token
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -111,7 +110,7 @@ def _try(operation: Any, mode: GenerationMode, examples: int, holds: Any) -> Non
 
 
 def _held(study: Study, worker: Worker) -> Any:
-    from annotation.services.claims import claim_assignment
+    from annotation.work.claims import claim_assignment
 
     claim = claim_assignment(study=study, worker=worker)
     assert claim is not None

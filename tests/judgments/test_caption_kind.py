@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgments.design import StudyDesign, make_design
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.design.presets import PRESETS
+from judgments.design.study_design import StudyDesign, make_design
+from judgments.drawing.material import Material
 from judgments.kinds import KINDS
 from judgments.kinds.caption import COPIED, folded
-from judgments.material import Material
-from judgments.presets import PRESETS
 from tests.judgments.material import made_up
 
 KIND = KINDS["caption"]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from judgments.design import make_design, write_toml
-from judgments.errors import DesignError
-from judgments.forms.fields import PairsField
+from common.errors import DesignError
+from judgments.design.form import PairsField
+from judgments.design.presets import PRESETS
+from judgments.design.study_design import make_design, write_toml
+from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from judgments.material import Batch, Image, Material, Text, UnitSpec
-from judgments.presets import PRESETS
-from judgments.services.generation import batch_lines
+from judgments.studies.generation import batch_lines
 
 PROTOCOLS = ("relevance", "graded", "slider")
 SHARED = Text("c-shared", "A dog runs.")

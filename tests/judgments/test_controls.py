@@ -8,13 +8,12 @@ from typing import Any
 
 import pytest
 
-from judgments.control_pool import pool_of
-from judgments.controls import REPEATS
-from judgments.design import make_design
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.design.study_design import make_design
+from judgments.drawing.controls import REPEATS, pool_of
+from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
 from judgments.kinds.image_caption import ImageCaptionKind
-from judgments.material import Batch, Image, Material, Text, UnitSpec
 from tests.judgments.material import made_up
 
 PLAIN = ["triplet", "pairwise", "relevance", "graded", "slider"]

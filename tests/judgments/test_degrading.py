@@ -11,8 +11,8 @@ import pytest
 
 from evaluation.metrics import score
 from evaluation.metrics.stemming import rouge_stems, smart_stop_words
-from judgments.degrading import degraded, degraded_text
-from judgments.material import Image, Text
+from judgments.drawing.controls import degraded, degraded_text
+from judgments.drawing.material import Image, Text
 
 OWN = (
     "A brown dog jumps over a wooden fence in the garden.",

@@ -2,9 +2,9 @@
 
 import pytest
 
-from judgments.design import make_design, read_toml, write_toml
-from judgments.errors import DesignError
-from judgments.presets import PRESETS
+from common.errors import DesignError
+from judgments.design.presets import PRESETS
+from judgments.design.study_design import make_design, read_toml, write_toml
 
 LEAST = {"name": "Similar sentences?", "dataset": "animals", "protocol": "triplet"}
 

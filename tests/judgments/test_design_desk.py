@@ -11,10 +11,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design import line_of, make_design, problems_in, read_toml
-from judgments.forms.design import DesignForm
+from judgments.design.form import DesignForm
+from judgments.design.study_design import line_of, make_design, problems_in, read_toml
 from judgments.models import Study
-from judgments.services.studies import create_study
+from judgments.studies.studies import create_study
 from tests.judgments.desk import ADD, as_posted, new_design, page, words
 from tests.studies import make_dataset, make_study
 

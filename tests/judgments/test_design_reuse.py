@@ -12,14 +12,14 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design import make_design, read_toml, write_toml
-from judgments.design_diff import compare_designs
-from judgments.errors import DataConflict, DesignError, WrongState
-from judgments.forms.design import DesignForm
+from common.errors import DataConflict, DesignError, WrongState
+from judgments.design.diff import compare_designs
+from judgments.design.form import DesignForm
+from judgments.design.presets import PRESETS
+from judgments.design.saved_presets import delete_preset, rename_preset, save_preset, saved_presets
+from judgments.design.study_design import make_design, read_toml, write_toml
 from judgments.models import SavedPreset, Study, StudyEvent
-from judgments.presets import PRESETS
-from judgments.services.presets import delete_preset, rename_preset, save_preset, saved_presets
-from judgments.services.studies import change_design, create_study, design_of
+from judgments.studies.studies import change_design, create_study, design_of
 from tests.judgments.desk import as_posted, do, page, words
 from tests.studies import make_dataset, make_study
 

@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from judgments.design import make_design
+from judgments.design.study_design import make_design
 from judgments.models import SavedPreset, Study
-from judgments.services.generation import build_batch
-from judgments.services.studies import create_study, design_of
+from judgments.studies.generation import build_batch
+from judgments.studies.studies import create_study, design_of
 from tests.annotation.casting import make_dataset
 
 BEFORE, AFTER = "0013_inputs_of_items", "0014_outputs_by_task"

@@ -16,7 +16,7 @@ from django.test import RequestFactory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.downloads import file_download
+from common.downloads import file_download
 from tests.installations import Installation
 
 CONTENT = bytes(range(256)) * 40  # more than one block
@@ -165,8 +165,8 @@ EXPORTED = """
 from django.contrib.auth.models import User
 from annotation.models import Worker
 from judgments.jobs import enqueue, run_job
-from judgments.scopes import SCOPES
-from judgments.services.tokens import create_token
+from judgments.access.tokens import SCOPES
+from judgments.access.tokens import create_token
 from tests.evaluation.studies import StudyOf, make_dataset
 made = StudyOf(make_dataset("toy", {"a.jpg": ["a dog runs"]}), "relevance")
 hit = made.hit("h1", [made.unit(f"u{place}", "a.jpg", first=f"text {place}") for place in range(300)])

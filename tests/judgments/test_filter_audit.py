@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from judgments.design import make_design
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.design.study_design import make_design
+from judgments.drawing.material import Batch
 from judgments.kinds import KINDS
-from judgments.material import Batch
 from tests.judgments.material import made_up
 from tests.judgments.test_kinds import CROSSED, batch_of, overlapping, units_of
 

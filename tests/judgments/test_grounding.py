@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgments.design import StudyDesign, make_design
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.design.study_design import StudyDesign, make_design
+from judgments.drawing.material import Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from judgments.material import Image, Material, Text, UnitSpec
 
 GROUNDING = KINDS["grounding"]
 

@@ -9,11 +9,11 @@ import pytest
 from PIL import Image as Picture
 
 from demo.make_systems import DEVELOPMENT, make_demo
-from judgments.design import read_toml
+from judgments.design.study_design import read_toml
+from judgments.drawing.material import Image, Material, Text
 from judgments.importers import open_candidates, open_dataset
 from judgments.importers.records import ReferenceRow
 from judgments.kinds import KINDS
-from judgments.material import Image, Material, Text
 
 DEMO = Path(__file__).parents[2] / "demo"
 MADE = ["dataset.jsonl", "systems/nearest.jsonl", "systems/random.jsonl"]

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from judgments.datasets.importing import import_dataset
 from judgments.importers import open_dataset
 from judgments.importers.records import BoxRow, ImageRow, ReferenceRow
 from judgments.models import Item
-from judgments.services.importing import import_dataset
 from tests.judgments.files import refusal, written
 
 BOX = {"id": 2, "label": "woman.n.01", "x": 0.25, "y": 0.1, "width": 0.5, "height": 0.9}

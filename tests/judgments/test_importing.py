@@ -9,13 +9,13 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from PIL import Image as PillowImage
 
+from annotation.importing.judgments import import_judgments
 from annotation.models import Assignment, Judgment, Worker
-from annotation.services.importing import import_judgments
-from judgments.errors import DataConflict
+from common.errors import DataConflict
+from judgments.datasets.importing import import_candidates, import_dataset
+from judgments.datasets.pictures import PictureProblem
 from judgments.importers.errors import ImportProblem
 from judgments.models import CandidatePair, Caption, Dataset, Item, Output, PublishedPair, Study, System
-from judgments.services.importing import import_candidates, import_dataset
-from judgments.services.pictures import PictureProblem
 
 pytestmark = pytest.mark.django_db
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from judgments.design import make_design
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.design.study_design import make_design
+from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
-from judgments.material import Batch, Image, Material, Text, UnitSpec
 from tests.judgments.material import made_up
 
 CROSSED = {"pairs_from": "crossed"}  # every text of the split with every image

@@ -43,12 +43,12 @@ def test_a_list_of_units_is_narrowed_by_their_kind(designer: Client) -> None:
 def test_the_plan_of_a_draft_of_a_large_dataset_is_counted_in_the_background(
     designer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judgments.admin import study_hits
     from judgments.jobs import run_job
     from judgments.models import Job
+    from judgments.studies import hits_page
 
     assert MANY_ROWS > 1
-    monkeypatch.setattr(study_hits, "MANY_ROWS", 1)
+    monkeypatch.setattr(hits_page, "MANY_ROWS", 1)
     study = make_study(opened=False)
     assert "Counting on a real draw" in words(designer.get(page(study, "plan")))
     (job,) = Job.objects.filter(kind="figures")
@@ -107,15 +107,15 @@ def test_a_filter_by_a_value_looks_at_the_newest_rows_and_says_so(
 def test_a_role_is_given_by_name_where_there_are_too_many_accounts_to_choose_from(
     designer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judgments.admin import study_people
+    from judgments.access import people_page
 
     study = make_study()
     for name in ("ada", "ben", "cleo"):
         User.objects.create_user(name, is_staff=True)
     User.objects.create_user("worker-like", is_staff=False)
     assert "choose a person" in words(designer.get(page(study, "people")))
-    monkeypatch.setattr(study_people, "MOST_OFFERED", 1)
-    monkeypatch.setattr(study_people, "ON_A_PAGE", 1)
+    monkeypatch.setattr(people_page, "MOST_OFFERED", 1)
+    monkeypatch.setattr(people_page, "ON_A_PAGE", 1)
     shown = designer.get(page(study, "people"))
     assert "choose a person" not in words(shown)
     assert len(shown.context["accounts"]) == 1

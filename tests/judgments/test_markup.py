@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from judgments.markup import INLINE_TAGS, TAGS, plain_text, render_inline, render_markdown
+from common.markup import INLINE_TAGS, TAGS, plain_text, render_inline, render_markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 HOSTILE = [
@@ -89,7 +89,7 @@ def test_no_text_of_a_design_can_run_load_or_style_anything(text: str) -> None:
 def test_no_text_of_a_design_can_hang_or_break_its_pages(name: str) -> None:
     # 20,000 opening brackets kept the library busy for 73 seconds; a program of its own is ended, not waited for
     program = (
-        "import sys; from judgments.markup import render_inline, render_markdown; text = sys.stdin.read();"
+        "import sys; from common.markup import render_inline, render_markdown; text = sys.stdin.read();"
         "assert render_markdown(text); render_inline(text)"
     )
     done = subprocess.run(

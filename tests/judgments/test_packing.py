@@ -6,10 +6,10 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.controls import Deck
-from judgments.draws import balanced_sides
-from judgments.material import Group, Image, UnitSpec
-from judgments.packing import make_hits, pack_groups
+from judgments.drawing.controls import Deck
+from judgments.drawing.draws import balanced_sides
+from judgments.drawing.material import Group, Image, UnitSpec
+from judgments.drawing.packing import make_hits, pack_groups
 
 
 def groups_of(counts: list[int]) -> list[Group]:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from django.core.management import call_command
 
-from judgments.design import make_design
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.design.presets import PRESETS
+from judgments.design.study_design import make_design
+from judgments.drawing.material import Image, Material, Pair, Text
+from judgments.drawing.pairing import PAIR_KINDS, DrawnPairs, draw_pairs, pairs_left_out
 from judgments.kinds import KINDS
-from judgments.material import Image, Material, Pair, Text
 from judgments.models import Dataset
-from judgments.pairing import PAIR_KINDS, DrawnPairs, draw_pairs, pairs_left_out
-from judgments.presets import PRESETS
-from judgments.services.generation import load_material
+from judgments.studies.generation import load_material
 from tests.judgments.material import made_up
 
 

@@ -6,12 +6,9 @@ from typing import Any
 
 import pytest
 
-from judgments.design import StudyDesign, make_design, read_toml, write_toml
-from judgments.errors import DesignError
-from judgments.forms.design import DesignForm, starting_values
-from judgments.forms.sections import sections_for
-from judgments.kinds import KINDS
-from judgments.panels import (
+from common.errors import DesignError
+from judgments.design.form import DesignForm, starting_values
+from judgments.design.panels import (
     OUTCOMES,
     PANEL_PRESETS,
     entry_query,
@@ -20,6 +17,9 @@ from judgments.panels import (
     way_back,
     worker_parameter,
 )
+from judgments.design.sections import sections_for
+from judgments.design.study_design import StudyDesign, make_design, read_toml, write_toml
+from judgments.kinds import KINDS
 
 SONA = "https://uni.sona-systems.com/webstudy_credit.aspx?experiment_id=9&credit_token=t&survey_code={worker}"
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from judgments.phrases import (
+from judgments.drawing.phrases import (
     as_written,
     clauses,
     frequent,

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from judgments.design import StudyDesign, make_design, read_toml, write_toml
-from judgments.draws import rng_for
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.design.quizzes import QUIZ_PRESETS, drawn, passes, questions_of
+from judgments.design.study_design import StudyDesign, make_design, read_toml, write_toml
+from judgments.drawing.draws import rng_for
+from judgments.drawing.material import Image, Material, Text
+from judgments.drawing.quiz_items import quiz_groups, set_aside
 from judgments.kinds import KINDS
-from judgments.material import Image, Material, Text
-from judgments.quiz_items import quiz_groups, set_aside
-from judgments.quizzes import QUIZ_PRESETS, drawn, passes, questions_of
 
 ENGLISH = QUIZ_PRESETS["hodosh-2013-english"].questions
 OWN = {

@@ -13,7 +13,7 @@ from judgments import remembered as memory
 from judgments.jobs import run_job
 from judgments.models import Job, KeptFigures, Study
 from judgments.remembered import MANY_ROWS, Figures, Shown, add_figures, remembered
-from judgments.services.events import note_event
+from judgments.studies.log import note_event
 from tests.studies import make_study
 
 pytestmark = pytest.mark.django_db

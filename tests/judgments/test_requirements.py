@@ -11,13 +11,13 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Judgment
+from common.errors import DesignError
 from judgments.countries import COUNTRIES
-from judgments.design import StudyDesign, make_design
-from judgments.errors import DesignError
-from judgments.presets import PRESETS
-from judgments.requirements import approval_is_enough, not_stated, own_record_needed, requirements_of
-from judgments.services.generation import generate_hits
-from judgments.services.studies import create_study, design_of
+from judgments.design.presets import PRESETS
+from judgments.design.requirements import approval_is_enough, not_stated, own_record_needed, requirements_of
+from judgments.design.study_design import StudyDesign, make_design
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study, design_of
 from tests.judgments.desk import page
 from tests.studies import make_dataset, make_study
 

@@ -13,14 +13,13 @@ from django.http import HttpRequest
 from django.test import Client
 
 from annotation.models import Assignment
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
-from judgments.admin.study_pages import STEPS, StudyStep, add_step
-from judgments.errors import WrongState
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_assignment
+from common.errors import WrongState
+from judgments.access.roles import Right, give_role
 from judgments.jobs import run_job
 from judgments.models import Job, Study, StudyEvent, Unit
-from judgments.roles import Right
-from judgments.services.roles import give_role
+from judgments.studies.study_page import STEPS, StudyStep, add_step
 from tests.judgments.desk import do
 from tests.studies import make_study, make_worker
 

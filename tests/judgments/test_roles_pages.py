@@ -12,10 +12,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from common.rows import LogIsAppendOnly
+from judgments.access.roles import give_role
 from judgments.models import Study, StudyEvent, StudyRole
-from judgments.models.append_only import LogIsAppendOnly
-from judgments.services.events import note_event
-from judgments.services.roles import give_role
+from judgments.studies.log import note_event
 from tests.judgments.desk import do, page, words
 from tests.studies import make_study
 

@@ -16,13 +16,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from judgments.design import make_design, write_toml
-from judgments.errors import DesignError
+from common.errors import DesignError
+from judgments.access.roles import give_role
+from judgments.design.study_design import make_design, write_toml
 from judgments.jobs import enqueue, run_job
 from judgments.models import Caption, Dataset, Job, Study, StudyEvent, StudyRole
-from judgments.services.events import note_event
-from judgments.services.roles import give_role
-from judgments.services.studies import change_design, create_study, delete_study, design_of
+from judgments.studies.log import note_event
+from judgments.studies.studies import change_design, create_study, delete_study, design_of
 from tests.judgments.desk import ADD, do, new_design, page, words
 from tests.studies import make_dataset, make_study
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judgments.design import make_design
+from judgments.design.study_design import make_design
 from judgments.kinds import KINDS, Judged
 from judgments.kinds.slider import Slider
 from tests.judgments.test_best_worst import described
@@ -19,7 +19,11 @@ KIND = KINDS["slider"]
 
 
 # protocols that files may name, of this version or not; words for people in the help of a field
-TABLES = {"judgments/importers/judgment_tables.py", "judgments/design.py", "evaluation/export/formats.py"}
+TABLES = {
+    "judgments/importers/judgment_tables.py",
+    "judgments/design/study_design.py",
+    "evaluation/export/formats.py",
+}
 
 
 class Row:
@@ -106,7 +110,7 @@ def test_the_mean_recovers_a_truth_nearby() -> None:
 
 def test_a_new_kind_costs_one_module_a_template_and_a_script() -> None:
     root = Path(inspect.getfile(Slider)).resolve().parents[2]
-    own = {"judgments/kinds/slider.py", "judgments/kinds/__init__.py", "judgments/presets.py"}
+    own = {"judgments/kinds/slider.py", "judgments/kinds/__init__.py", "judgments/design/presets.py"}
     named = {
         str(path.relative_to(root))
         for app in ("judgments", "annotation", "evaluation", "config")

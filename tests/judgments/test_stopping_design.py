@@ -9,12 +9,12 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from judgments.design import StudyDesign, make_design
+from judgments.design.study_design import StudyDesign, make_design
+from judgments.drawing.stopping import expected_share, full_depth_hits, unit_range
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Outlook, Study
-from judgments.services.generation import batch_lines, build_batch, plan_study
-from judgments.services.studies import create_study, design_of
-from judgments.stopping import expected_share, full_depth_hits, unit_range
+from judgments.studies.generation import batch_lines, build_batch, plan_study
+from judgments.studies.studies import create_study, design_of
 from tests.studies import make_dataset, make_study
 
 

@@ -5,25 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from annotation.services.claims import claim_assignment
-from annotation.services.crowd import close_study, open_study
-from judgments.design import make_design
-from judgments.errors import DataConflict, DesignError, WrongState
+from annotation.crowds.publishing import close_study, open_study
+from annotation.work.claims import claim_assignment
+from common.errors import DataConflict, DesignError, WrongState
+from judgments.design.study_design import make_design
 from judgments.models import HIT, HITUnit, Study, Unit
-from judgments.services.generation import (
-    draw_hits,
-    generate_hits,
-    plan_study,
-    store_hits,
-    strike_control,
-)
-from judgments.services.studies import (
-    change_design,
-    create_study,
-    delete_study,
-    design_of,
-    duplicate_study,
-)
+from judgments.studies.generation import draw_hits, generate_hits, plan_study, store_hits, strike_control
+from judgments.studies.studies import change_design, create_study, delete_study, design_of, duplicate_study
 from tests.installations import Installation
 from tests.studies import make_dataset, make_study, make_worker
 

@@ -8,12 +8,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.services.rehearsal import rehearse
-from annotation.services.rehearsed_people import Crowd
-from judgments.admin.study_pages import PAGES, Group
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import rehearse
+from judgments.access.roles import give_role
 from judgments.models import Study
-from judgments.services.generation import generate_hits
-from judgments.services.roles import give_role
+from judgments.studies.generation import generate_hits
+from judgments.studies.study_page import PAGES, Group
 from tests.judgments.desk import page
 from tests.studies import make_study
 

@@ -11,10 +11,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.utils import timezone
 
+from judgments.access.roles import give_role
+from judgments.access.tokens import SCOPES, allows, create_token, revoke_token
 from judgments.models import ApiToken, Study
-from judgments.scopes import SCOPES, allows
-from judgments.services.roles import give_role
-from judgments.services.tokens import create_token, revoke_token
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from judgments import uploads
+from judgments.datasets import uploads
+from judgments.datasets.uploads import UploadRefused
 from judgments.importers import ImportProblem
-from judgments.uploads import UploadRefused
 
 
 @pytest.fixture(autouse=True)

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from django.utils import translation
 
-from judgments.design import make_design, read_toml, write_toml
-from judgments.errors import DesignError
-from judgments.forms.design import DesignForm, html_name, starting_values, value_at
+from common.errors import DesignError
+from judgments.design.form import DesignForm, html_name, starting_values, value_at
+from judgments.design.presets import PRESETS
+from judgments.design.study_design import make_design, read_toml, write_toml
+from judgments.design.wordings import JUDGED
 from judgments.kinds import KINDS, Kind
-from judgments.kinds.wordings import JUDGED
-from judgments.presets import PRESETS
 
 WORDED = [name for name, kind in KINDS.items() if kind.wordings]
 OF_CAPTIONS = {

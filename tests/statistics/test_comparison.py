@@ -11,7 +11,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from scipy import stats
 
-from evaluation.comparison import compare_sources
+from evaluation.comparing.comparison import compare_sources
 from evaluation.errors import EvaluationError
 from evaluation.judgment_files import read_source
 from evaluation.statistics.errors import BadOption

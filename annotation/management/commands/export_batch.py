@@ -6,7 +6,7 @@ from typing import Any
 
 from annotation.services.batches import export_batch
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

@@ -3,11 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.services.calls import carry_out_calls
-from annotation.services.extending import extend_leases, extend_study
-from annotation.services.publishing import offer_longer
+from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.publishing import offer_longer
+from annotation.work.extending import extend_leases, extend_study
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

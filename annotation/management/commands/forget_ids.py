@@ -3,11 +3,11 @@
 from argparse import ArgumentParser
 from typing import Any
 
+from annotation.crowds.arrivals import forget_raw_ids
 from annotation.models import CrowdSession
-from annotation.services.arrivals import forget_raw_ids
-from judgments.errors import WrongState
+from common.errors import WrongState
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from annotation.batches.people import worker_name
-from annotation.services.importing import import_judgments
-from annotation.services.understanding import understand_judgments
+from annotation.importing.judgments import import_judgments, understand_judgments
 from judgments.importers import (
     JUDGMENT_FORMATS,
     RESULT_FORMATS,

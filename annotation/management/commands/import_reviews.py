@@ -4,9 +4,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.services.batch_reviews import import_reviews
+from annotation.importing.reviews import import_reviews
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

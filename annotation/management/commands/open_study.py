@@ -3,9 +3,9 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.services.crowd import open_study
+from annotation.crowds.publishing import open_study
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

@@ -3,10 +3,10 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.services.calls import carry_out_calls
-from annotation.services.running import pause_study
+from annotation.crowds.delivery import carry_out_calls
+from annotation.work.pausing import pause_study
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

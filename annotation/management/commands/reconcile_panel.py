@@ -5,12 +5,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from annotation.panel_lists import KINDS, as_csv, read_submissions
-from annotation.services.reconciling import book_list, compare, payment_list
-from judgments.files import check_place, whole_file, write_json
+from annotation.crowds.panel.lists import KINDS, as_csv, read_submissions
+from annotation.crowds.panel.reconciling import book_list, compare, payment_list
+from common.files import check_place, whole_file, write_json
 from judgments.importers.textio import read_whole
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import design_of, find_study
+from judgments.studies.studies import design_of, find_study
 
 WORDS = {
     "pay": "to pay",

@@ -4,11 +4,11 @@ from argparse import ArgumentParser
 from dataclasses import fields
 from typing import Any
 
-from annotation.services.rehearsal import Crowd, rehearse
-from annotation.services.rehearsed_rules import CAREFUL, SortReport
-from annotation.spamming import SORTS
+from annotation.rehearsal.people import SORTS
+from annotation.rehearsal.rehearsal import Crowd, rehearse
+from annotation.rehearsal.report import CAREFUL, SortReport
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 NUMBERS = (
     ("spammers", "SHARE", "share of them who answer without looking"),

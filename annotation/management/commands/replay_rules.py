@@ -4,11 +4,11 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.rules import RULES
-from annotation.services.replays import replay_rules, rules_to_replay
-from judgments.files import check_place, write_json
+from annotation.quality.detectors import RULES
+from annotation.quality.rules import replay_rules, rules_to_replay
+from common.files import check_place, write_json
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

@@ -5,10 +5,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from annotation.services.syncing import sync_crowd
+from annotation.crowds.sync import sync_crowd
 from judgments.management.base import QuorumCommand
-from judgments.services.events import note_event
-from judgments.services.studies import find_study
+from judgments.studies.log import note_event
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

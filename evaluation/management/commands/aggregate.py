@@ -6,15 +6,15 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from evaluation.aggregation import SYSTEM_COUNTS, system_tallies
+from common.files import check_place, write_json
 from evaluation.loaders import systems_of_pairs
 from evaluation.management.words import coefficient, percent, table_lines, with_interval
-from evaluation.rankings import CUTS
+from evaluation.results.consensus import SYSTEM_COUNTS, system_tallies
+from evaluation.results.rankings import CUTS
 from evaluation.services import aggregate_study
-from judgments.files import check_place, write_json
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 NAMES = {"percent": "percent agreement", "fleiss": "Fleiss' kappa", "gwet": "Gwet's AC"}
 

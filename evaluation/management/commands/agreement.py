@@ -9,22 +9,22 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
-from evaluation.coefficients import COEFFICIENTS, agreement_coefficients
-from evaluation.comparison import MISSING, compare_sources, compared_in_words
+from common.errors import QuorumError
+from common.files import check_place, write_json
+from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.comparing.sources import Source
+from evaluation.comparing.studies import source_of_study
 from evaluation.errors import EvaluationError
 from evaluation.judgment_files import SOURCE_FORMATS, JudgmentTable, read_judgment_table, read_source
 from evaluation.management.words import coefficient, table_lines, with_interval
 from evaluation.provenance import plain
-from evaluation.services.comparing import source_of_study
-from evaluation.sources import Source
+from evaluation.results.coefficients import COEFFICIENTS, agreement_coefficients
 from evaluation.statistics.agreement import LEVELS, alpha_of_judgments
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.resampling import RESAMPLES
-from judgments.errors import QuorumError
-from judgments.files import check_place, write_json
 from judgments.kinds import KINDS
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.level}" for protocol, kind in KINDS.items())
 STUDY = "study:"

@@ -6,9 +6,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.files import write_json
 from evaluation.management.words import coefficient
 from evaluation.releases.comparison import compare_releases
-from judgments.files import write_json
 from judgments.management.base import QuorumCommand
 
 FLIPPED_SHOWN = 20

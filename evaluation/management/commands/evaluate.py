@@ -6,13 +6,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.files import check_place, write_json
 from evaluation.management.words import coefficient, table_lines, with_interval
-from evaluation.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.services import evaluate_study
-from judgments.files import check_place, write_json
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

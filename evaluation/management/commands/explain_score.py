@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from common.errors import QuorumError
+from common.files import check_place, write_json
+from evaluation.error_analysis.analysis import explain_metric, look_at, newest_evaluation
 from evaluation.metrics import MetricsError
 from evaluation.metrics.explaining import EXPLAINED, explain
 from evaluation.metrics.text import TOKENIZERS
-from evaluation.services.closer import explain_metric, look_at, newest_evaluation
-from judgments.errors import QuorumError
-from judgments.files import check_place, write_json
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 if TYPE_CHECKING:
     from evaluation.metrics.explanation import Explanation

@@ -9,7 +9,7 @@ from typing import Any
 from evaluation.export.formats import FORMATS, TASKS
 from evaluation.services import export_judgments
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 _LIST = "; ".join(f"{one.name}: {one.what}" for one in FORMATS.values())
 

@@ -7,13 +7,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.files import check_place, write_json
 from evaluation.errors import EvaluationError
 from evaluation.management.words import percent, table_lines
-from evaluation.services.pilots import told_by_pilot
-from evaluation.services.planning import assumptions_for, compute_plan, read_assumptions
-from judgments.files import check_place, write_json
+from evaluation.planning.pilots import told_by_pilot
+from evaluation.planning.planning import assumptions_for, compute_plan, read_assumptions
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.studies import design_of, find_study
+from judgments.studies.studies import design_of, find_study
 
 COLUMNS = ["pairs", "references", "votes", "power", "95 % interval", "wrong ahead", "cents"]
 

@@ -7,16 +7,16 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from common.files import write_json
 from evaluation.errors import RegistrationError
 from evaluation.management.words import table_lines
 from evaluation.models import Registration
 from evaluation.plans import read_plan
 from evaluation.registration import registration_section
 from evaluation.services.registration import plan_of, register_study
-from judgments.files import write_json
+from judgments.design.plans import Plan
 from judgments.management.base import QuorumCommand
-from judgments.plans import Plan
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

@@ -11,7 +11,7 @@ from django.core.management.base import CommandParser
 from evaluation.releases.licences import LICENCES
 from evaluation.services.releases import Terms, next_version, release_study
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

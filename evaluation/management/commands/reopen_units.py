@@ -3,12 +3,12 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from annotation.services.calls import carry_out_calls
-from annotation.services.extending import reopen_units
-from evaluation.services.in_need import Need, units_in_need
-from judgments.errors import WrongState
+from annotation.crowds.delivery import carry_out_calls
+from annotation.work.extending import reopen_units
+from common.errors import WrongState
+from evaluation.results.follow_up import Need, units_in_need
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

@@ -9,7 +9,7 @@ from typing import Any
 from evaluation.reports.building import build_report
 from evaluation.reports.bundle import check_folder, write_report
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

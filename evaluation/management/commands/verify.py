@@ -10,7 +10,7 @@ from evaluation.errors import VerificationError
 from evaluation.releases.verification import verify_bundle
 from evaluation.services.verification import verify_signature, verify_study
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.studies import find_study
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from judgments.draws import content_key
+from judgments.drawing.draws import content_key
 from judgments.importers.errors import ImportProblem
 from judgments.importers.fields import Columns, Fields, shown
 from judgments.importers.judgment_tables import TableJudgments

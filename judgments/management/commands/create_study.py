@@ -4,13 +4,13 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.design import StudyDesign, make_design, toml_values
+from judgments.datasets.titles import with_titles
+from judgments.design.saved_presets import saved_presets
+from judgments.design.study_design import StudyDesign, make_design, toml_values
 from judgments.importers import read_pairs
 from judgments.importers.textio import read_lines
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.presets import saved_presets
-from judgments.services.studies import create_study
-from judgments.services.titles import with_titles
+from judgments.studies.studies import create_study
 
 
 class Command(QuorumCommand):

@@ -7,11 +7,10 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from judgments.errors import NotThere
+from common.errors import NotThere
+from judgments.access.tokens import SCOPES, create_token
 from judgments.management.base import QuorumCommand
-from judgments.scopes import SCOPES
-from judgments.services.studies import find_study
-from judgments.services.tokens import create_token
+from judgments.studies.studies import find_study
 
 
 class Command(QuorumCommand):

@@ -3,10 +3,10 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from judgments.design_diff import compare_designs
+from judgments.design.diff import compare_designs
+from judgments.design.saved_presets import find_design
 from judgments.management.base import QuorumCommand
 from judgments.models import Study
-from judgments.services.design_sources import find_design
 
 
 class Command(QuorumCommand):

@@ -4,10 +4,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.design import write_toml
-from judgments.files import write_lines
+from common.files import write_lines
+from judgments.design.study_design import write_toml
 from judgments.management.base import QuorumCommand
-from judgments.services.studies import design_of, find_study
+from judgments.studies.studies import design_of, find_study
 
 
 class Command(QuorumCommand):

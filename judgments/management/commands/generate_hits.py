@@ -4,12 +4,12 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.errors import WrongState
-from judgments.files import check_place, write_lines
+from common.errors import WrongState
+from common.files import check_place, write_lines
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Study
-from judgments.services.generation import batch_lines, build_batch, generate_hits
-from judgments.services.studies import design_of, find_study
+from judgments.studies.generation import batch_lines, build_batch, generate_hits
+from judgments.studies.studies import design_of, find_study
 
 
 class Command(QuorumCommand):

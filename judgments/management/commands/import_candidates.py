@@ -4,9 +4,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from judgments.datasets.importing import import_candidates
 from judgments.importers import CANDIDATE_FORMATS
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.importing import import_candidates
 
 
 class Command(QuorumCommand):

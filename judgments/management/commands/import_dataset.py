@@ -4,9 +4,9 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from judgments.datasets.importing import import_dataset
 from judgments.importers import DATASET_FORMATS
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.importing import import_dataset
 
 
 class Command(QuorumCommand):

@@ -4,10 +4,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.errors import QuorumError
+from common.errors import QuorumError
+from judgments.datasets.rankings import import_rankings
 from judgments.management.base import QuorumCommand, progress_bar
 from judgments.models import Output
-from judgments.services.rankings import import_rankings
 
 
 class Command(QuorumCommand):

@@ -4,10 +4,10 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from judgments.errors import QuorumError
+from common.errors import QuorumError
+from judgments.hit_templates.importing import Brought, import_template, look_at_template, read_source
 from judgments.importers import ImportProblem
 from judgments.management.base import QuorumCommand, progress_bar
-from judgments.services.hit_templates import Brought, import_template, look_at_template, read_source
 
 
 class Command(QuorumCommand):

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from pytest_django import Settings
 
-from annotation.services.crowd import open_study
+from annotation.crowds.publishing import open_study
 from tests.annotation.crowds.prolific_panel import Panel, panel_study, point_at
 from tests.annotation.crowds.turking import emulated
 from tests.fakes.mturk import MTurkEmulator

@@ -6,12 +6,12 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from annotation.crowds.panel.ids import code_for
+from annotation.crowds.panel.lists import Submission, read_submissions
+from annotation.crowds.panel.reconciling import Compared, compare
 from annotation.models import Assignment, CrowdSession, LedgerEntry
-from annotation.panel_ids import code_for
-from annotation.panel_lists import Submission, read_submissions
-from annotation.services.reconciling import Compared, compare
 from judgments.models import Study, StudyEvent
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.crowds.panels import do_page, start
 
 HEADER = "Submission id,Participant id,Status,Started at,Completed at,Time taken,Completion code,Age"

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.test import Client
 
+from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Publication
-from annotation.services.crowd import open_study
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.posting import first_answers

@@ -9,15 +9,15 @@ from typing import Any
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.backends.base import Ability
+from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.base import Ability
+from annotation.crowds.delivery import Carried, carry_out_calls
+from annotation.crowds.panel.ids import code_for
+from annotation.crowds.people import session_pseudonym
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
-from annotation.panel_ids import code_for
-from annotation.people import session_pseudonym
-from annotation.services.arrivals import join_sent, open_session, person_sent
-from annotation.services.calls import Carried, carry_out_calls
-from annotation.services.money import kept_cents, ledger_sums
+from annotation.money.ledger import kept_cents, ledger_sums
 from judgments.models import Dataset, Study
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.casting import make_dataset, make_study
 from tests.fakes.prolific import Fault, ProlificEmulator
 

@@ -9,18 +9,18 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from annotation.crowds.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.delivery import say_it_was_done, say_it_was_not
+from annotation.crowds.panel.ids import code_for
+from annotation.crowds.people import session_pseudonym
+from annotation.crowds.publishing import begin_closing, begin_opening
+from annotation.crowds.sync import sync_crowd
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
-from annotation.panel_ids import code_for
-from annotation.people import session_pseudonym
-from annotation.services.arrivals import join_sent, open_session, person_sent
-from annotation.services.crowd import begin_closing, begin_opening
-from annotation.services.money import kept_cents, ledger_sums
-from annotation.services.payments import decide_session, pay_bonus
-from annotation.services.syncing import sync_crowd
-from annotation.services.unsure import say_it_was_done, say_it_was_not
+from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.payments import decide_session, pay_bonus
 from evaluation.integrity import check_integrity
 from judgments.models import Study
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.crowds.prolific_panel import panel_study
 
 BONUS = 30

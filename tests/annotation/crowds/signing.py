@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA1, SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
-from annotation.mturk.signatures import HASHES, string_to_sign
+from annotation.crowds.mturk.notifications import HASHES, string_to_sign
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 ARN = "arn:aws:sns:us-east-1:123456789012:quorum"

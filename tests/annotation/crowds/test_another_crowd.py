@@ -8,15 +8,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation import backends
-from annotation.backends.base import Ability, CrowdBackend, Plan, Price
+from annotation import crowds as backends
+from annotation.crowds.arrivals import person_sent
+from annotation.crowds.base import Ability, CrowdBackend, Plan, Price
+from annotation.crowds.outbox import ask_to_block
+from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Budget, CrowdCall, Publication
-from annotation.services.arrivals import person_sent
-from annotation.services.crowd import close_study, open_study
-from annotation.services.relations import ask_to_block
-from judgments import crowds
-from judgments.crowds import CrowdWords
-from judgments.errors import DesignError, WrongState
+from common.errors import DesignError, WrongState
+from judgments.design import requirements as crowds
+from judgments.design.requirements import CrowdWords
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.turking import make_turk_study

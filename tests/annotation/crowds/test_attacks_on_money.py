@@ -10,21 +10,20 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from annotation.backends.base import Refused, SeenPublication, TryLater
-from annotation.backends.mturk import MTurkBackend
+from annotation.crowds.arrivals import receive_worker
+from annotation.crowds.base import Refused, SeenPublication, TryLater
+from annotation.crowds.delivery import carry_out_calls, retry_call
+from annotation.crowds.handing_in import set_apart
+from annotation.crowds.mturk.backend import MTurkBackend
+from annotation.crowds.publishing import ask_to_extend, begin_closing, begin_opening, close_study, open_study
+from annotation.crowds.sync import approve_what_is_due
 from annotation.errors import ArrivalRefused
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
-from annotation.services.arrivals import receive_worker
-from annotation.services.calls import carry_out_calls, retry_call
-from annotation.services.costs import pay_of_sessions
-from annotation.services.crowd import begin_closing, begin_opening, close_study, open_study
-from annotation.services.handing_in import set_apart
-from annotation.services.payments import decide_session, pay_bonus
-from annotation.services.publishing import ask_to_extend
-from annotation.services.syncing import approve_what_is_due
-from annotation.services.wages import pay_top_ups
+from annotation.money.costs import pay_of_sessions
+from annotation.money.payments import decide_session, pay_bonus
+from annotation.money.wages import pay_top_ups
+from common.errors import WrongState
 from evaluation.integrity import check_integrity
-from judgments.errors import WrongState
 from judgments.models import Study
 from tests.annotation.casting import make_study
 from tests.annotation.crowds.turking import (

@@ -9,16 +9,16 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.backends.base import Refused, TryLater
-from annotation.backends.mturk import MTurkBackend
+from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.base import Refused, TryLater
+from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.mturk.backend import MTurkBackend
+from annotation.crowds.outbox import ask_to_write
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId
-from annotation.services.arrivals import forget_raw_ids
-from annotation.services.calls import carry_out_calls
-from annotation.services.payments import decide_session
-from annotation.services.relations import ask_to_write
+from annotation.money.payments import decide_session
 from evaluation.loaders import hash_of_judgments, load_judgments
 from judgments.models import HIT, Study
-from judgments.services.studies import mark_closed, mark_open
+from judgments.studies.studies import mark_closed, mark_open
 from tests.annotation.crowds.panels import ADA, do_page, panel_study, session, start
 from tests.annotation.crowds.turking import Crowd, Work, make_turk_study
 from tests.judgments.desk import do, page, words

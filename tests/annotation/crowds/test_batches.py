@@ -20,10 +20,10 @@ from annotation.models import (
     RawId,
     Worker,
 )
-from annotation.services.exclusions import exclude_worker
+from annotation.quality.exclusions import exclude_worker
 from judgments.models import HIT, Caption, Item, Study, StudyEvent
-from judgments.services.generation import generate_hits
-from judgments.services.studies import mark_open
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import mark_open
 from tests.annotation.crowds.requester_pages import (
     answers_on,
     first_value,

@@ -8,9 +8,9 @@ import pytest
 from django.core.checks import run_checks
 from django.test import override_settings
 
-from annotation.services.crowd import open_study
-from config.crowd_checks import LIVE_HOST, SANDBOX_HOST, check_mechanical_turk
-from judgments.errors import WrongState
+from annotation.crowds.publishing import open_study
+from common.errors import WrongState
+from config.checks import LIVE_HOST, SANDBOX_HOST, check_mechanical_turk
 from tests.annotation.crowds.turking import emulated, one_hit, settings_for, sync
 
 FINE: dict[str, Any] = {"MTURK_LIVE": True, "PUBLIC_URL": "https://quorum.example.org", "DEBUG": False}

@@ -12,16 +12,16 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.admin import study_crowd_steps
+from annotation.crowds import steps_page as crowds_steps
+from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Worker
-from annotation.services import money
-from annotation.services.arrivals import join_sent, open_session, person_sent
-from judgments.admin.study_pages import STEPS
-from judgments.design import make_design
+from annotation.money import ledger
+from judgments.design.study_design import make_design
 from judgments.models import HIT, Job, Study, StudyEvent
-from judgments.services.events import note_event
-from judgments.services.generation import generate_hits
-from judgments.services.studies import create_study
+from judgments.studies.generation import generate_hits
+from judgments.studies.log import note_event
+from judgments.studies.studies import create_study
+from judgments.studies.study_page import STEPS
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import publish, study_at_mturk
 from tests.judgments.desk import do, page, words
@@ -35,14 +35,14 @@ LISTS = (
     "annotation_ledgerentry",
     "judgments_studyevent",
 )
-OWN_STEPS = sorted(name for name, step in STEPS.items() if step.run.__module__ == study_crowd_steps.__name__)
+OWN_STEPS = sorted(name for name, step in STEPS.items() if step.run.__module__ == crowds_steps.__name__)
 
 
 @pytest.fixture
 def study() -> Study:
     """Open at the sandbox, with a budget of 100.00."""
     made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
-    money.set_budget(study=made, place=made.place, cents=10_000)
+    ledger.set_budget(study=made, place=made.place, cents=10_000)
     return made
 
 
@@ -235,7 +235,7 @@ def many(study: Study, count: int) -> None:
         for state in [("waiting", "done", "parked")[number % 3]]
     )  # fmt: skip
     for number in rows:
-        money.book(budget=budget, key=f"b{number}", what="reserve", reserved=1)
+        ledger.book(budget=budget, key=f"b{number}", what="reserve", reserved=1)
         note_event(study=study, what="test", words=f"Number {number}.")
 
 

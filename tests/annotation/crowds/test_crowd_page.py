@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Budget
-from annotation.services import money
+from annotation.money import ledger
 from judgments.models import Study, StudyEvent
 from tests.annotation.casting import make_dataset, make_study
 from tests.judgments.desk import do, page, words
@@ -38,8 +38,8 @@ def test_a_crowd_that_can_do_nothing_is_asked_for_nothing(designer: Client, stud
 def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(designer: Client, study: Study) -> None:
     study.place = "mturk-sandbox"
     study.save(update_fields=["place"])
-    budget = money.set_budget(study=study, place=study.place, cents=500)
-    money.book(budget=budget, key="reserve:x", what="reserve", reserved=300)
+    budget = ledger.set_budget(study=study, place=study.place, cents=500)
+    ledger.book(budget=budget, key="reserve:x", what="reserve", reserved=300)
 
     def change(amount: str) -> str:
         sent = {"page": "crowd", "budget": amount, "why": "More pairs."}

@@ -17,9 +17,9 @@ from annotation.models import (
     RawId,
     Worker,
 )
-from annotation.services.exclusions import pause_worker
+from annotation.quality.exclusions import pause_worker
 from judgments.models import HIT, Study, StudyEvent
-from judgments.services.studies import mark_closed
+from judgments.studies.studies import mark_closed
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.framing import PREVIEW, SITE, Turker, first_publication, publish, study_at_mturk
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from annotation.backends import mturk_topic
+from annotation.crowds.mturk import notifications
 from annotation.models import Publication
 from judgments.models import Job, Study
 from tests.annotation.crowds.framing import first_publication, study_at_mturk
@@ -29,7 +29,7 @@ def study(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Study:
     """Up at Mechanical Turk, and the certificate of Amazon's that was fetched before."""
     settings.MTURK_SNS_TOPIC = ARN
     lasting = certificate(ends=datetime.now(UTC) + timedelta(days=1))
-    monkeypatch.setattr(mturk_topic, "_certificates", {CERTIFICATE_URL: lasting})
+    monkeypatch.setattr(notifications, "_certificates", {CERTIFICATE_URL: lasting})
     return study_at_mturk()
 
 
@@ -141,8 +141,8 @@ def test_a_subscription_to_our_topic_is_confirmed(study: Study, monkeypatch: pyt
 
 
 def test_a_certificate_is_fetched_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
-    lasting = mturk_topic.certificate(CERTIFICATE_URL)
-    monkeypatch.setattr(mturk_topic, "_certificates", {})
+    lasting = notifications.certificate(CERTIFICATE_URL)
+    monkeypatch.setattr(notifications, "_certificates", {})
     amazon = behind(monkeypatch, lasting)
     assert [post(signed(study)).status_code for _ in range(3)] == [204, 204, 204]
     assert amazon.asked == [CERTIFICATE_URL]
@@ -151,7 +151,7 @@ def test_a_certificate_is_fetched_once(study: Study, monkeypatch: pytest.MonkeyP
 def test_a_certificate_that_cannot_be_had_makes_amazon_send_again(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mturk_topic, "_certificates", {})
+    monkeypatch.setattr(notifications, "_certificates", {})
     for reply in (urllib.error.URLError("no route"), TimeoutError(), b"x" * 100_001):
         behind(monkeypatch, reply)
         assert post(signed(study)).status_code == 503

@@ -12,8 +12,8 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, QuizAttempt
-from annotation.services.claims import expire_overdue
-from annotation.services.quizzes import paper_of
+from annotation.quiz.quizzes import paper_of
+from annotation.work.claims import expire_overdue
 from judgments.models import Study
 from tests.annotation.crowds.framing import SITE, Turker, Work, hidden_fields, study_at_mturk
 from tests.annotation.posting import positions_on

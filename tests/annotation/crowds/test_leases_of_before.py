@@ -10,10 +10,10 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.utils import timezone
 
+from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession
-from annotation.services.costs import pay_of_sessions
-from annotation.services.crowd import open_study
-from annotation.services.submissions import submit_assignment
+from annotation.money.costs import pay_of_sessions
+from annotation.work.submissions import submit_assignment
 from judgments.models import StudyEvent
 from tests.annotation.crowds.turking import Crowd, emulated, one_hit, up
 

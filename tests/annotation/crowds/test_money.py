@@ -8,12 +8,12 @@ from collections.abc import Callable
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.crowds.effects import settle_session
 from annotation.models import Budget, CrowdSession, LedgerEntry, Publication, Worker
-from annotation.services import money
-from annotation.services.effects import settle_session
-from judgments.errors import WrongState
+from annotation.money import ledger
+from common.errors import WrongState
+from common.rows import LogIsAppendOnly
 from judgments.models import Study, StudyEvent
-from judgments.models.append_only import LogIsAppendOnly
 from tests.annotation.casting import make_dataset, make_study
 from tests.installations import Installation
 
@@ -30,12 +30,12 @@ def study(db: None) -> Study:
 
 def published(study: Study, *, places: int = 3, reward: int = 10, fee: int = 2) -> Publication:
     """Something that is up, its places paid for out of the budget's reservation."""
-    budget, number = money.budget_of(study, PLACE), Publication.objects.count()
+    budget, number = ledger.budget_of(study, PLACE), Publication.objects.count()
     publication = Publication.objects.create(
         study=study, place=PLACE, token=f"t-{number}", external_id=f"H{number}", number=number + 1,
         state="published", places=places, held=places, reward_cents=reward, fee_cents=fee,
     )  # fmt: skip
-    money.book(
+    ledger.book(
         budget=budget,
         key=f"reserve:{publication.token}",
         what="reserve",
@@ -55,60 +55,60 @@ def handed_in(publication: Publication, name: str = "p-1", external_id: str = "A
 
 def counters(study: Study) -> tuple[int, int, int]:
     budget = Budget.objects.get(study=study, place=PLACE)
-    assert money.ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
-    assert money.kept_cents(budget) == budget.reserved_cents
+    assert ledger.ledger_sums(budget) == (budget.reserved_cents, budget.spent_cents)
+    assert ledger.kept_cents(budget) == budget.reserved_cents
     return budget.budget_cents, budget.reserved_cents, budget.spent_cents
 
 
 def test_publishing_reserves_approving_spends_and_rejecting_gives_back(study: Study) -> None:
-    money.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, place=PLACE, cents=100)
     publication = published(study)
     assert counters(study) == (100, 36, 0)
     assert settle_session(session=handed_in(publication), status="approved")
     assert counters(study) == (100, 24, 12)
     assert settle_session(session=handed_in(publication, "p-2", "A2"), status="rejected", feedback="Empty.")
     assert counters(study) == (100, 12, 12)
-    assert money.release_places(publication=publication, places=1, key="release:t-0:1")
+    assert ledger.release_places(publication=publication, places=1, key="release:t-0:1")
     assert counters(study) == (100, 0, 12)
 
 
 def test_whatever_is_said_twice_is_booked_once(study: Study) -> None:
-    money.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, place=PLACE, cents=100)
     publication = published(study)
     session = handed_in(publication)
     assert settle_session(session=session, status="approved")
     assert not settle_session(session=session, status="approved")
     assert not settle_session(session=session, status="rejected")  # what is paid stays paid
     session.refresh_from_db()
-    assert not money.pay_session(session=session)
-    assert money.release_places(publication=publication, places=2, key="release:once")
-    assert not money.release_places(publication=publication, places=1, key="release:once")
+    assert not ledger.pay_session(session=session)
+    assert ledger.release_places(publication=publication, places=2, key="release:once")
+    assert not ledger.release_places(publication=publication, places=1, key="release:once")
     assert counters(study) == (100, 0, 12)
 
 
 def test_a_rejection_that_is_overridden_needs_its_money_again(study: Study) -> None:
-    money.set_budget(study=study, place=PLACE, cents=36)
+    ledger.set_budget(study=study, place=PLACE, cents=36)
     publication = published(study)
     session = handed_in(publication)
     settle_session(session=session, status="rejected", feedback="Empty.")
     assert counters(study) == (36, 24, 0)
     published(study, places=1)
     assert counters(study) == (36, 36, 0)
-    with pytest.raises(money.OverBudget, match=r"This costs 0\.12; of the budget .* 0\.36, 0\.00 are left"):
+    with pytest.raises(ledger.OverBudget, match=r"This costs 0\.12; of the budget .* 0\.36, 0\.00 are left"):
         settle_session(session=session, status="approved")
     session.refresh_from_db()
     assert session.status == "rejected"
-    money.set_budget(study=study, place=PLACE, cents=48)
+    ledger.set_budget(study=study, place=PLACE, cents=48)
     assert settle_session(session=session, status="approved")
     assert counters(study) == (48, 36, 12)
 
 
 def test_a_budget_is_never_set_below_what_is_spent_and_reserved(study: Study) -> None:
-    money.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, place=PLACE, cents=100)
     published(study)
     with pytest.raises(WrongState, match=r"stays 1\.00: 0\.00 are spent and 0\.36 reserved"):
-        money.set_budget(study=study, place=PLACE, cents=35)
-    money.set_budget(study=study, place=PLACE, cents=36)
+        ledger.set_budget(study=study, place=PLACE, cents=35)
+    ledger.set_budget(study=study, place=PLACE, cents=36)
     assert [event.details["cents"] for event in StudyEvent.objects.filter(what="budget").order_by("pk")] == [
         100,
         36,
@@ -116,7 +116,7 @@ def test_a_budget_is_never_set_below_what_is_spent_and_reserved(study: Study) ->
 
 
 def test_the_database_itself_keeps_a_study_within_its_budget(study: Study) -> None:
-    money.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, place=PLACE, cents=100)
     with pytest.raises(IntegrityError), transaction.atomic():
         Budget.objects.filter(study=study).update(reserved_cents=60, spent_cents=41)
     with pytest.raises(LogIsAppendOnly):
@@ -124,8 +124,8 @@ def test_the_database_itself_keeps_a_study_within_its_budget(study: Study) -> No
 
 
 def test_sandbox_and_live_have_books_of_their_own(study: Study) -> None:
-    money.set_budget(study=study, place=PLACE, cents=100)
-    money.set_budget(study=study, place="mturk-live", cents=5)
+    ledger.set_budget(study=study, place=PLACE, cents=100)
+    ledger.set_budget(study=study, place="mturk-live", cents=5)
     published(study)
     live = Budget.objects.get(study=study, place="mturk-live")
     assert (live.reserved_cents, live.spent_cents) == (0, 0)

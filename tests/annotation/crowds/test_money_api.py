@@ -10,13 +10,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
-from annotation.services import money
-from annotation.services.arrivals import join_sent, open_session, person_sent
-from annotation.services.costs import Pay
+from annotation.money import ledger
+from annotation.money.costs import Pay
+from judgments.access.tokens import SCOPES, create_token
 from judgments.models import Job, Study, StudyEvent, StudyRole
-from judgments.scopes import SCOPES
-from judgments.services.tokens import create_token
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
 
@@ -38,7 +37,7 @@ def of_role(study: Study, role: str, *scopes: str) -> dict[str, str]:
 def study() -> Study:
     """Open at the sandbox, with a budget of 100.00."""
     made = study_at_mturk(make_dataset(pictures=False), crowd={"floor_cents_per_hour": 900})
-    money.set_budget(study=made, place=made.place, cents=10_000)
+    ledger.set_budget(study=made, place=made.place, cents=10_000)
     return made
 
 
@@ -173,7 +172,7 @@ def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
     before = books(study)
     refused(bonus(study, owner, ada, 9_000), 409, "100.00 are left")
     assert books(study) == before
-    money.set_budget(study=study, place=study.place, cents=20_000)
+    ledger.set_budget(study=study, place=study.place, cents=20_000)
     assert bonus(study, owner, ada, 9_000).status_code == 202
 
 
@@ -201,8 +200,8 @@ def test_top_ups_are_paid_as_they_were_shown(
         cents = 0 if asked else lacking[0]
         return [Pay(session.pk, ada, 60.0, 30, 0, 100, cents, True)]
 
-    monkeypatch.setattr("annotation.services.money_steps.pay_of_sessions", pays)
-    monkeypatch.setattr("annotation.services.wages.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.steps.pay_of_sessions", pays)
+    monkeypatch.setattr("annotation.money.wages.pay_of_sessions", pays)
     path = f"studies/{study.slug}/top-up/"
     shown = look(path, owner).json()
     assert (shown["payments"], shown["bonus_cents"], shown["total_cents"]) == (1, 25, 30)
@@ -253,7 +252,7 @@ def parked(study: Study, *, unsure: bool, kept: int = 0) -> CrowdCall:
         session=session, worker=session.worker, answer={"unsure": True} if unsure else {},
         payload={"bonus_cents": 50, "cents": 60},
     )  # fmt: skip
-    money.reserve_for_call(call=call, cents=kept)
+    ledger.reserve_for_call(call=call, cents=kept)
     return call
 
 

@@ -23,9 +23,9 @@ from django.urls import reverse
 from annotation.admin import study_crowd_steps
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
 from annotation.services import money, money_steps
-from annotation.services.arrivals import join_sent, open_session, person_sent
+from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from judgments.models import StudyEvent
-from judgments.services.tokens import create_token
+from judgments.access.tokens import create_token
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.framing import study_at_mturk
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Assignment, CrowdSession, Judgment, Publication
-from annotation.services.crowd import close_study, open_study
-from annotation.services.reviews import approve_assignments, reject_assignments
+from annotation.quality.reviews import approve_assignments, reject_assignments
 from judgments.models import HIT
 from tests.annotation.crowds.turking import (
     Crowd,

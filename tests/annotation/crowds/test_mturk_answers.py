@@ -7,9 +7,8 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.mturk.answers import FieldAnswer, fields_of, read_answers, write_answers
-from annotation.mturk.errors import AnswersUnreadable
-from annotation.mturk.xml import storable
+from annotation.crowds.mturk.answers import FieldAnswer, fields_of, read_answers, write_answers
+from annotation.crowds.mturk.questions import AnswersUnreadable, storable
 
 SCHEMA = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas/2005-10-01/QuestionFormAnswers.xsd"
 # letters, signs of XML, what XML cannot hold, halves of a pair

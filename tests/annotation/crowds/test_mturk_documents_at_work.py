@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from annotation.mturk.notifications import Events, Subscription, read_sns, read_sqs
-from annotation.mturk.pages import answers_of_page, html_question
-from annotation.mturk.questions import external_question
-from annotation.mturk.quizzes import qualification_test
-from annotation.mturk.requirements import requirements_of, score_at_least
-from annotation.mturk.signatures import SNSTopic
-from judgments.design_tables import Quiz, Workers
+from annotation.crowds.mturk.notifications import Events, SNSTopic, Subscription, read_sns, read_sqs
+from annotation.crowds.mturk.pages import answers_of_page, html_question
+from annotation.crowds.mturk.qualifications import qualification_test, requirements_of, score_at_least
+from annotation.crowds.mturk.questions import external_question
+from judgments.design.tables import Quiz, Workers
 from tests.annotation.crowds.hits import make_hit
 from tests.fakes.mturk import Clock, MTurkEmulator, Refused
 from tests.fakes.turking import NOON, mturk_client, put_up, sqs_client

@@ -10,16 +10,15 @@ import pytest
 from django.db.models import F
 from django.utils import timezone
 
-from annotation.backends import backend_of
-from annotation.backends.mturk_client import turk as turk_client
+from annotation.crowds import backend_of
+from annotation.crowds.delivery import IN_A_ROW, TRIES, carry_out_calls, retry_call
+from annotation.crowds.mturk.client import turk as turk_client
+from annotation.crowds.outbox import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
+from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study, open_study
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
-from annotation.services.calls import IN_A_ROW, TRIES, carry_out_calls, retry_call
-from annotation.services.crowd import begin_opening, close_study, open_study
-from annotation.services.money import OverBudget
-from annotation.services.payments import decide_session, pay_bonus
-from annotation.services.publishing import ask_to_extend
-from annotation.services.relations import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
-from judgments.errors import WrongState
+from annotation.money.ledger import OverBudget
+from annotation.money.payments import decide_session, pay_bonus
+from common.errors import WrongState
 from judgments.models import Study
 from tests.annotation.crowds.turking import Crowd, books, emulated, kinds_of, one_hit, same_money, sync, up
 from tests.fakes.mturk import Fault, MTurkEmulator

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from annotation.crowds.publishing import close_study, open_study
 from annotation.models import CrowdCall
-from annotation.services.costs import forecast_of
-from annotation.services.crowd import close_study, open_study
-from judgments.errors import WrongState
+from annotation.money.costs import forecast_of
+from common.errors import WrongState
 from judgments.models import HIT
 from tests.annotation.crowds.turking import books, emulated, kinds_of, make_turk_study, same_money, sync, up
 

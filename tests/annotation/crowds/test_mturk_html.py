@@ -6,13 +6,13 @@ import re
 
 import pytest
 
+from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Assignment, Judgment, Participation
-from annotation.services.crowd import close_study, open_study
-from judgments.design import make_design
-from judgments.errors import WrongState
+from common.errors import WrongState
+from judgments.design.study_design import make_design
 from judgments.models import Item, Study
-from judgments.services.generation import generate_hits
-from judgments.services.studies import create_study
+from judgments.studies.generation import generate_hits
+from judgments.studies.studies import create_study
 from tests.annotation.casting import make_dataset
 from tests.annotation.crowds.turking import CROWD, kinds_of, same_money, sync, up
 from tests.fakes.mturk import MTurkEmulator

@@ -15,15 +15,23 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from annotation.mturk.errors import (
+from annotation.crowds.mturk.notifications import (
+    EVENT_TYPES,
+    Event,
+    Events,
+    SNSTopic,
+    Subscription,
+    read_sns,
+    read_sqs,
+    string_to_sign,
+)
+from annotation.crowds.mturk.questions import (
     NotificationForged,
     NotificationProblem,
     NotificationRepeated,
     NotificationTooOld,
     NotificationUnreadable,
 )
-from annotation.mturk.notifications import EVENT_TYPES, Event, Events, Subscription, read_sns, read_sqs
-from annotation.mturk.signatures import SNSTopic, string_to_sign
 from tests.annotation.crowds.signing import (
     ARN,
     CERTIFICATE_URL,

@@ -11,20 +11,19 @@ from typing import Any
 import pytest
 from defusedxml.ElementTree import fromstring
 
-from annotation.examples import Worked
-from annotation.mturk.answers import write_answers
-from annotation.mturk.errors import (
+from annotation.crowds.mturk.answers import write_answers
+from annotation.crowds.mturk.pages import answers_of_page, html_page, html_question, layouts, styles_for
+from annotation.crowds.mturk.questions import (
     AnswersUnreadable,
     KindNotCarried,
     PictureNotReachable,
     QuestionProblem,
     QuestionTooLong,
 )
-from annotation.mturk.pages import answers_of_page, html_page, html_question, layouts
-from annotation.mturk.styles import styles_for
-from annotation.presentation import placed
-from judgments.design import make_design
-from judgments.errors import DesignError
+from annotation.work.pictures import Worked
+from annotation.work.presentation import placed
+from common.errors import DesignError
+from judgments.design.study_design import make_design
 from judgments.kinds import KINDS
 from tests.annotation.crowds.hits import make_hit
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from annotation.crowds.mturk.answers import write_answers
+from annotation.crowds.mturk.pages import answers_of_page, html_question
 from annotation.models import Judgment
-from annotation.mturk.answers import write_answers
-from annotation.mturk.pages import answers_of_page, html_question
-from annotation.presentation import units_of_hit
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.presentation import units_of_hit
+from annotation.work.submissions import submit_assignment
 from judgments.models import Item
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 
 HOSTS = ("https://workersandbox.mturk.com",)

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from annotation.backends import backend_for
+from annotation.crowds import backend_for
+from annotation.crowds.publishing import open_study
 from annotation.errors import RequirementNotMet
 from annotation.models import CrowdCall, Publication
-from annotation.services.crowd import open_study
-from judgments.errors import WrongState
+from common.errors import WrongState
 from judgments.models import HIT
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.crowds.turking import (
     Crowd,
     books,
@@ -156,9 +156,9 @@ SCENE = """
 import json, threading
 from django.db import connection
 from annotation.models import Budget, CrowdCall, Publication
-from annotation.services.crowd import begin_opening
+from annotation.crowds.publishing import begin_opening
 from judgments.models import HIT, Study
-from judgments.services.generation import generate_hits
+from judgments.studies.generation import generate_hits
 from tests.annotation.crowds.turking import CROWD
 from tests.studies import make_study
 

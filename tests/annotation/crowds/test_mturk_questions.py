@@ -7,9 +7,14 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.mturk.errors import QuestionProblem, QuestionTooLong
-from annotation.mturk.questions import MOST_BYTES, external_question, html_question_of
-from annotation.mturk.xml import storable
+from annotation.crowds.mturk.questions import (
+    MOST_BYTES,
+    QuestionProblem,
+    QuestionTooLong,
+    external_question,
+    html_question_of,
+    storable,
+)
 
 # "Data Structure Schema Locations", Mechanical Turk API Reference
 EXTERNAL = (

@@ -11,12 +11,18 @@ from defusedxml.ElementTree import fromstring
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotation.mturk.errors import QuestionProblem, QuestionTooLong, RequirementProblem
-from annotation.mturk.quizzes import percent_needed, qualification_test
-from annotation.mturk.requirements import does_not_have, is_master, requirements_of, score_at_least
+from annotation.crowds.mturk.qualifications import (
+    does_not_have,
+    is_master,
+    percent_needed,
+    qualification_test,
+    requirements_of,
+    score_at_least,
+)
+from annotation.crowds.mturk.questions import QuestionProblem, QuestionTooLong, RequirementProblem
 from judgments.countries import COUNTRIES
-from judgments.design_tables import Quiz, Workers
-from judgments.quizzes import passes
+from judgments.design.quizzes import passes
+from judgments.design.tables import Quiz, Workers
 
 SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
 FORM = f"{{{SCHEMAS}/2017-11-06/QuestionForm.xsd}}"

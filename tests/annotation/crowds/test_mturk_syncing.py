@@ -11,14 +11,14 @@ import pytest
 from django.core.management import call_command
 from django.utils import timezone
 
-from annotation.backends.mturk import annotation_of
-from annotation.backends.mturk_client import turk as turk_client
+from annotation.crowds.mturk.client import turk as turk_client
+from annotation.crowds.mturk.hits import annotation_of
+from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.sync import note_hint, sync_what_is_due
 from annotation.errors import SeatTaken
 from annotation.models import Assignment, Case, CrowdCall, CrowdSession, Judgment, Publication
-from annotation.services.crowd import close_study, open_study
-from annotation.services.money import set_budget
-from annotation.services.submissions import save_answers
-from annotation.services.sync_rounds import note_hint, sync_what_is_due
+from annotation.money.ledger import set_budget
+from annotation.work.submissions import save_answers
 from evaluation.integrity import check_integrity
 from judgments.models import HIT, Job
 from tests.annotation.crowds.turking import (

@@ -9,19 +9,18 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdSession, Judgment
-from annotation.presentation import places_of
-from annotation.services.costs import overclaims_of, pay_of_sessions, wages_of
-from annotation.services.crowd import open_study
-from annotation.services.extending import extend_leases
-from annotation.services.leases import extend_lease, retake_assignment
-from annotation.services.money_steps import preview_top_ups
-from annotation.services.payments import decide_session
-from annotation.services.revisions import revise_judgments
-from annotation.services.submissions import save_answers, submit_assignment
-from annotation.services.wages import pay_top_ups
+from annotation.money.costs import overclaims_of, pay_of_sessions, wages_of
+from annotation.money.payments import decide_session
+from annotation.money.steps import preview_top_ups
+from annotation.money.wages import pay_top_ups
 from annotation.words import spell_seconds
-from judgments.errors import WrongState
+from annotation.work.extending import extend_leases
+from annotation.work.leases import extend_lease, retake_assignment
+from annotation.work.presentation import places_of
+from annotation.work.submissions import revise_judgments, save_answers, submit_assignment
+from common.errors import WrongState
 from judgments.models import Study
 from tests.annotation.crowds.turking import Crowd, Work, one_hit, sync, up
 from tests.fakes.mturk import MTurkEmulator

@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
+from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.panel.bonuses import bonus_list, pay_pages, unpaid_pages
+from annotation.crowds.panel.reconciling import book_list, compare, payment_list
+from annotation.crowds.publishing import close_study
 from annotation.models import Assignment, CrowdSession, RawId, Worker
-from annotation.services.arrivals import forget_raw_ids
-from annotation.services.calls import carry_out_calls
-from annotation.services.crowd import close_study
-from annotation.services.money import kept_cents, ledger_sums
-from annotation.services.panel_bonuses import bonus_list, pay_pages, unpaid_pages
-from annotation.services.payments import decide_session, pay_bonus
-from annotation.services.reconciling import book_list, compare, payment_list
-from annotation.services.reviews import approve_assignments
-from annotation.services.wages import approve_unopposed
-from judgments.errors import WrongState
+from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.payments import decide_session, pay_bonus
+from annotation.money.wages import approve_unopposed
+from annotation.quality.reviews import approve_assignments
+from common.errors import WrongState
 from judgments.models import Study, StudyEvent
 from tests.annotation.crowds.panel_files import (
     HEADER,

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
+from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.panel.lists import ListProblem, as_csv, read_submissions
+from annotation.crowds.panel.reconciling import compare
+from annotation.crowds.publishing import close_study
 from annotation.models import RawId, Worker
-from annotation.panel_lists import ListProblem, as_csv, read_submissions
-from annotation.services.arrivals import forget_raw_ids
-from annotation.services.crowd import close_study
-from annotation.services.exclusions import exclude_worker
-from annotation.services.reconciling import compare
-from judgments.errors import WrongState
-from judgments.services.studies import design_of
+from annotation.quality.exclusions import exclude_worker
+from common.errors import WrongState
+from judgments.studies.studies import design_of
 from tests.annotation.crowds.panel_files import (
     HEADER,
     at_work,

@@ -17,7 +17,7 @@ from tests.installations import Installation
 
 PEOPLE, PLACES = 12, 5
 MAKE_STUDY = """
-from annotation.services.crowd import open_study
+from annotation.crowds.publishing import open_study
 from tests.annotation.casting import make_dataset, make_study
 
 study = make_study(
@@ -32,9 +32,9 @@ AUDIT = """
 import json
 from collections import Counter
 from annotation.models import Assignment, CrowdSession, Judgment, Worker
-from annotation.services.money import kept_cents, ledger_sums
-from annotation.services.payments import decide_session
-from annotation.services.crowd import close_study
+from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.payments import decide_session
+from annotation.crowds.publishing import close_study
 from judgments.models import Study
 
 study = Study.objects.get()

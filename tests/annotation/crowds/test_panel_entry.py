@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from annotation.crowds.publishing import close_study, open_study
 from annotation.models import Assignment, CrowdSession, Judgment, Participation, RawId, Worker
-from annotation.services.crowd import close_study, open_study
-from judgments.errors import WrongState
+from common.errors import WrongState
 from judgments.models import StudyEvent
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.panels import (

@@ -8,17 +8,17 @@ from typing import Any
 import pytest
 from django.db.models import F
 
+from annotation.crowds.panel.ids import code_for
+from annotation.crowds.panel.people import time_out
+from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.sync import sync_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
-from annotation.panel_ids import code_for
-from annotation.services.crowd import close_study, open_study
-from annotation.services.exclusions import exclude_worker, pause_worker
-from annotation.services.money import kept_cents, ledger_sums
-from annotation.services.panel import time_out
-from annotation.services.payments import decide_session
-from annotation.services.syncing import sync_crowd
+from annotation.money.ledger import kept_cents, ledger_sums
+from annotation.money.payments import decide_session
+from annotation.quality.exclusions import exclude_worker, pause_worker
+from judgments.design.panels import OUTCOMES
 from judgments.models import HIT, Study
-from judgments.panels import OUTCOMES
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.crowds.panels import (
     ADA,
     BOB,

@@ -12,12 +12,12 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from annotation.crowds.panel.ids import code_for
+from annotation.crowds.publishing import close_study
 from annotation.models import CrowdSession, RawId
-from annotation.panel_ids import code_for
-from annotation.services.crowd import close_study
+from judgments.design.panels import OUTCOMES
 from judgments.models import Study, StudyEvent
-from judgments.panels import OUTCOMES
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.casting import joined, make_dataset, make_study
 from tests.annotation.crowds.panel_files import HEADER, completed, done, line
 from tests.annotation.crowds.panels import ADA, BOB, do_page, panel_study, session, start

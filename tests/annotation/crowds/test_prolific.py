@@ -9,13 +9,12 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.backends import backend_of
-from annotation.backends.base import Ability, TryLater
+from annotation.crowds import backend_of
+from annotation.crowds.base import Ability, TryLater
+from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study, open_study
 from annotation.models import CrowdCall, Publication
-from annotation.services.crowd import begin_opening, close_study, open_study
-from annotation.services.money import set_budget
-from annotation.services.publishing import ask_to_extend
-from judgments.errors import WrongState
+from annotation.money.ledger import set_budget
+from common.errors import WrongState
 from tests.annotation.crowds.prolific_panel import (
     LOST,
     PLACES,

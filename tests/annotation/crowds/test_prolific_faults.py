@@ -10,12 +10,11 @@ import pytest
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.backends.base import Ability
+from annotation.crowds.base import Ability
+from annotation.crowds.delivery import say_it_was_done, say_it_was_not
+from annotation.crowds.publishing import ask_to_extend, begin_opening, close_study
 from annotation.models import CrowdCall, CrowdSession, Publication
-from annotation.services.crowd import begin_opening, close_study
-from annotation.services.payments import decide_session, pay_bonus
-from annotation.services.publishing import ask_to_extend
-from annotation.services.unsure import say_it_was_done, say_it_was_not
+from annotation.money.payments import decide_session, pay_bonus
 from tests.annotation.crowds.prolific_panel import REWARD, Panel, go_on, panel_study, point_at
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator
 

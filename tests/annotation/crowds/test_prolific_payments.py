@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from annotation.backends.base import Ability
+from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.base import Ability
+from annotation.crowds.delivery import say_it_was_done, say_it_was_not
+from annotation.crowds.publishing import close_study
 from annotation.models import CrowdCall, CrowdSession
-from annotation.services.arrivals import forget_raw_ids
-from annotation.services.crowd import close_study
-from annotation.services.payments import decide_session, pay_bonus
-from annotation.services.unsure import say_it_was_done, say_it_was_not
-from judgments.errors import WrongState
+from annotation.money.payments import decide_session, pay_bonus
+from common.errors import WrongState
 from tests.annotation.crowds.prolific_panel import (
     LOST,
     PLACES,

@@ -12,15 +12,15 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.backends import backend_of
-from annotation.backends.base import Ability, Refused
-from annotation.backends.prolific import ProlificBackend
-from annotation.backends.prolific_people import blocked_group_name
+from annotation.crowds import backend_of
+from annotation.crowds.base import Ability, Refused
+from annotation.crowds.outbox import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
+from annotation.crowds.prolific.backend import ProlificBackend
+from annotation.crowds.prolific.people import blocked_group_name
+from annotation.crowds.publishing import open_study
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication
-from annotation.services.crowd import open_study
-from annotation.services.payments import decide_session, pay_bonus
-from annotation.services.relations import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
-from judgments.errors import WrongState
+from annotation.money.payments import decide_session, pay_bonus
+from common.errors import WrongState
 from tests.annotation.crowds.panels import do_page, start
 from tests.annotation.crowds.prolific_panel import (
     LOST,

@@ -12,10 +12,10 @@ from django.db.models import F
 from django.utils import timezone
 from pytest_django import Settings
 
+from annotation.crowds.publishing import close_study, open_study
+from annotation.crowds.sync import sync_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication
-from annotation.services.crowd import close_study, open_study
-from annotation.services.payments import decide_session
-from annotation.services.syncing import sync_crowd
+from annotation.money.payments import decide_session
 from tests.annotation.crowds.panels import do_page, start
 from tests.annotation.crowds.prolific_panel import REWARD, Panel, panel_study, point_at
 from tests.fakes.prolific import Fault, Faults, ProlificEmulator

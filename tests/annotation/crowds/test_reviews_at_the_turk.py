@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from annotation.crowds.publishing import open_study
+from annotation.importing.reviews import Reviewed, import_reviews
 from annotation.models import Assignment, CrowdCall
-from annotation.services.batch_reviews import Reviewed, import_reviews
 from annotation.services.batches import export_batch
-from annotation.services.crowd import open_study
+from common.errors import WrongState
 from evaluation.services import export_judgments
-from judgments.errors import WrongState
 from judgments.models import HIT, Study
 from tests.annotation.crowds.turking import Crowd, books, make_turk_study, same_money, sync
 from tests.fakes.mturk import MTurkEmulator

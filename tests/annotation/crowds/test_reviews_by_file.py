@@ -11,8 +11,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Assignment, Judgment, Worker
-from annotation.services.claims import claim_assignment
-from annotation.services.submissions import submit_assignment
+from annotation.work.claims import claim_assignment
+from annotation.work.submissions import submit_assignment
 from judgments.models import Study, StudyEvent
 from tests.studies import make_study, make_worker
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotation.controls import accuracy_of
+from annotation.crowds.mturk.answers import write_answers
+from annotation.crowds.mturk.pages import answers_of_page, html_page
+from annotation.crowds.mturk.questions import PictureNotReachable
 from annotation.models import Assignment, Judgment, Worker
-from annotation.mturk.answers import write_answers
-from annotation.mturk.errors import PictureNotReachable
-from annotation.mturk.pages import answers_of_page, html_page
-from annotation.presentation import units_of_hit
+from annotation.quality.controls import accuracy_of
+from annotation.work.presentation import units_of_hit
 from judgments.models import HIT, Item, Study
-from judgments.services.studies import design_of
+from judgments.studies.studies import design_of
 from tests.annotation.crowds.requester_pages import page_of, results_of, rows_of, worked_row
 from tests.templating import TONE, make_template_study
 

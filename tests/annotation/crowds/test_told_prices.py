@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from django.test import override_settings
 
-from annotation.backends import backend_for
-from annotation.services.money import spell_cents
-from judgments.design import StudyDesign
+from annotation.crowds import backend_for
+from annotation.money.ledger import spell_cents
+from judgments.design.study_design import StudyDesign
 
 DOCS = Path(__file__).resolve().parents[3] / "docs" / "crowds"
 HITS = 100

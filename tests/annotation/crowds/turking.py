@@ -12,13 +12,13 @@ from urllib.parse import parse_qs, urlsplit
 
 from django.test import override_settings
 
-from annotation.backends import mturk_orders
+from annotation.crowds.arrivals import claim_for_session, join_sent, open_session, person_sent
+from annotation.crowds.mturk import orders
+from annotation.crowds.sync import Synced, sync_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
-from annotation.presentation import places_of
-from annotation.services import money
-from annotation.services.arrivals import claim_for_session, join_sent, open_session, person_sent
-from annotation.services.submissions import save_answers, submit_assignment
-from annotation.services.syncing import Synced, sync_crowd
+from annotation.money import ledger as money
+from annotation.work.presentation import places_of
+from annotation.work.submissions import save_answers, submit_assignment
 from judgments.models import Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.fakes.mturk import MTurkEmulator
@@ -30,7 +30,7 @@ CROWD = {"backend": "mturk", "reward_cents": 10, "budget_cents": 100_000, "appro
 @contextmanager
 def emulated(**about: Any) -> Iterator[MTurkEmulator]:
     """The service, and settings that lead to it."""
-    mturk_orders._types.clear()
+    orders._types.clear()
     with patch.dict(os.environ, KEYS), MTurkEmulator(**about) as emulator, settings_for(emulator):
         yield emulator
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from annotation.backends.prolific_client import ProlificClient
+from annotation.crowds.prolific.client import ProlificClient
 from tests.fakes.prolific import ProlificEmulator
 
 

@@ -1,11 +1,7 @@
 """A study as a requester drafts it, and people who work on it."""
 
-from annotation.backends.prolific_client import ProlificClient
-from annotation.backends.prolific_shapes import (
-    CompletionCode,
-    StudyAction,
-    StudyDraft,
-)
+from annotation.crowds.prolific.client import ProlificClient
+from annotation.crowds.prolific.shapes import CompletionCode, StudyAction, StudyDraft
 from tests.fakes.prolific import ProlificEmulator
 
 REASON = "Four of the five control items in this page were answered against their pictures; the study's page says so."

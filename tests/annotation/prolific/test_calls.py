@@ -4,17 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from annotation.backends.prolific_client import ProlificClient
-from annotation.backends.prolific_errors import (
-    ProlificRefused,
-    WrongRequest,
-)
-from annotation.backends.prolific_shapes import (
+from annotation.crowds.prolific.client import ProlificClient
+from annotation.crowds.prolific.shapes import (
     PanelStudy,
+    ProlificRefused,
     RejectionCategory,
     StudyAction,
     StudyState,
     SubmissionState,
+    WrongRequest,
     decimal_text,
 )
 from tests.annotation.prolific.drafts import DRAFT, REASON, published, worked

@@ -10,19 +10,17 @@ from threading import Thread
 
 import pytest
 
-from annotation.backends.prolific_client import ProlificClient
-from annotation.backends.prolific_errors import (
+from annotation.crowds.prolific.client import ProlificClient
+from annotation.crowds.prolific.shapes import (
     ProlificNotConfigured,
     ProlificNotReached,
     ProlificRefused,
     ProlificThrottled,
     ProlificUnknown,
-    UnreadableAnswer,
-    WrongRequest,
-)
-from annotation.backends.prolific_shapes import (
     Submission,
     SubmissionState,
+    UnreadableAnswer,
+    WrongRequest,
     upwards,
     whole,
 )

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from annotation.rules import Answers, Given, History, Other, Page, Rule, examine, make_history
-from annotation.rules.replay import Ledger
+from annotation.quality.detectors import Answers, Given, History, Other, Page, Rule, examine, make_history
+from annotation.quality.detectors.replay import Ledger
 
 TRIPLET = Answers.of((1, 2), level="nominal", sided=True)
 RELEVANCE = Answers.of((0, 1), level="nominal", sided=False)

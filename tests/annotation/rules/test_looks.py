@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from annotation.rules import make_rule
-from annotation.rules.base import looks, one_in, pages_since_look, spending
+from annotation.quality.detectors import make_rule
+from annotation.quality.detectors.base import looks, one_in, pages_since_look, spending
 from tests.annotation.rules.people import ever_accused, of
 
 LATE = 10_000

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from annotation.rules import Given, Page, make_rule, replay
+from annotation.quality.detectors import Given, Page, make_rule, replay
 from tests.annotation.rules.people import TRIPLET
 
 

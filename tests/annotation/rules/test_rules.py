@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from annotation.rules import RULES, Answers, Given, make_rule
-from annotation.rules.replay import known_history
+from annotation.quality.detectors import RULES, Answers, Given, make_rule
+from annotation.quality.detectors.replay import known_history
 from tests.annotation.rules.people import NAN, RELEVANCE, TRIPLET, of
 
 SLIDER = Answers.of(tuple(range(101)), level="interval", sided=False)

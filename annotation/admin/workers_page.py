@@ -1,0 +1,180 @@
+"""What the workers' page of a study asks the designer."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db.models import Count, Q
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminTextInputWidget
+
+from annotation.crowds import backend_of
+from annotation.crowds.publishing import begin_closing, begin_opening
+from annotation.crowds.steps_page import go_on
+from annotation.models import Assignment, Invitation, Participation
+from annotation.rehearsal.people import SORTS, Crowd
+from annotation.work.joining import create_invitations
+from common.errors import WrongState
+from judgments.admin.base import public_address, signed_in
+from judgments.models import Study
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
+
+USUAL = Crowd()
+
+
+def _number(label: str, initial: float, low: float, high: float) -> forms.FloatField:
+    """A field for a number that need not be whole."""
+    return forms.FloatField(
+        label=label,
+        min_value=low,
+        max_value=high,
+        initial=initial,
+        widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+    )
+
+
+class RehearsalForm(forms.Form):
+    """The simulated crowd."""
+
+    workers = forms.IntegerField(
+        label="Workers",
+        min_value=1,
+        max_value=2_000,
+        initial=USUAL.workers,
+        widget=UnfoldAdminIntegerFieldWidget,
+    )
+    spammers = _number("Share of spammers", USUAL.spammers, 0, 1)
+    accuracy = _number("Chance of the others to be right", USUAL.accuracy, 0, 1)
+    drop_outs = _number("Chance that a HIT is returned", USUAL.drop_outs, 0, 0.9)
+    speed = _number("Times the expected speed", USUAL.speed, 0.01, 100)
+    seed = forms.IntegerField(
+        label="Seed", min_value=0, max_value=2**53, initial=USUAL.seed, widget=UnfoldAdminIntegerFieldWidget
+    )
+    sorts = forms.MultipleChoiceField(
+        label="Spammers",
+        choices=[(sort.name, f"{sort.name}: {sort.about}") for sort in SORTS.values()],
+        initial=USUAL.sort_names,
+        required=False,
+        widget=forms.CheckboxSelectMultiple,
+    )
+    rules = forms.BooleanField(
+        label="Let the recommended rules watch, where the study has none", required=False, initial=USUAL.rules
+    )
+
+    def clean_sorts(self) -> str:
+        """As the crowd names them; none chosen is the usual."""
+        return ",".join(self.cleaned_data["sorts"]) or USUAL.sorts
+
+
+class InvitationForm(forms.Form):
+    """How many personal codes, and for whom."""
+
+    count = forms.IntegerField(
+        label="How many", min_value=1, max_value=500, initial=10, widget=UnfoldAdminIntegerFieldWidget
+    )
+    note = forms.CharField(
+        label="For whom (workers never see it)",
+        required=False,
+        max_length=200,
+        widget=UnfoldAdminTextInputWidget,
+    )
+
+
+ON_A_PAGE = 100
+
+
+def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Link, invitations, and who holds what."""
+    design, backend = design_of(study), backend_of(study)
+    invitations = Invitation.objects.filter(study=study).select_related("worker")
+    page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
+    states = Assignment.objects.filter(study=study).aggregate(
+        held=Count("pk", filter=Q(state="accepted", expires_at__gt=timezone.now())),
+        handed_in=Count("pk", filter=Q(state__in=["submitted", "approved", "rejected"])),
+        returned=Count("pk", filter=Q(state="returned")),
+        expired=Count("pk", filter=Q(state="expired")),
+    )
+    context |= {
+        "design": design,
+        "link": public_address(
+            request, study, code=design.access.code if design.access.join == "code" else ""
+        ),
+        "sent_by": backend.title if backend.sends_people else "",
+        "invited": design.access.join == "invited" and not backend.sends_people,
+        "page": page,
+        "invitations": [
+            {"invitation": one, "link": public_address(request, study, code=one.code)}
+            for one in page.object_list
+        ],
+        "joined": Participation.objects.filter(study=study).count(),
+        "states": states,
+        "invitation_form": InvitationForm(),
+    }
+    return TemplateResponse(request, "admin/annotation/study_workers.html", context)
+
+
+def _may_open(study: Study) -> bool:
+    """Simulated answers and people's are never mixed; imported judgments ask nobody."""
+    waits = study.state in (Study.State.GENERATED, Study.State.CLOSED)
+    return waits and not study.simulated and study.source == Study.Source.DESIGNED
+
+
+def _open(request: HttpRequest, study: Study) -> HttpResponse:
+    messages.success(request, begin_opening(study=study, by=signed_in(request)))
+    go_on(request, study)
+    return redirect(page_address(study, "crowd" if backend_of(study).sends_people else "workers"))
+
+
+def _close(request: HttpRequest, study: Study) -> None:
+    begin_closing(study=study, by=signed_in(request))
+    go_on(request, study)
+
+
+def _invite(request: HttpRequest, study: Study) -> None:
+    form = InvitationForm(request.POST)
+    if not form.is_valid():
+        raise WrongState(_first_error(form))
+    made = create_invitations(study=study, count=form.cleaned_data["count"], note=form.cleaned_data["note"])
+    messages.success(
+        request, "One invitation was made." if len(made) == 1 else f"{len(made)} invitations were made."
+    )
+
+
+def _first_error(form: InvitationForm) -> str:
+    name, errors = next(iter(form.errors.items()))
+    return f"{form.fields[name].label}: {errors[0]}"
+
+
+add_page(StudyPage(name="workers", label="Workers", order=40, view=show_workers, group=Group.COLLECT))
+add_step(
+    StudyStep(
+        name="open",
+        label="Open to workers",
+        run=_open,
+        offered=_may_open,
+        primary_in=frozenset({Study.State.GENERATED.value}),
+    )
+)
+add_step(
+    StudyStep(
+        name="close",
+        label="Close",
+        run=_close,
+        done="The study is closed; who holds a HIT may still hand it in.",
+        offered=lambda study: study.state == Study.State.OPEN,
+    )
+)
+add_step(StudyStep(name="invite", label="Make invitations", run=_invite))

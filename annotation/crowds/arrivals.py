@@ -1,0 +1,279 @@
+"""People whom a crowd sends: who they are here, their piece of paid work, and the HIT that belongs to it."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q, Sum
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.crowds.people import pseudonym, scrub
+from annotation.errors import ArrivalRefused, RequirementNotMet, SeatTaken
+from annotation.models import Assignment, CrowdSession, Participation, Publication, RawId, Worker
+from annotation.models.assignments import LIVE
+from annotation.quality.exclusions import refuse_stopped, refuse_while_paused
+from annotation.work.admission import has_done_all
+from annotation.work.claims import (
+    ATTEMPTS,
+    Beaten,
+    Claim,
+    Offer,
+    free_seats,
+    items_met,
+    left_out_before,
+    may_come_again,
+    pass_gate,
+    stale_units,
+    take,
+)
+from annotation.work.joining import take_part
+from annotation.work.presentation import places_of, units_of_hit
+from common.errors import WrongState
+from judgments.models import HIT, Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+MORE_SEATS = 20  # that people whom the crowd let in may add to a HIT; more of them are made up
+
+Status = CrowdSession.Status
+
+
+@transaction.atomic
+def person_sent(*, study: Study, raw: str, name: str) -> Worker:
+    """The worker whom the study's crowd calls ``raw``: known again, or new.
+
+    Args:
+        name: the crowd's word for the id, such as WorkerId.
+    """
+    worker, created = Worker.objects.get_or_create(
+        source=Worker.Source.CROWD, place=study.place, name=pseudonym(study.place, raw)
+    )
+    if created or not RawId.objects.filter(worker=worker, session=None, name=name).exists():
+        RawId.objects.get_or_create(worker=worker, session=None, name=name, defaults={"value": raw})
+    return worker
+
+
+@transaction.atomic
+def join_sent(*, study: Study, worker: Worker, consent: bool) -> Participation:
+    """Their part in the study; the crowd let them in, so the study's own door is not asked.
+
+    Raises:
+        JoinRefused: the study has a consent text, and they did not agree to it.
+    """
+    return take_part(study=study, worker=worker, consent=consent)
+
+
+@transaction.atomic
+def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
+    """The worker's piece of paid work under the crowd's id of it. An id that went from one worker to the next
+    (psiTurk#184) ends the work of the one before: the crowd took it from them.
+    """
+    before = CrowdSession.objects.filter(
+        place=publication.place, external_id=external_id, status=Status.WORKING
+    ).exclude(worker=worker)
+    for other in before:
+        end_session(session=other, status=Status.RETURNED)
+    session, _created = CrowdSession.objects.get_or_create(
+        place=publication.place,
+        external_id=external_id,
+        worker=worker,
+        defaults={"study": publication.study, "publication": publication},
+    )
+    return session
+
+
+@transaction.atomic
+def receive_worker(
+    *, publication: Publication, raw: str, external_id: str, consent: bool = False
+) -> CrowdSession:
+    """Somebody whom Mechanical Turk sent with one of its assignments: who they are here, their part in the study, and
+    the session, open again where it had ended without being handed in (the same id may come to the same person twice).
+
+    Args:
+        raw: MTurk's WorkerId.
+        external_id: MTurk's AssignmentId.
+
+    Raises:
+        JoinRefused: the study has a consent text, and they did not agree to it; nothing is recorded.
+        ArrivalRefused: they came with the same assignment for another HIT before; nothing is recorded.
+    """
+    worker = person_sent(study=publication.study, raw=raw, name="WorkerId")
+    join_sent(study=publication.study, worker=worker, consent=consent)
+    session = open_session(publication=publication, worker=worker, external_id=external_id)
+    if session.publication_id != publication.pk:
+        raise ArrivalRefused(
+            _(
+                "Nothing was recorded: you opened another HIT with this assignment before. Open that one from your "
+                "worker’s page, or return it."
+            )
+        )
+    ended = CrowdSession.objects.filter(pk=session.pk, status__in=[Status.RETURNED, Status.TIMED_OUT])
+    ended.update(status=Status.WORKING)
+    _follow_worker(session)
+    session.refresh_from_db(fields=["status"])
+    return session
+
+
+def _follow_worker(session: CrowdSession) -> None:
+    """Who got the same HIT again under another id does not hold it under the old one any more. What they had handed in
+    here, without the crowd ever hearing of it, is handed in under the new id; within the caller's transaction."""
+    same = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
+    for old in same.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
+        if old.status == Status.WORKING:
+            end_session(session=old, status=Status.RETURNED)
+        elif old.status == Status.SUBMITTED and old.booked == CrowdSession.Booked.NOTHING:
+            Assignment.objects.filter(session=old).update(session=session, external_id=session.external_id)
+            CrowdSession.objects.filter(pk=old.pk).update(status=Status.RETURNED)
+            CrowdSession.objects.filter(pk=session.pk).update(status=Status.SUBMITTED)
+
+
+@transaction.atomic
+def end_session(*, session: CrowdSession, status: str) -> bool:
+    """Work that ends without being handed in: its page goes back, what was answered stays in the row. Whether it
+    was going on."""
+    held = Assignment.objects.filter(session=session)
+    state = Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED
+    free_seats(held, state)
+    return bool(CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=status))
+
+
+def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) -> Claim:
+    """The HIT that the crowd gave this worker: what was taken for the session before, or now.
+
+    Who the crowd lets in has a place there. Where none of ours is free, somebody who left held it, and the HIT gets
+    one more; the crowd's own count bounds what is paid. Whose time was over before has got it from the crowd again, and
+    finds what they had answered.
+
+    Args:
+        late: for answers that the crowd took: it let the worker in while the study was open, whatever it is now.
+
+    Raises:
+        WorkPaused, WorkerExcluded: the worker gets no work.
+        SeatTaken: the study is closed here, or far more people came than the crowd can have let in, or they do or did
+            the same page under another id.
+        RequirementNotMet: they did as many HITs of the study as one person may.
+        NotJoined: they did not join the study.
+        StudyPaused: nothing new is handed out.
+    """
+    for _attempt in range(ATTEMPTS):
+        before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
+        if before is not None and before.state in LIVE and not _is_over(before):
+            return Claim(assignment=before, created=False, places=places_of(before))
+        _refuse_second_time(session, hit)
+        if not late:
+            refuse_while_paused(session.study)
+        if before is None and not late:
+            _refuse_who_did_all(session)
+        offer = _offer(session, hit)
+        try:
+            with transaction.atomic():
+                if not late:
+                    pass_gate(session.study)
+                mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
+                free_seats(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
+                make_room(hit)
+                claim = take(offer, session=session, late=late)
+                if claim is not None:
+                    _lay_out_draft(claim.assignment)
+        except (Beaten, IntegrityError):
+            continue  # nothing of the attempt was kept; look again
+        if claim is None:
+            break
+        return claim
+    raise SeatTaken(_("This page of work cannot be taken now: the study takes no more work."))
+
+
+def _refuse_who_did_all(session: CrowdSession) -> None:
+    """Mechanical Turk cannot be told how many HITs of a study one person may do."""
+    if has_done_all(study=session.study, design=design_of(session.study), worker=session.worker):
+        raise RequirementNotMet(
+            _(
+                "You did as many pages of work as this study asks of one person: please return this HIT. Thank you."
+            )
+        )
+
+
+def _is_over(held: Assignment) -> bool:
+    if held.state != Assignment.State.ACCEPTED or held.expires_at is None:
+        return False
+    return held.expires_at <= timezone.now()
+
+
+def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
+    """Several publications may be for one HIT, and the crowd knows only that they are not the same."""
+    mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
+    if any(not _is_over(one) for one in mine.filter(state__in=LIVE)):
+        raise SeatTaken(_("You have this page of work already, or did it: please return this HIT."))
+
+
+def _lay_out_draft(now: Assignment) -> None:
+    """What its worker had answered on it before, where the same stands at the same places."""
+    left = Assignment.objects.filter(hit=now.hit_id, worker=now.worker_id, state__in=["returned", "expired"])
+    before = left.order_by("-accepted_at").first()
+    if before is not None and before.answers and (before.order, before.flips) == (now.order, now.flips):
+        now.answers = before.answers
+        now.save(update_fields=["answers"])
+
+
+def _offer(session: CrowdSession, hit: HIT) -> Offer:
+    study, worker = session.study, session.worker
+    participation = Participation.objects.get(study=study, worker=worker)
+    refuse_stopped(participation.standing)
+    units = units_of_hit(hit.pk)
+    met = items_met(study, worker) if may_come_again(study) else {}
+    if hit.pk in met:
+        left_out = left_out_before(hit, worker, units)
+    else:
+        left_out = stale_units(study, units, {item for items in met.values() for item in items})
+    return Offer(
+        study=study,
+        worker=worker,
+        participation=participation,
+        hit=hit,
+        cursor=participation.cursor,
+        units=units,
+        left_out=left_out,
+    )
+
+
+def make_room(hit: HIT) -> None:
+    """Within the caller's transaction: a free seat, of those whose time is over, or one more."""
+    if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
+        return
+    free_seats(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
+    full = HIT.objects.filter(pk=hit.pk, open_slots=0)
+    wanted = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
+    full.filter(required__lt=wanted + MORE_SEATS).update(
+        required=F("required") + 1, open_slots=F("open_slots") + 1
+    )
+
+
+@transaction.atomic
+def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
+    """Delete what the crowd called the people of this study who take part in no other; how many ids went. Their
+    pseudonyms and answers stay; nobody can be paid or written to by them any more.
+
+    Raises:
+        WrongState: the study is open, and people who come leave their ids again.
+    """
+    if study.state == Study.State.OPEN:
+        raise WrongState(
+            f"Nothing was deleted: study {study.slug!r} is open, and people who come leave their ids again; close it "
+            "first."
+        )
+    # also people who came and got no work: they have a session and no part
+    here = Worker.objects.filter(
+        Q(participations__study=study) | Q(crowd_sessions__study=study), source=Worker.Source.CROWD
+    )
+    elsewhere = Worker.objects.filter(
+        Q(participations__in=Participation.objects.exclude(study=study))
+        | Q(crowd_sessions__in=CrowdSession.objects.exclude(study=study))
+    ).values("pk")
+    people = RawId.objects.filter(worker__in=here).exclude(worker__in=elsewhere)
+    rows = list(people | RawId.objects.filter(session__study=study))
+    scrub(rows)
+    RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    gone = len(rows)
+    note_event(study=study, what="forget-ids", words=f"{gone} raw ids of workers were deleted.", by=by)
+    return gone

@@ -1,0 +1,318 @@
+"""Deliver outbox messages to crowds, each exactly once; settle the indeterminate ones by hand."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, Q, QuerySet, Sum
+from django.db.models.functions import Coalesce
+from django.utils import timezone
+
+from annotation.crowds import CrowdBackend, backend_of
+from annotation.crowds.base import Ability, OutOfFunds, Refused, TryLater, Unsure
+from annotation.crowds.effects import note_done, note_parked
+from annotation.crowds.people import said_of
+from annotation.models import CrowdCall
+from annotation.money.ledger import OverBudget, reserve_for_call, spell_cents
+from common.errors import QuorumError, WrongState
+from judgments.jobs import Progress
+from judgments.models import Study
+from judgments.studies.log import note_event
+
+TRIES = 6  # of a call in one run
+ALL_TRIES = 60  # of a call at all, before a person has to look
+IN_A_ROW = 25  # calls that the crowd did not answer, after which a run ends
+LONGEST_WAIT = 30.0  # seconds that a run waits for a call; what wants longer is left to the next run
+COSTS = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
+UNDER_WAY = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
+UNDECIDED = (*UNDER_WAY, CrowdCall.State.PARKED)  # also what one runner parked and a slower one saw done
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a run did.
+
+    Attributes:
+        done, parked: calls that ended in this run.
+        waiting: calls that are left to the next one.
+        stopped: why calls that cost money were not tried any more; '' where they were.
+    """
+
+    done: int = 0
+    parked: int = 0
+    waiting: int = 0
+    stopped: str = ""
+
+
+def carry_out_calls(
+    *,
+    study: Study,
+    rng: random.Random | None = None,
+    wait: Callable[[float], None] = time.sleep,
+    progress: Progress | None = None,
+) -> Carried:
+    """Carry out what the study waits for, oldest first, with back-off and jitter.
+
+    Args:
+        rng: draws the jitter; left out, one is seeded by the system.
+        wait: sleeps for so many seconds.
+    """
+    rng = rng or random.Random()
+    backend = backend_of(study)
+    tried: Counter[int] = Counter()
+    stopped = _lacking_funds(study, backend)
+    skipped: tuple[str, ...] = tuple(COSTS) if stopped else ()
+    done = parked = unanswered = 0
+    while unanswered < IN_A_ROW:
+        call = _next_call(study, tried, skipped)
+        if call is None:
+            break
+        now = timezone.now()
+        if call.next_at > now:
+            wait((call.next_at - now).total_seconds())
+            continue
+        if not _start(call):
+            continue
+        tried[call.pk] += 1
+        unanswered += 1
+        try:
+            answer = backend.carry_out(call)
+            done += _finish(call, answer)
+            unanswered = 0
+        except OverBudget as problem:  # somebody else decided there: it is done, and cannot be booked
+            parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
+        except (Refused, QuorumError) as problem:
+            parked += _park(call, said_of(call, str(problem)))
+            unanswered = 0
+        except Unsure as problem:
+            parked += _park(call, said_of(call, str(problem)), unsure=True)
+            unanswered = 0
+        except OutOfFunds as problem:
+            stopped = said_of(call, str(problem))
+            _put_back(call, stopped, after=0.0, undone=True)
+            skipped = tuple(COSTS)
+        except TryLater as problem:
+            said = said_of(call, str(problem))
+            if call.attempts >= ALL_TRIES:
+                parked += _park(
+                    call,
+                    f"Given up after {call.attempts} attempts: {said}",
+                    unsure=_was_open(call) or not problem.undone,
+                )
+            else:
+                pause = _pause(rng, tried[call.pk], problem.after)
+                _put_back(call, said, after=pause, undone=problem.undone)
+            if problem.final:
+                stopped = said
+                break
+        if progress is not None:
+            left = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
+            progress(done / max(1, done + left), f"{done} done, {left} to go")
+    waiting = CrowdCall.objects.filter(study=study, state__in=UNDER_WAY).count()
+    return Carried(done=done, parked=parked, waiting=waiting, stopped=stopped)
+
+
+def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
+    """Why nothing that costs money should be begun: the account at the crowd holds less than all of it costs. '' where
+    it holds enough, or the crowd does not say. What may have been carried out already has its money there."""
+    fresh = CrowdCall.objects.filter(
+        study=study,
+        place=study.place,
+        kind__in=COSTS,
+        state=CrowdCall.State.WAITING,
+        first_started_at__isnull=True,
+    )
+    wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
+    if not wanted:
+        return ""
+    try:
+        held = backend.balance(study.place)
+    except TryLater as problem:
+        return f"The account's balance could not be asked: {problem}"
+    if held is None or held >= wanted:
+        return ""
+    return (
+        f"The account at {backend.title} holds {spell_cents(held)}, and what waits costs {spell_cents(wanted)}: none "
+        "of it was begun."
+    )
+
+
+def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> CrowdCall | None:
+    """The oldest call that is due, else the one that is due next, within what a run waits for."""
+    now = timezone.now()
+    spent = [pk for pk, times in tried.items() if times >= TRIES]
+    calls = CrowdCall.objects.filter(_open(now), study=study, place=study.place)
+    calls = calls.exclude(pk__in=spent).exclude(kind__in=skipped).select_related("publication", "session")
+    due = calls.filter(next_at__lte=now).order_by("pk").first()
+    if due is not None:
+        return due
+    return calls.filter(next_at__lte=now + timedelta(seconds=LONGEST_WAIT)).order_by("next_at").first()
+
+
+def _open(now: datetime) -> Q:
+    """Waiting, or started so long ago that whoever did it is gone."""
+    lost = now - timedelta(seconds=settings.CROWD_CALL_SECONDS)
+    return Q(state=CrowdCall.State.WAITING) | Q(state=CrowdCall.State.STARTED, started_at__lte=lost)
+
+
+def _start(call: CrowdCall) -> bool:
+    """Stored before the crowd is asked: a call that may have been carried out is never taken for one that was not."""
+    now = timezone.now()
+    moved = CrowdCall.objects.filter(_open(now), pk=call.pk).update(
+        state=CrowdCall.State.STARTED,
+        started_at=now,
+        first_started_at=Coalesce("first_started_at", now),
+        attempts=F("attempts") + 1,
+    )
+    if moved:
+        call.refresh_from_db()
+    return bool(moved)
+
+
+def _put_back(call: CrowdCall, problem: str, *, after: float, undone: bool) -> None:
+    """Asked again later. What was certainly not done leaves no doubt behind: it counts as never started."""
+    _own(call).update(
+        state=CrowdCall.State.WAITING,
+        problem=problem[:1000],
+        next_at=timezone.now() + timedelta(seconds=after),
+        first_started_at=call.first_started_at if _was_open(call) or not undone else None,
+    )
+
+
+def _own(call: CrowdCall) -> QuerySet[CrowdCall]:
+    """The call while this runner's attempt is the last one: whoever was taken for gone says nothing any more of what
+    another one asks for meanwhile."""
+    return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
+
+
+def _was_open(call: CrowdCall) -> bool:
+    """Whether an earlier attempt may have been carried out."""
+    return call.first_started_at != call.started_at
+
+
+def _pause(rng: random.Random, times: int, asked: float) -> float:
+    """Exponential back-off with full jitter, never less than the crowd asked for."""
+    longest = min(60.0, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
+    return max(asked, rng.uniform(0.0, longest))
+
+
+@transaction.atomic
+def _finish(call: CrowdCall, answer: dict[str, Any]) -> int:
+    """1 where this runner ended the call, 0 where another one had."""
+    # What it kept is moved by its effect, before the row may say done (a_call_that_is_done_keeps_no_money).
+    locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED).first()
+    if locked is None:
+        return 0
+    locked.answer = answer
+    note_done(locked)
+    return CrowdCall.objects.filter(pk=call.pk).update(
+        state=CrowdCall.State.DONE, done_at=timezone.now(), answer=answer, problem="", reserved_cents=0
+    )
+
+
+def finish_found(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
+    """The crowd has what the call asks for, whatever became of the call: it is done, also where it was parked. Whether
+    this ended it.
+
+    Raises:
+        OverBudget: its money went back when it was parked, and is not left; nothing changes.
+    """
+    return bool(_finish(call, answer))
+
+
+@transaction.atomic
+def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
+    """It is not tried again by itself. What it kept is free, unless it may have been carried out."""
+    parked = _own(call).update(
+        state=CrowdCall.State.PARKED,
+        problem=problem[:1000] or "The crowd gave no reason.",
+        answer={**call.answer, **({"unsure": True} if unsure else {})},
+    )
+    if parked and not unsure:
+        note_parked(call)
+    return parked
+
+
+@transaction.atomic
+def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+    """A parked call is asked for again, with its money kept anew; the same key makes it safe.
+
+    Raises:
+        WrongState: it is not parked.
+        OverBudget.
+    """
+    moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.PARKED).update(
+        state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0
+    )
+    if not moved:
+        raise WrongState("Nothing was changed: only what is parked can be tried again.")
+    call.refresh_from_db()
+    cents = int(call.payload.get("cents", 0))
+    if cents and not call.reserved_cents:
+        reserve_for_call(call=call, cents=cents)
+    words = f"A call that had been given up is tried again: {call.kind}."
+    note_event(study=call.study, what="call-retried", words=words, by=by, call=call.pk)
+    return call
+
+
+@transaction.atomic
+def say_it_was_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+    """The person found at the crowd that it was carried out: it ends as done, and its money is spent.
+
+    Raises:
+        WrongState: the call is not parked, or is to publish: that it was is found by looking for it (say it was not).
+    """
+    if call.kind == Ability.PUBLISH:
+        raise WrongState(
+            "Nothing was changed: ask for the publication again; what stands there already is found."
+        )
+    now = timezone.now()
+    # What it kept is moved by its effect, before the row may say done (a_call_that_is_done_keeps_no_money).
+    parked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state=CrowdCall.State.PARKED).first()
+    if parked is None:
+        raise WrongState("Nothing was changed: only of what is parked can it be said that it was done.")
+    note_done(parked)
+    CrowdCall.objects.filter(pk=call.pk).update(state=CrowdCall.State.DONE, done_at=now, reserved_cents=0)
+    _note(parked, "it was done", by)
+    parked.refresh_from_db()
+    return parked
+
+
+@transaction.atomic
+def say_it_was_not(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
+    """The person found at the crowd that it was not carried out: it is asked for again from the start.
+
+    Raises:
+        WrongState: the call is not parked.
+        OverBudget: its money was given back, and is not there any more.
+    """
+    moved = CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.PARKED).update(
+        state=CrowdCall.State.WAITING, next_at=timezone.now(), attempts=0, answer={}
+    )
+    if not moved:
+        raise WrongState("Nothing was changed: only of what is parked can it be said that it was not done.")
+    call.refresh_from_db()
+    cents = int(call.payload.get("cents", 0))
+    if cents and not call.reserved_cents:
+        reserve_for_call(call=call, cents=cents)
+    _note(call, "it was not done, so it is asked for again", by)
+    return call
+
+
+def _note(call: CrowdCall, said: str, by: User | None) -> None:
+    note_event(
+        study=call.study,
+        what="looked",
+        words=f"Somebody looked at {call.place} after the call {call.key}: {said}.",
+        by=by,
+        call=call.pk,
+    )

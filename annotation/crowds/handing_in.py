@@ -1,0 +1,345 @@
+"""Match what people submitted at a crowd with what they answered here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from itertools import count
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.crowds import CrowdBackend
+from annotation.crowds.arrivals import (
+    claim_for_session,
+    end_session,
+    join_sent,
+    make_room,
+    open_session,
+    person_sent,
+)
+from annotation.crowds.base import HandedIn, SeenWork
+from annotation.crowds.effects import DECIDED, settle_session
+from annotation.crowds.people import pseudonym
+from annotation.errors import KeptApart, TooLate
+from annotation.models import Assignment, CrowdCall, CrowdSession, Judgment, Publication
+from annotation.models.assignments import LIVE
+from annotation.money.ledger import OverBudget
+from annotation.work.answers import answer_key
+from annotation.work.claims import free_seats
+from annotation.work.presentation import places_of
+from annotation.work.stopping import lock_for_settling, reopen_slots, settle_hits
+from annotation.work.submissions import (
+    Sheet,
+    Submission,
+    judgment_of,
+    laid_over,
+    lock_assignment,
+    read_answers,
+    submit_assignment,
+)
+from common.errors import QuorumError
+from judgments.kinds import KINDS
+from judgments.models import HIT, Study
+
+Status = CrowdSession.Status
+HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
+LEFT = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
+MINUTES_TO_STORE = 10  # a lease for answers that are there already
+
+
+class Unanswered(QuorumError):
+    """The crowd holds work for which there are no complete answers here."""
+
+
+class Unbooked(QuorumError):
+    """The crowd paid what our books have no money for."""
+
+
+def note_work(*, backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
+    """Take over what the crowd says of a piece of work: the session, its answers, what was decided. Again changes
+    nothing.
+
+    Raises:
+        Unanswered: all else is stored.
+        Unbooked: likewise.
+    """
+    session = _session(backend, publication, work)
+    if session.publication_id != publication.pk:
+        _move(session, publication)
+    _take_over(session, publication, work)
+    problem: QuorumError | None = None
+    if work.status in HANDED_IN:
+        try:
+            _bring_answers(backend, session, publication, work)
+        except QuorumError as error:
+            problem = Unanswered(str(error))
+    elif work.status in LEFT:
+        end_session(session=session, status=work.status)
+    if work.status in DECIDED:
+        try:
+            settle_session(
+                session=session, status=work.status, decided_at=work.decided_at, feedback=work.feedback
+            )
+        except OverBudget as error:
+            raise Unbooked(str(error)) from None
+    if problem is not None:
+        raise problem
+    return session
+
+
+def _session(backend: CrowdBackend, publication: Publication, work: SeenWork) -> CrowdSession:
+    """Named by the id and the worker together; made where the person's browser never told us."""
+    study, place = publication.study, publication.place
+    external_id = backend.session_id(place, work.external_id)
+    found = CrowdSession.objects.filter(
+        place=place, external_id=external_id, worker__name=pseudonym(place, work.worker), worker__place=place
+    ).first()
+    if found is not None:
+        return found
+    worker = person_sent(study=study, raw=work.worker, name=backend.person)
+    return open_session(publication=publication, worker=worker, external_id=external_id)
+
+
+@transaction.atomic
+def _move(session: CrowdSession, publication: Publication) -> None:
+    """The crowd knows for which publication it was, and the person's browser said another one, maybe of another study.
+    What was answered to another HIT is no answer to this one: it stays and does not count."""
+    same = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
+    other = Assignment.objects.filter(session=session).exclude(same)
+    pages = list(other.select_for_update().order_by("pk"))
+    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    if locked.booked:
+        return
+    handed_in = [page for page in pages if page.state == Assignment.State.SUBMITTED]
+    Assignment.objects.filter(pk__in=[page.pk for page in handed_in]).update(state=Assignment.State.APART)
+    for page in handed_in:
+        if page.hit_id is not None:
+            reopen_slots(study=page.study, freed={page.hit_id: 1})
+    free_seats(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
+    Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(session=None)
+    locked.publication, locked.study = publication, publication.study
+    locked.save(update_fields=["publication", "study"])
+    session.refresh_from_db()
+
+
+@transaction.atomic
+def _take_over(session: CrowdSession, publication: Publication, work: SeenWork) -> None:
+    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    locked.confirmed, locked.seen_at = True, timezone.now()
+    locked.submitted_at = work.submitted_at or locked.submitted_at
+    locked.auto_approval_at = work.auto_approval_at
+    locked.receipt = work.receipt.replace("\x00", "�")
+    if not locked.booked and locked.status not in HANDED_IN and work.status in HANDED_IN:
+        locked.status = Status.SUBMITTED
+    locked.save()
+    session.refresh_from_db()
+
+
+def _bring_answers(
+    backend: CrowdBackend, session: CrowdSession, publication: Publication, work: SeenWork
+) -> None:
+    """Where the session has no finished work: from what was saved here, or from the page of the crowd.
+
+    Raises:
+        QuorumError: they are not complete, or cannot be taken.
+    """
+    last = Assignment.objects.filter(session=session).order_by("-accepted_at").first()
+    if last is not None and last.state == Assignment.State.APART:
+        _bring_back(last)
+        return
+    if last is not None and last.submitted_at is not None:
+        return
+    given = backend.answered_there(publication, work)
+    if given is not None:
+        _store_given(session, publication, given)
+        return
+    if publication.hit is None:
+        return  # a panel's people work on many HITs; what is missing their own pages tell them
+    if last is None:
+        raise Unanswered("Nothing was ever answered here under that assignment.")
+    if not is_complete(last):
+        raise Unanswered("Some of its answers were never saved here.")
+    _store_saved(last)
+
+
+def is_complete(assignment: Assignment) -> bool:
+    """Whether every place has a saved answer."""
+    key = answer_key(KINDS[assignment.study.protocol])
+    return all(key in assignment.answers.get(str(place.position), {}) for place in places_of(assignment))
+
+
+def _store_given(session: CrowdSession, publication: Publication, given: HandedIn) -> None:
+    if given.missing:
+        listed = ", ".join(map(str, given.missing[:10]))
+        raise Unanswered(f"It leaves {listed} without an answer.")
+    assert publication.hit is not None  # pages of a crowd are made for HITs
+    join_sent(study=session.study, worker=session.worker, consent=True)
+    claim = claim_for_session(session=session, hit=publication.hit, late=True)
+    claim.assignment.order, claim.assignment.flips = given.layout.order, given.layout.sides
+    claim.assignment.save(update_fields=["order", "flips"])
+    submit_assignment(assignment=claim.assignment, answers=given.answers)
+
+
+def _store_saved(saved: Assignment) -> None:
+    """Submit what was saved, on the seat it had or another one: the crowd says that it came in time."""
+    with transaction.atomic():
+        locked = Assignment.objects.select_for_update().get(pk=saved.pk)
+        now = timezone.now()
+        until = now + timedelta(minutes=MINUTES_TO_STORE)
+        if locked.state == Assignment.State.ACCEPTED:
+            locked.renew_lease(now=now, until=until)
+        elif locked.state in (Assignment.State.EXPIRED, Assignment.State.RETURNED):
+            _take_seat(locked)
+            locked.renew_lease(now=now, until=until)
+            Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
+            settle_hits(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+    submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
+
+
+def _take_seat(assignment: Assignment) -> None:
+    """A seat for a row that has none any more, within the caller's transaction and before its state changes.
+
+    Raises:
+        Unanswered: its worker took the HIT again, or far more people came than the crowd can have let in.
+    """
+    hit = assignment.hit_id
+    assert hit is not None  # a crowd's work is never imported
+    lock_for_settling(study=assignment.study, hits=[hit])
+    live = Assignment.objects.filter(hit=hit, state__in=LIVE)
+    if live.filter(worker=assignment.worker_id).exists():
+        raise Unanswered("Its worker has done the same page of work again.")
+    make_room(HIT.objects.get(pk=hit))
+    if not HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1):
+        raise Unanswered("No seat of its page of work is free.")
+    taken = set(live.values_list("seat", flat=True))
+    Assignment.objects.filter(pk=assignment.pk).update(
+        seat=next(seat for seat in count() if seat not in taken)
+    )
+
+
+@transaction.atomic
+def set_apart(*, session: CrowdSession) -> int:
+    """The crowd never knew of this work: its answers stay and do not count, its seats are free, nothing is paid. How
+    many pages of work there were."""
+    rows = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
+    pages = list(rows.select_for_update().order_by("pk"))
+    locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
+    if locked.confirmed or locked.booked:
+        return 0
+    CrowdSession.objects.filter(pk=locked.pk).update(status=Status.UNKNOWN)
+    CrowdCall.objects.filter(
+        session=locked, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
+    ).update(state=CrowdCall.State.DROPPED, problem="The crowd never knew of this work.")
+    Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(state=Assignment.State.APART)
+    for page in pages:
+        if page.hit_id is not None:
+            reopen_slots(study=page.study, freed={page.hit_id: 1})
+    return len(pages)
+
+
+@transaction.atomic
+def _bring_back(apart: Assignment) -> None:
+    """The crowd knew of it after all, late."""
+    locked = Assignment.objects.select_for_update().get(pk=apart.pk)
+    if locked.state != Assignment.State.APART:
+        return
+    _take_seat(locked)
+    Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.SUBMITTED)
+    settle_hits(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
+
+
+def trim_seats(*, study: Study) -> int:
+    """Take back seats that HITs got for people who left again; how many."""
+    wanted = int(study.design["judgments_per_unit"])
+    more = HIT.objects.filter(study=study, required__gt=wanted, open_slots__gt=0)
+    return sum(_trim(study, pk, wanted) for pk in more.values_list("pk", flat=True))
+
+
+@transaction.atomic
+def _trim(study: Study, hit: int, wanted: int) -> int:
+    live = list(Assignment.objects.filter(hit=hit, state__in=LIVE).select_for_update().order_by("pk"))
+    lock_for_settling(study=study, hits=[hit])
+    row = HIT.objects.select_for_update(no_key=True).get(pk=hit)
+    gone = min(row.open_slots, row.required - max(wanted, len(live) + row.spared))
+    if gone <= 0:
+        return 0
+    required = row.required - gone
+    taken = {one.seat for one in live if one.seat < required}
+    for one in live:
+        if one.seat >= required:
+            one.seat = next(seat for seat in count() if seat not in taken)
+            taken.add(one.seat)
+            one.save(update_fields=["seat"])
+    HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - gone)
+    return gone
+
+
+def hand_in(
+    *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
+) -> Submission:
+    """Submit an assignment of the session; it is then our turn to wait for the crowd's word of it.
+
+    Raises:
+        AnswersMissing, AnswerProblem, AlreadyEnded: as for ``submit_assignment``.
+        KeptApart: its time was over; what came is kept apart.
+    """
+    if assignment.state == Assignment.State.APART:
+        raise KeptApart(late_words())
+    try:
+        submission = submit_assignment(assignment=assignment, answers=answers)
+    except TooLate:
+        keep_apart(session=session, assignment=assignment, answers=answers)
+        raise KeptApart(late_words()) from None
+    note_handed_in(session=session)
+    return submission
+
+
+def late_words() -> str:
+    """What a worker is told whose time was over."""
+    return _(
+        "Mechanical Turk’s time for this HIT was over before you handed it in. Your answers are kept apart: they do "
+        "not count, and they are not paid."
+    )
+
+
+def note_handed_in(*, session: CrowdSession) -> bool:
+    """The answers are here; whether the crowd has the work is for the crowd to say. Whether it was news."""
+    working = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING)
+    return bool(working.update(status=Status.SUBMITTED))
+
+
+@transaction.atomic
+def keep_apart(
+    *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
+) -> None:
+    """What came too late: complete, it becomes judgments that count nowhere; else it stays a draft. The seat is free,
+    and the session timed out.
+
+    Raises:
+        AnswerProblem: an answer is not valid; nothing changes.
+    """
+    sheet = read_answers(assignment, answers)
+    locked = lock_assignment(assignment)
+    free_seats(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)
+    key = answer_key(sheet.kind)
+    merged = laid_over(locked.answers, sheet.given)
+    Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(answers=merged)
+    if all(key in merged.get(str(place.position), {}) for place in sheet.places):
+        _store_apart(locked, sheet, merged)
+    CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(status=Status.TIMED_OUT)
+
+
+def _store_apart(locked: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+    now = timezone.now()
+    moved = Assignment.objects.filter(pk=locked.pk, state=Assignment.State.EXPIRED).update(
+        state=Assignment.State.APART, submitted_at=now
+    )
+    if moved:
+        Judgment.objects.bulk_create(
+            judgment_of(locked, place, answers[str(place.position)], kind=sheet.kind, made_at=now)
+            for place in sheet.places
+        )

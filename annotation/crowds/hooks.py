@@ -1,0 +1,41 @@
+"""Where crowds call us: notifications, which are hints to look and never the truth about anything."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from annotation.crowds.mturk import notifications
+from annotation.crowds.mturk.frames import SITES
+from annotation.crowds.mturk.notifications import Subscription, read_sns
+from annotation.crowds.sync import note_hint
+from common.errors import QuorumError
+
+
+@csrf_exempt  # signed by its sender
+@never_cache
+@require_POST
+def mturk(request: HttpRequest) -> HttpResponse:
+    """A message of Mechanical Turk's SNS topic. Each HIT that it names and that is ours is looked at soon; twice, late
+    or out of order does no harm. What is not signed by Amazon for our topic changes nothing."""
+    topic = notifications.topic()
+    if topic is None:
+        raise Http404("No topic is set.")
+    try:
+        message = read_sns(
+            request.body, topic=topic, now=timezone.now(), certificate=notifications.certificate
+        )
+        if isinstance(message, Subscription):
+            notifications.confirm(message.url)
+            return HttpResponse(status=204)
+    except QuorumError as problem:
+        return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
+    except notifications.NotFetched as problem:
+        return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
+    for hit in {event.hit for event in message.events} if message is not None else ():
+        for place in SITES:
+            note_hint(place=place, external_id=hit)
+    return HttpResponse(status=204)

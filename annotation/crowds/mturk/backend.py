@@ -1,0 +1,239 @@
+"""Mechanical Turk: a HIT of ours is a HIT there, with a place for each person wanted (docs/crowds/mturk.md).
+
+What is asked of it stands in ``mturk_orders``; here is what a study there costs, what is put up, and what is read back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from django.conf import settings
+
+from annotation.crowds.base import (
+    Ability,
+    CrowdBackend,
+    HandedIn,
+    Plan,
+    Price,
+    SeenPublication,
+    SeenWork,
+    fee_of,
+)
+from annotation.crowds.mturk.frames import sites_of
+from annotation.crowds.mturk.hits import (
+    description_of,
+    is_tested_there,
+    question_of,
+    title_of,
+    token_of,
+)
+from annotation.crowds.mturk.notifications import read_sqs
+from annotation.crowds.mturk.pages import answers_of_page
+from annotation.crowds.mturk.qualifications import qualification_test, requirements_of
+from annotation.crowds.mturk.questions import (
+    AnswersUnreadable,
+    NotificationProblem,
+    QuestionProblem,
+)
+from annotation.crowds.mturk.shapes import LIVE, SANDBOX, NotAtTurk, TurkHIT, WrongStateAtTurk
+from annotation.work.presentation import units_of_hit
+from common.errors import WrongState
+from judgments.design.requirements import CROWDS
+from judgments.design.study_design import StudyDesign
+from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
+
+if TYPE_CHECKING:
+    from annotation.models import CrowdCall, Publication
+
+# MTURK.md 2, Money
+FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
+MANY = 10  # places from which on the fee is higher; a HIT with fewer can never have so many
+LEAST_FEE = 1  # cent
+STATUSES = {"Submitted": "submitted", "Approved": "approved", "Rejected": "rejected"}
+MOST_MESSAGES = 10  # of a queue at once, the most it gives
+MOST_RECEIVES = 100
+
+
+class MTurkBackend(CrowdBackend):
+    """The sandbox unless the setting ``MTURK_LIVE`` and the study both say live."""
+
+    name = "mturk"
+    title = "Mechanical Turk"
+    can = frozenset(Ability)
+    requirements = CROWDS["mturk"].requirements
+    person = "WorkerId"
+
+    def place(self, design: StudyDesign) -> str:
+        """Two places that share nothing."""
+        return LIVE if design.crowd.live and settings.MTURK_LIVE else SANDBOX
+
+    def where(self, study: Study) -> str:
+        """The workers' site."""
+        place = study.place or self.place(design_of(study))
+        if place == LIVE:
+            return f"Workers find it at {sites_of(place)[0]}; what they do there costs real money."
+        return f"Workers find it at {sites_of(place)[0]}, the sandbox; no money is paid there."
+
+    # --- money ------------------------------------------------------------------------------------
+    def price(self, design: StudyDesign, *, places: int) -> Price:
+        """20 % of the reward, 40 % from ten places on, 5 % more for Masters; a cent at least, rounded half up."""
+        percent = FEE + (MANY_FEE if places >= MANY else 0) + (MASTERS_FEE if design.crowd.masters else 0)
+        reward = design.crowd.reward_cents
+        return Price(reward_cents=reward, fee_cents=fee_of(reward, percent, least=LEAST_FEE))
+
+    def bonus_fee(self, cents: int) -> int:
+        """20 %."""
+        return fee_of(cents, FEE, least=LEAST_FEE)
+
+    def balance(self, place: str) -> int | None:
+        """What the account may spend; the sandbox's is always the same."""
+        return _turk(place).balance_cents()
+
+    # --- what is put up ---------------------------------------------------------------------------
+    def plans(self, study: Study) -> Iterable[Plan]:
+        """A publication for each HIT with as many places as it has free seats."""
+        hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
+        return [Plan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
+
+    def refuse_places(self, publication: Publication, places: int) -> None:
+        """The fee step cannot be crossed (InvalidMaximumAssignmentsIncrease)."""
+        if publication.places < MANY <= publication.places + places:
+            raise WrongState(
+                f"Nothing was changed: a HIT that Mechanical Turk has with fewer than {MANY} places "
+                f"({publication.places}) can never have {MANY} or more; open the study again to put up another one."
+            )
+
+    def refuse(self, study: Study, design: StudyDesign) -> None:
+        """Before opening, so that not the two-hundredth HIT is the first to be refused."""
+        crowd = design.crowd
+        if crowd.live and not settings.MTURK_LIVE and study.place == LIVE:
+            raise WrongState(
+                f"Study {study.slug!r} is live, and the setting MTURK_LIVE is off; nothing was published."
+            )
+        if crowd.reward_cents < 1:
+            raise WrongState(
+                f"Study {study.slug!r} pays nothing; Mechanical Turk wants crowd.reward_cents of 1 or more."
+            )
+        if not crowd.budget_cents:
+            raise WrongState(
+                f"Study {study.slug!r} has no budget; set crowd.budget_cents, the most that all of it may cost."
+            )
+        if not title_of(design).strip() or not description_of(design).strip():
+            raise WrongState(
+                f"Study {study.slug!r} has no title or description for Mechanical Turk's list of work; set "
+                "crowd.title and crowd.description."
+            )
+        if crowd.question == "html" and design.quiz.items:
+            raise WrongState(
+                f"Study {study.slug!r} asks known items in its quiz (quiz.items), which pages of Mechanical Turk's own "
+                "cannot; expected 0, or crowd.question = 'external'."
+            )
+        try:
+            requirements_of(design.workers, more=[])
+            if is_tested_there(design):
+                qualification_test(design.quiz, seed=design.seed, title=title_of(design))
+            for hit in HIT.objects.filter(study=study).order_by("position"):
+                question_of(study, design, hit)
+                if crowd.question == "external":
+                    break  # they differ in nothing
+        except QuestionProblem as problem:
+            raise WrongState(f"Nothing was published: {problem}") from None
+
+    # --- what is asked ----------------------------------------------------------------------------
+    def carry_out(self, call: CrowdCall) -> dict[str, Any]:
+        """See ``mturk_orders``."""
+        from annotation.crowds.mturk import orders  # boto3 takes half a second to load; most never need it
+
+        return orders.ORDERS[call.kind](_turk(call.place), call)
+
+    # --- what is read back ------------------------------------------------------------------------
+    def publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[SeenPublication]:
+        """From the list of all HITs those with a mark of this study, and one by one what is no longer in it."""
+        client = _turk(study.place)
+        wanted = {one.external_id: one for one in known if one.external_id}
+        seen: set[str] = set()
+        for hit in client.hits():
+            token = token_of(hit.annotation, study)
+            if hit.id in wanted or token:
+                seen.add(hit.id)
+                yield _seen(hit, token or wanted[hit.id].token)
+        for external_id in wanted.keys() - seen:
+            try:
+                hit = client.hit(external_id)
+            except NotAtTurk:
+                continue
+            yield _seen(hit, wanted[external_id].token)
+
+    def work(self, publication: Publication) -> Iterator[SeenWork]:
+        """All pages of what was handed in."""
+        try:
+            for one in _turk(publication.place).assignments(publication.external_id):
+                yield SeenWork(
+                    external_id=one.id,
+                    worker=one.worker,
+                    status=STATUSES[one.status],
+                    accepted_at=one.accepted_at,
+                    submitted_at=one.submitted_at,
+                    auto_approval_at=one.auto_approval_at,
+                    decided_at=one.decided_at,
+                    receipt=one.answer,
+                    feedback=one.feedback,
+                )
+        except (NotAtTurk, WrongStateAtTurk):  # deleted meanwhile
+            return
+
+    def answered_there(self, publication: Publication, work: SeenWork) -> HandedIn | None:
+        """An HTMLQuestion's answers stand in its receipt."""
+        design = design_of(publication.study)
+        if design.crowd.question != "html" or publication.hit is None:
+            return None
+        units = units_of_hit(publication.hit.pk)
+        page = answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
+        if not page.consented:
+            raise AnswersUnreadable(
+                "Its worker did not agree to the study's consent text: nothing of it is used."
+            )
+        return HandedIn(layout=page.layout, answers=page.answers, missing=page.missing)
+
+    def hints(self, place: str) -> Iterator[str]:
+        """From the queue, where one is set. A message is deleted once it was read: looking finds out the same."""
+        if not settings.MTURK_SQS_QUEUE:
+            return
+        from annotation.crowds.mturk.client import received
+
+        for body in received(place, most=MOST_RECEIVES, at_once=MOST_MESSAGES):
+            try:
+                events = read_sqs(body)
+            except NotificationProblem:  # of somebody else; nothing is lost with it
+                continue
+            yield from {event.hit for event in events.events if event.hit}
+
+
+def _turk(place: str) -> Any:
+    from annotation.crowds.mturk.client import turk  # as above
+
+    return turk(place)
+
+
+def _seen(hit: TurkHIT, token: str) -> SeenPublication:
+    return SeenPublication(
+        external_id=hit.id,
+        token=token,
+        over=hit.over,
+        places=hit.places,
+        group_id=hit.type_id,
+        reward_cents=hit.reward_cents,
+        readable=hit.status != "Disposed",
+        expires_at=hit.expires_at,
+        facts={
+            "status": hit.status,
+            "places": hit.places,
+            "pending": hit.pending,
+            "available": hit.available,
+            "completed": hit.completed,
+            "group": hit.group_id,
+        },
+    )

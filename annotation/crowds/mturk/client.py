@@ -1,0 +1,343 @@
+"""The one door to Mechanical Turk: plain boto3, each write asked once, each answer a value or a named problem.
+
+The sandbox's client never speaks to the live site, nor the other way round, and the live one is not made at all unless
+``MTURK_LIVE`` is set. boto3's own repetitions are off: it would repeat a call without a token, and a HIT would be there
+twice. What only reads is repeated here, a few times, with jitter.
+
+Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling come as a
+plain ClientError (boto3#2402, allenai/amti#12). A 200 whose body was cut off arrives as an empty dict (measured with
+botocore 1.44.5), so that a missing member means: nobody knows whether it was done.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    ParamValidationError,
+    PartialCredentialsError,
+)
+from django.conf import settings
+
+from annotation.crowds.base import TryLater
+from annotation.crowds.mturk.shapes import (
+    LIVE,
+    SANDBOX,
+    TurkAssignment,
+    TurkBonus,
+    TurkHIT,
+    TurkRefused,
+    assignment_of,
+    cents_of,
+    dollars,
+    hit_of,
+    meaning_of,
+)
+
+REGION = "us-east-1"
+ENDPOINTS = {
+    SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
+    LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
+}
+PAGE = 100  # rows of a list's page, the most there are
+READS = 5  # times that a call which changes nothing is asked
+LONGEST_PAUSE = 8.0
+CONNECT_SECONDS, READ_SECONDS = 5, 30
+
+_clients: dict[tuple[str, str, str], Any] = {}
+_making = threading.Lock()
+
+
+def endpoint_of(place: str) -> str:
+    """Where a place's calls go.
+
+    Raises:
+        TryLater: real money is switched off, or the configured address belongs to the other place.
+    """
+    if place == LIVE and not settings.MTURK_LIVE:
+        raise TryLater(
+            "Nothing was asked of Mechanical Turk: the study is live and the setting MTURK_LIVE is off.",
+            undone=True,
+        )
+    endpoint: str = settings.MTURK_ENDPOINT or ENDPOINTS[place]
+    host = urlsplit(endpoint).hostname
+    for other, address in ENDPOINTS.items():
+        if other != place and host == urlsplit(address).hostname:
+            raise TryLater(
+                f"Nothing was asked of Mechanical Turk: AWS_ENDPOINT_URL_MTURK is the address of {other}, and the "
+                f"study belongs to {place}.",
+                undone=True,
+            )
+    return endpoint
+
+
+def turk(place: str) -> TurkClient:
+    """The client of a place.
+
+    Raises:
+        TryLater: as ``endpoint_of``.
+    """
+    return TurkClient(_client("mturk", place, endpoint_of(place)))
+
+
+def received(place: str, *, most: int, at_once: int) -> Iterator[str]:
+    """Bodies of the queue's messages, each deleted once it was used.
+
+    Raises:
+        TryLater: the queue cannot be asked.
+    """
+    client = _client("sqs", place, settings.SQS_ENDPOINT)
+    queue = settings.MTURK_SQS_QUEUE
+    try:
+        for _ in range(most):
+            answer = client.receive_message(QueueUrl=queue, MaxNumberOfMessages=at_once, WaitTimeSeconds=0)
+            messages = answer.get("Messages", [])
+            for message in messages:
+                yield message["Body"]
+                client.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+            if not messages:
+                return
+    except (BotoCoreError, ClientError) as error:
+        raise TryLater(f"The queue of notifications cannot be read: {error}") from None
+
+
+def _client(service: str, place: str, endpoint: str) -> Any:
+    """Made once: reading AWS's description of a service takes a tenth of a second. Clients may be shared by threads,
+    making them may not."""
+    key = (service, place, endpoint)
+    with _making:
+        if key not in _clients:
+            _clients[key] = boto3.session.Session().client(  # type: ignore[call-overload]  # a name in a variable
+                service,
+                region_name=REGION,
+                endpoint_url=endpoint or None,
+                config=Config(
+                    retries={"total_max_attempts": 1, "mode": "standard"},
+                    connect_timeout=CONNECT_SECONDS,
+                    read_timeout=READ_SECONDS,
+                    max_pool_connections=10,
+                ),
+            )
+        return _clients[key]
+
+
+class TurkClient:
+    """The calls that a study's crowd needs. All raise ``TurkRefused``, ``TryLater`` or ``OutOfFunds``."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    # --- the account ------------------------------------------------------------------------------
+    def balance_cents(self) -> int:
+        """What may be spent."""
+        return cents_of(self._read("get_account_balance", "AvailableBalance")["AvailableBalance"])
+
+    # --- HITs -------------------------------------------------------------------------------------
+    def hit_type(self, properties: Mapping[str, Any]) -> str:
+        """The id of the HIT type with these properties; equal ones give the same, so that asking again is harmless."""
+        made: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
+        return made
+
+    def tell_events(self, hit_type: str, *, transport: str, destination: str, events: Sequence[str]) -> None:
+        """What happens to HITs of this type is told there."""
+        notification = {
+            "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": list(events),
+        }  # fmt: skip
+        self._read("update_notification_settings", HITTypeId=hit_type, Notification=notification, Active=True)
+
+    def create_hit(
+        self, hit_type: str, *, places: int, seconds: int, question: str, annotation: str, token: str
+    ) -> TurkHIT:
+        """Puts a HIT up, once for each token within 24 hours.
+
+        Raises:
+            HitAlreadyExists: it was put up before.
+        """
+        answer = self._ask(
+            "create_hit_with_hit_type",
+            "HIT",
+            HITTypeId=hit_type,
+            MaxAssignments=places,
+            LifetimeInSeconds=seconds,
+            Question=question,
+            RequesterAnnotation=annotation,
+            UniqueRequestToken=token,
+        )
+        return hit_of(answer["HIT"])
+
+    def hit(self, hit: str) -> TurkHIT:
+        """A HIT by its id."""
+        return hit_of(self._read("get_hit", "HIT", HITId=hit)["HIT"])
+
+    def hits(self) -> Iterator[TurkHIT]:
+        """All of the account's that were not deleted."""
+        return map(hit_of, self._pages("list_hits", "HITs"))
+
+    def add_places(self, hit: str, *, places: int, token: str) -> None:
+        """More places; once for each token within 24 hours (``AskedBefore``)."""
+        self._ask(
+            "create_additional_assignments_for_hit",
+            HITId=hit,
+            NumberOfAdditionalAssignments=places,
+            UniqueRequestToken=token,
+        )
+
+    def set_expiration(self, hit: str, at: datetime) -> None:
+        """Until when new workers may come; a time that is over closes it at once. The same time twice may be refused
+        (``AskedBefore``, Dallinger#3109)."""
+        self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
+
+    # --- assignments ------------------------------------------------------------------------------
+    def assignments(self, hit: str) -> Iterator[TurkAssignment]:
+        """What was handed in for a HIT, whatever was decided since."""
+        statuses = ["Submitted", "Approved", "Rejected"]
+        rows = self._pages("list_assignments_for_hit", "Assignments", HITId=hit, AssignmentStatuses=statuses)
+        return map(assignment_of, rows)
+
+    def assignment(self, assignment: str) -> TurkAssignment:
+        """One of them; work that goes on is an error (turkserver-meteor#56)."""
+        return assignment_of(
+            self._read("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
+        )
+
+    def approve(self, assignment: str, *, feedback: str = "", override: bool = False) -> None:
+        """Pays."""
+        more = {"RequesterFeedback": feedback} if feedback else {}
+        self._ask("approve_assignment", AssignmentId=assignment, OverrideRejection=override, **more)
+
+    def reject(self, assignment: str, *, feedback: str) -> None:
+        """Does not pay."""
+        self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
+
+    # --- bonuses ----------------------------------------------------------------------------------
+    def send_bonus(self, *, worker: str, assignment: str, cents: int, reason: str, token: str) -> None:
+        """Money on top; once for each token within 24 hours (``AskedBefore``)."""
+        self._ask(
+            "send_bonus",
+            WorkerId=worker,
+            AssignmentId=assignment,
+            BonusAmount=dollars(cents),
+            Reason=reason,
+            UniqueRequestToken=token,
+        )
+
+    def bonuses(self, assignment: str) -> Iterator[TurkBonus]:
+        """What was paid on top of an assignment."""
+        for row in self._pages("list_bonus_payments", "BonusPayments", AssignmentId=assignment):
+            cents = cents_of(row["BonusAmount"])
+            yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
+
+    # --- people -----------------------------------------------------------------------------------
+    def block(self, worker: str, *, reason: str) -> None:
+        """No HIT of the account for this worker; again changes nothing."""
+        self._ask("create_worker_block", WorkerId=worker, Reason=reason)
+
+    def unblock(self, worker: str, *, reason: str) -> None:
+        """Takes a block back; again changes nothing."""
+        self._ask("delete_worker_block", WorkerId=worker, Reason=reason)
+
+    def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
+        """Writes to people whose work was reviewed; worker -> why it was not delivered. There is no token: asked
+        twice, it is sent twice."""
+        answer = self._ask(
+            "notify_workers",
+            "NotifyWorkersFailureStatuses",
+            WorkerIds=list(workers),
+            Subject=subject,
+            MessageText=text,
+        )
+        failures = answer["NotifyWorkersFailureStatuses"]
+        return {row["WorkerId"]: row.get("NotifyWorkersFailureMessage", "not delivered") for row in failures}
+
+    # --- qualifications ---------------------------------------------------------------------------
+    def own_qualification(self, name: str) -> str | None:
+        """The id of the account's qualification type of that very name."""
+        found = self._pages(
+            "list_qualification_types",
+            "QualificationTypes",
+            Query=name,
+            MustBeRequestable=False,
+            MustBeOwnedByCaller=True,
+        )
+        return next((row["QualificationTypeId"] for row in found if row["Name"] == name), None)
+
+    def create_qualification(self, properties: Mapping[str, Any]) -> str:
+        """A new qualification type; a second one of the name is refused."""
+        answer = self._ask("create_qualification_type", "QualificationType", **properties)
+        made: str = answer["QualificationType"]["QualificationTypeId"]
+        return made
+
+    def qualify(self, qualification: str, worker: str, value: int) -> None:
+        """Gives it to a worker; again sets the value again."""
+        self._ask(
+            "associate_qualification_with_worker",
+            QualificationTypeId=qualification,
+            WorkerId=worker,
+            IntegerValue=value,
+            SendNotification=False,
+        )
+
+    # --- asking -----------------------------------------------------------------------------------
+    def _pages(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
+        """The rows of all pages."""
+        token: dict[str, str] = {}
+        while True:
+            answer = self._read(operation, member, MaxResults=PAGE, **parameters, **token)
+            yield from answer[member]
+            following = answer.get("NextToken")
+            if not following or not answer[member]:
+                return
+            token = {"NextToken": following}
+
+    def _read(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
+        """A call that changes nothing, or nothing when it is repeated."""
+        rng = random.Random()
+        for times in range(1, READS):
+            try:
+                return self._ask(operation, *members, **parameters)
+            except TryLater as problem:
+                if problem.final:
+                    raise
+                longest = min(LONGEST_PAUSE, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
+                time.sleep(rng.uniform(0.0, longest))
+        return self._ask(operation, *members, **parameters)
+
+    def _ask(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
+        """One call.
+
+        Args:
+            members: of the answer, that must be there.
+        """
+        try:
+            answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
+        except ClientError as error:
+            raise meaning_of(operation, error.response) from None
+        except ParamValidationError as error:
+            raise TurkRefused(f"Not asked of Mechanical Turk: {error}", code="ParamValidation") from None
+        except (NoCredentialsError, PartialCredentialsError) as error:
+            raise TryLater(
+                f"Mechanical Turk was not asked: the account's keys are not configured ({error}).",
+                undone=True,
+                final=True,
+            ) from None
+        except (EndpointConnectionError, ConnectTimeoutError) as error:
+            raise TryLater(f"Mechanical Turk cannot be reached: {error}", undone=True) from None
+        except BotoCoreError as error:
+            raise TryLater(f"The answer of Mechanical Turk to {operation} was lost: {error}") from None
+        missing = [member for member in members if member not in answer]
+        if missing:
+            raise TryLater(f"The answer of Mechanical Turk to {operation} was cut off.")
+        return answer

@@ -1,0 +1,395 @@
+"""What is asked of Mechanical Turk, each order exactly once.
+
+A call's key is the UniqueRequestToken where the service takes one; it remembers tokens for 24 hours (MTURK.md 2,
+Idempotency). After that, and where it takes none, the state is read before anything is asked again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from annotation.crowds.base import Ability, Refused, TryLater
+from annotation.crowds.mturk.client import TurkClient
+from annotation.crowds.mturk.hits import (
+    annotation_of,
+    description_of,
+    is_tested_there,
+    question_of,
+    title_of,
+    token_of,
+)
+from annotation.crowds.mturk.qualifications import (
+    is_master,
+    qualification_test,
+    requirements_of,
+    score_at_least,
+)
+from annotation.crowds.mturk.shapes import (
+    LIVE,
+    AskedBefore,
+    HitAlreadyExists,
+    NotAtTurk,
+    TurkHIT,
+    TurkRefused,
+    WrongStateAtTurk,
+)
+from annotation.crowds.people import installation_word
+from annotation.models import CrowdCall, CrowdSession, Publication, RawId, Worker
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.studies import design_of
+
+REMEMBERED = timedelta(hours=23)  # of the 24 that the service knows a token
+LONGEST_DELAY = timedelta(days=30)  # of automatic approval
+NET = timedelta(days=7)  # by which the service's automatic approval comes after ours
+UNKNOWN_YET = 60.0  # seconds after which a fresh submission is asked for again (ParlAI#2957)
+EVENTS = ("AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired")
+TEST_SECONDS = 3600
+RETRY_SECONDS = 3600  # between two attempts at a test
+LONGEST_FEEDBACK = 1024
+
+_types: dict[tuple[str, str], str] = {}  # HIT types, by place and properties: equal ones have one id
+
+
+def _is_old(call: CrowdCall) -> bool:
+    """Whether it may have been carried out by an attempt whose token the service has forgotten."""
+    began, now = call.first_started_at, call.started_at or timezone.now()
+    return began is not None and now - began > REMEMBERED
+
+
+# --- HITs -----------------------------------------------------------------------------------------
+def publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """CreateHITWithHITType; what is there already is adopted."""
+    publication, study = _publication(call), call.study
+    if _is_old(call):
+        found = _marked(client, study, call.key)
+        if found is not None:
+            return _published(found)
+    design = design_of(study)
+    assert publication.hit is not None  # every plan here names one
+    question = question_of(study, design, publication.hit)
+    hit_type = _hit_type(client, call.place, study, design)
+    try:
+        made = client.create_hit(
+            hit_type,
+            places=publication.places,
+            seconds=design.crowd.lifetime_hours * 3600,
+            question=question,
+            annotation=annotation_of(call.key, study),
+            token=call.key,
+        )
+    except HitAlreadyExists as there:
+        found = client.hit(there.hit) if there.hit else _marked(client, study, call.key)
+        if found is None:
+            raise TryLater(
+                "Mechanical Turk says that the HIT is there already, and does not show it."
+            ) from None
+        made = found
+    except NotAtTurk as problem:  # the HIT type was removed since it was made
+        _types.clear()
+        raise TryLater(str(problem), undone=True) from None
+    return _published(made)
+
+
+def _marked(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
+    return next((hit for hit in client.hits() if token_of(hit.annotation, study) == token), None)
+
+
+def _published(hit: TurkHIT) -> dict[str, Any]:
+    return {
+        "external_id": hit.id,
+        "group_id": hit.type_id,
+        "expires_at": hit.expires_at.isoformat() if hit.expires_at else "",
+    }
+
+
+def _hit_type(client: TurkClient, place: str, study: Study, design: StudyDesign) -> str:
+    crowd = design.crowd
+    more = [is_master(live=place == LIVE)] if crowd.masters else []
+    if is_tested_there(design):
+        test = qualification_test(design.quiz, seed=design.seed, title=title_of(design))
+        more.append(score_at_least(_test(client, study, design), test.needed))
+    properties: dict[str, Any] = {
+        "Title": title_of(design),
+        "Description": description_of(design),
+        "Reward": f"{crowd.reward_cents // 100}.{crowd.reward_cents % 100:02d}",
+        "AssignmentDurationInSeconds": crowd.lease_minutes * 60,
+        "AutoApprovalDelayInSeconds": int(auto_approval(design).total_seconds()),
+        "QualificationRequirements": requirements_of(design.workers, more=more),
+    }
+    if crowd.keywords:
+        properties["Keywords"] = crowd.keywords
+    key = (f"{place} {settings.MTURK_ENDPOINT}", json.dumps(properties, sort_keys=True))
+    if key not in _types:
+        made = client.hit_type(properties)
+        if settings.MTURK_SQS_QUEUE:
+            client.tell_events(made, transport="SQS", destination=settings.MTURK_SQS_QUEUE, events=EVENTS)
+        elif settings.MTURK_SNS_TOPIC:
+            client.tell_events(made, transport="SNS", destination=settings.MTURK_SNS_TOPIC, events=EVENTS)
+        _types[key] = made
+    return _types[key]
+
+
+def auto_approval(design: StudyDesign) -> timedelta:
+    """When the service pays by itself: later than we would, so that nobody waits for ever for a server that is gone."""
+    hours = design.crowd.approve_after_hours
+    return min(LONGEST_DELAY, timedelta(hours=hours) + NET) if hours else LONGEST_DELAY
+
+
+def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """More places, then more time."""
+    publication = _publication(call)
+    places = int(call.payload.get("places", 0))
+    until = parse_datetime(call.payload.get("expires_at", "") or "")
+    if places:
+        done = _is_old(call) and client.hit(publication.external_id).places >= publication.places + places
+        if not done:
+            _once(lambda: client.add_places(publication.external_id, places=places, token=call.key))
+    if until is not None:
+        _set_expiration(client, publication.external_id, until)
+    return {}
+
+
+def expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Nobody new from now on. A time that is over closes it; another one each time, as the same is refused."""
+    publication = _publication(call)
+    try:
+        hit = client.hit(publication.external_id)
+    except NotAtTurk:
+        return {}  # nobody comes to what is gone
+    if hit.status == "Disposed" or (hit.expires_at is not None and hit.expires_at <= timezone.now()):
+        return {}
+    _set_expiration(client, publication.external_id, timezone.now() - timedelta(hours=1))
+    return {}
+
+
+def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
+    at = at.replace(microsecond=0)
+    there = client.hit(hit).expires_at
+    if there is not None and abs(there - at) < timedelta(seconds=1):
+        return
+    _once(lambda: client.set_expiration(hit, at))
+
+
+# --- assignments ----------------------------------------------------------------------------------
+def approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """The state is read first: no token makes it once, and others decide too."""
+    session = _session(call)
+    status = _status(client, session)
+    override = status == "Rejected" and bool(call.payload.get("override"))
+    if status == "Submitted" or override:
+        status = _decided(
+            client,
+            session,
+            lambda: client.approve(session.external_id, feedback=_feedback(call), override=override),
+            otherwise="Approved",
+        )
+    return {"status": status.lower()}
+
+
+def reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """As ``approve``; what was approved stays so."""
+    session = _session(call)
+    status = _status(client, session)
+    if status == "Submitted":
+        status = _decided(
+            client,
+            session,
+            lambda: client.reject(session.external_id, feedback=_feedback(call)),
+            otherwise="Rejected",
+        )
+    return {"status": status.lower()}
+
+
+def _status(client: TurkClient, session: CrowdSession) -> str:
+    """Submitted, Approved or Rejected."""
+    try:
+        there = client.assignment(session.external_id)
+    except (NotAtTurk, WrongStateAtTurk) as problem:
+        if session.confirmed:  # it was there before
+            raise Refused(f"{problem} It may have been deleted there.") from None
+        raise TryLater(f"{problem} It may not be known there yet.", after=UNKNOWN_YET, undone=True) from None
+    if there.worker != raw_id(session.worker):
+        raise Refused(
+            f"Assignment {session.external_id} at Mechanical Turk is another worker's by now; nothing was decided."
+        )
+    return there.status
+
+
+def _decided(client: TurkClient, session: CrowdSession, order: Callable[[], None], *, otherwise: str) -> str:
+    try:
+        order()
+    except WrongStateAtTurk:  # somebody was faster
+        status = _status(client, session)
+        if status == "Submitted":
+            raise
+        return status
+    return otherwise
+
+
+def _feedback(call: CrowdCall) -> str:
+    return call.why[:LONGEST_FEEDBACK]
+
+
+def bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """SendBonus; where its token may be forgotten, what was paid is looked at first."""
+    session, cents = _session(call), int(call.payload["bonus_cents"])
+    if _is_old(call) and _is_paid(client, call, session, cents):
+        return {"found": True}
+    _once(
+        lambda: client.send_bonus(
+            worker=raw_id(session.worker),
+            assignment=session.external_id,
+            cents=cents,
+            reason=call.why,
+            token=call.key,
+        )
+    )
+    return {}
+
+
+def _is_paid(client: TurkClient, call: CrowdCall, session: CrowdSession, cents: int) -> bool:
+    """Whether more bonuses of this amount and reason were paid there than our books hold as done."""
+    own = CrowdCall.objects.filter(
+        session=session, kind=Ability.BONUS, why=call.why, state=CrowdCall.State.DONE
+    )
+    booked = sum(int(one.payload.get("bonus_cents", 0)) == cents for one in own)
+    there = sum(
+        one.cents == cents and one.reason == call.why and one.worker == raw_id(session.worker)
+        for one in client.bonuses(session.external_id)
+    )
+    return there > booked
+
+
+# --- people ---------------------------------------------------------------------------------------
+def block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """For all HITs of the account."""
+    client.block(raw_id(_worker(call)), reason=call.why or "Blocked.")
+    return {}
+
+
+def unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Takes it back."""
+    client.unblock(raw_id(_worker(call)), reason=call.why or "Unblocked.")
+    return {}
+
+
+def qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """Gives a qualification of our own, made when it is first needed: ``payload`` is {qualification, value}."""
+    wanted = call.payload["qualification"]
+    name = f"{wanted} ({installation_word()})"
+    qualification = _qualification(
+        client,
+        name,
+        {
+            "Description": f"Given by the requester: {wanted}",
+            "QualificationTypeStatus": "Active",
+        },
+    )
+    client.qualify(qualification, raw_id(_worker(call)), int(call.payload.get("value", 1)))
+    return {"qualification": qualification}
+
+
+def message(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    """NotifyWorkers has no token, and a letter that comes twice is worse than none: once it may have been sent, it is
+    not sent again. ``payload`` is {subject, text}."""
+    if call.first_started_at != call.started_at:
+        raise Refused(
+            "The message may have been sent before, and is not sent twice; send a new one if it was not."
+        )
+    subject, text = call.payload["subject"], call.payload["text"]
+    worker = raw_id(_worker(call))
+    failures = client.notify([worker], subject=subject, text=text)
+    if worker in failures:
+        raise Refused(f"Mechanical Turk did not deliver the message: {failures[worker]}")
+    return {}
+
+
+def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
+    """The qualification type of the study's quiz."""
+    quiz = design.quiz
+    test = qualification_test(quiz, seed=design.seed, title=title_of(design))
+    retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}
+    return _qualification(
+        client,
+        f"Test for {quiz.qualification or study.slug} ({installation_word()})",
+        {
+            "Description": f"A short test before the work: {title_of(design)}",
+            "QualificationTypeStatus": "Active",
+            "Test": test.test,
+            "AnswerKey": test.answer_key,
+            "TestDurationInSeconds": TEST_SECONDS,
+            **retry,
+        },
+    )
+
+
+def _qualification(client: TurkClient, name: str, properties: dict[str, Any]) -> str:
+    """Of that name, made where there is none: names are unique in an account, so that it is made once."""
+    found = client.own_qualification(name)
+    if found is not None:
+        return found
+    try:
+        return client.create_qualification({"Name": name, **properties})
+    except TurkRefused as problem:
+        if "AlreadyExists" not in problem.code:
+            raise
+        found = client.own_qualification(name)
+        if found is None:
+            raise TryLater(str(problem)) from None
+        return found
+
+
+def raw_id(worker: Worker) -> str:
+    """What Mechanical Turk calls a worker.
+
+    Raises:
+        Refused: it was deleted here.
+    """
+    found = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
+    if found is None:
+        raise Refused(f"The WorkerId of {worker} was deleted here, so that nothing can be asked about them.")
+    return found.value
+
+
+def _once(order: Callable[[], None]) -> None:
+    try:
+        order()
+    except AskedBefore:
+        return  # the attempt before did it
+
+
+def _publication(call: CrowdCall) -> Publication:
+    assert call.publication is not None  # whoever wrote the call named it
+    return Publication.objects.select_related("hit", "study").get(pk=call.publication.pk)
+
+
+def _session(call: CrowdCall) -> CrowdSession:
+    assert call.session is not None  # as above
+    return CrowdSession.objects.select_related("worker").get(pk=call.session.pk)
+
+
+def _worker(call: CrowdCall) -> Worker:
+    assert call.worker is not None  # as above
+    return call.worker
+
+
+ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
+    Ability.PUBLISH: publish,
+    Ability.EXTEND: extend,
+    Ability.EXPIRE: expire,
+    Ability.APPROVE: approve,
+    Ability.REJECT: reject,
+    Ability.BONUS: bonus,
+    Ability.BLOCK: block,
+    Ability.UNBLOCK: unblock,
+    Ability.QUALIFY: qualify,
+    Ability.MESSAGE: message,
+}

@@ -1,0 +1,309 @@
+"""Our one style sheet, cut down to what a single page uses, so that it fits into the page itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString
+from django.utils.translation import override
+
+from annotation.crowds.mturk.answers import fields_of, read_answers
+from annotation.crowds.mturk.questions import (
+    AnswersUnreadable,
+    KindNotCarried,
+    PictureNotReachable,
+    QuestionProblem,
+    html_question_of,
+    storable,
+)
+from annotation.models import Worker
+from annotation.work.answers import LONGEST_COMMENT, without_unfinished
+from annotation.work.pictures import Worked
+from annotation.work.presentation import Layout, Place, draw_layout, placed, worded
+from annotation.work.worksheet import answers_of_form, open_positions, sheet_of, undecided
+from common.markup import render_markdown
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.models import HIT, Unit
+
+COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+CLASS = re.compile(r'class="([^"]*)"')
+TAG = re.compile(r"<([a-z][a-z0-9]*)")
+# what a selector asks of other elements, or leaves open: `:is(...)`, `:has(...)`, `[name="value"]`
+ASIDE = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
+NEEDED_CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
+NEEDED_TAG = re.compile(r"(?:^|[\s>+~,])([a-z][a-z0-9]*)")
+ALWAYS = frozenset({"html", "body"})
+
+
+def styles_for(page: str, sheet: str) -> str:
+    """The rules of ``sheet`` that some element of ``page`` (HTML in double quotes) may match; more is harmless.
+
+    No string in the sheet may hold a brace or a semicolon.
+    """
+    classes = {name for found in CLASS.findall(page) for name in found.split()}
+    tags = ALWAYS | set(TAG.findall(page))
+    return "".join(_kept(COMMENT.sub("", sheet), classes, tags))
+
+
+def _kept(sheet: str, classes: Collection[str], tags: Collection[str]) -> Iterator[str]:
+    for head, body in _rules(sheet):
+        if head.startswith("@media"):
+            inner = "".join(_kept(body, classes, tags))
+            if inner:
+                yield f"{head}{{{inner}}}"
+            continue
+        wanted = [one for one in _apart(head) if _may_match(one, classes, tags)]
+        if wanted:
+            yield f"{','.join(wanted)}{{{_small(body)}}}"
+
+
+def _rules(sheet: str) -> Iterator[tuple[str, str]]:
+    """(selector or @media, what stands in its braces) of the outermost level."""
+    depth, start, opened = 0, 0, 0
+    for place, sign in enumerate(sheet):
+        if sign == "{":
+            depth += 1
+            if depth == 1:
+                opened = place
+        elif sign == "}":
+            depth -= 1
+            if not depth:
+                yield " ".join(sheet[start:opened].split()), sheet[opened + 1 : place]
+                start = place + 1
+
+
+def _apart(selectors: str) -> list[str]:
+    """The selectors between commas that stand in no parentheses."""
+    found, depth = [""], 0
+    for sign in selectors:
+        depth += (sign == "(") - (sign == ")")
+        if sign == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += sign
+    return [one.strip() for one in found]
+
+
+def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -> bool:
+    bare = ASIDE.sub("", selector)
+    return all(name in classes for name in NEEDED_CLASS.findall(bare)) and all(
+        name in tags for name in NEEDED_TAG.findall(bare)
+    )
+
+
+def _small(declarations: str) -> str:
+    """Without blanks that mean nothing; those inside values stay."""
+    parts = (one.strip() for one in declarations.split(";"))
+    return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(one.split())) for one in parts if one)
+
+
+ANYBODY = Worker(name="html question")  # one document is made for all workers of a HIT
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:\d+)?")  # http: an emulator on this machine
+BETWEEN_TAGS = re.compile(r">\s*\n\s*<")
+KEYS = re.compile(r'<kbd aria-hidden="true">[^<]*</kbd>')  # keys need scripts that are not there
+
+
+@dataclass(frozen=True, slots=True)
+class PageAnswers:
+    """What somebody answered on a self-contained page.
+
+    Attributes:
+        layout: as it was shown to them: the assignment's order and sides.
+        answers: as ``submit_assignment`` takes them.
+        unfinished: position -> what the form held that is no answer.
+        missing: positions without an answer, the unfinished ones among them.
+        comment: what they wrote below.
+        consented: whether they agreed to the study's consent text; True where it has none.
+    """
+
+    layout: Layout
+    answers: list[dict[str, Any]]
+    unfinished: dict[int, Any]
+    missing: list[int]
+    comment: str
+    consented: bool
+
+
+def html_question(*, design: StudyDesign, hit: HIT, frame_height: int = 0, **page: Any) -> str:
+    """The HTMLQuestion of a HIT; the other arguments are those of ``html_page``.
+
+    Raises:
+        QuestionTooLong: the document has more bytes than the service takes.
+        KindNotCarried, PictureNotReachable, QuestionProblem: see ``html_page``.
+    """
+    document = html_page(design=design, hit=hit, **page)
+    return html_question_of(document, hit=hit.key, frame_height=frame_height)
+
+
+def html_page(
+    *,
+    design: StudyDesign,
+    hit: HIT,
+    units: Sequence[Unit],
+    hosts: Sequence[str],
+    examples: Sequence[Worked] = (),
+    language: str = "en",
+) -> str:
+    """The document, the same for the same arguments.
+
+    Args:
+        units: the HIT's, in its order, with their items and texts.
+        hosts: where answers may go, as origins: "https://www.mturk.com", "https://workersandbox.mturk.com".
+        language: of the page's own words.
+
+    Raises:
+        KindNotCarried: the protocol needs our own pages.
+        PictureNotReachable: a picture has no https address.
+        QuestionProblem: a host is none.
+    """
+    kind = KINDS[design.protocol].of(design)
+    if not kind.self_contained:
+        raise KindNotCarried(
+            f"HIT {hit.key}: {kind.name} cannot be asked on a page that stands alone; expected "
+            'crowd.question = "external".'
+        )
+    for host in hosts:
+        _check_host(host)
+    drawn, *mirror = layouts(design=design, hit=hit, units=units)
+    for number, example in enumerate(examples, start=1):
+        if example.picture:
+            _reachable(example.picture, f"the picture of worked example {number}")
+    with override(language):
+        steps = sheet_of(
+            placed(units, drawn.order, drawn.sides),
+            design=design,
+            picture_url=_pictures(hit, design),
+            answers={},
+        )
+        context = {
+            "alone": True,
+            "design": design,
+            "kind": kind,
+            "steps": steps,
+            "examples": examples,
+            "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
+            "consent": render_markdown(design.consent) if design.consent else "",
+            "hosts": " ".join(hosts),
+            "mirror": bool(mirror),
+            "language": language,
+        }
+        return _inlined(context)
+
+
+def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
+    """The layouts of a HIT's document: the drawn one, and its mirror where the kind has sides.
+
+    Struck units are among them: what was published stays as it is, and is read as it was published.
+    """
+    kind = KINDS[design.protocol]
+    drawn = draw_layout(design=design, hit=hit, worker=ANYBODY, units=units, struck_too=True)
+    if not drawn.sides:
+        return [drawn]
+    return [drawn, Layout(order=drawn.order, sides=[kind.mirrored(side) for side in drawn.sides])]
+
+
+def answers_of_page(document: str, *, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> PageAnswers:
+    """What a QuestionFormAnswers holds of the page that ``html_page`` made of the same design, HIT and units.
+
+    Raises:
+        AnswersUnreadable: no such document, or no layout of this page.
+    """
+    kind = KINDS[design.protocol].of(design)
+    fields = fields_of(read_answers(document))
+    shown = {
+        str(number): layout for number, layout in enumerate(layouts(design=design, hit=hit, units=units))
+    }
+    layout = shown.get(fields.get("layout", "0"))
+    if layout is None:
+        raise AnswersUnreadable(
+            f"HIT {hit.key}: layout is {fields['layout'][:80]!r}; expected {' or '.join(shown)}."
+        )
+    places = placed(units, layout.order, layout.sides)
+    given = answers_of_form(fields, places, kind=kind, final=True, saved={})
+    answers, unfinished = without_unfinished(given, design=design, places=places)
+    kept = {str(answer["position"]): answer for answer in answers}
+    missing = {*open_positions(places, kept, kind=kind), *undecided(fields, places, kind)}
+    return PageAnswers(
+        layout=layout,
+        answers=[dict(answer) for answer in answers if answer["position"] not in missing],
+        unfinished=unfinished,
+        missing=sorted(missing),
+        comment=storable(fields.get("comment", ""))[:LONGEST_COMMENT].strip(),
+        consented=not design.consent or fields.get("consent") == "1",
+    )
+
+
+def _pictures(hit: HIT, design: StudyDesign) -> Callable[[Place], str]:
+    kind = KINDS[design.protocol]
+    needed = kind.shows_picture and design.about_pictures
+
+    def address(place: Place) -> str:
+        item = place.unit.item
+        there = needed or ((kind.shows_picture or kind.own_pages) and bool(item.picture or item.url))
+        return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if there else ""
+
+    return address
+
+
+def _reachable(address: str, what: str) -> str:
+    try:
+        parts = urlsplit(address)
+        fine = parts.scheme == "https" and bool(parts.hostname)
+    except ValueError:
+        fine = False
+    if not fine:
+        raise PictureNotReachable(
+            f"{what} is at {address[:200]!r}; a page on Mechanical Turk's servers can show pictures with an https "
+            "address only."
+        )
+    return address
+
+
+def _check_host(host: str) -> None:
+    if not ORIGIN.fullmatch(host):
+        raise QuestionProblem(
+            f"Answers may go to {host!r}, which is no origin; expected https://www.mturk.com."
+        )
+
+
+def _inlined(context: dict[str, Any]) -> str:
+    """The document with script and styles inside it, and a policy that lets nothing else in."""
+    script = _script()
+    policy = (
+        "default-src 'none'; img-src https:; media-src https:; style-src 'unsafe-inline'; base-uri 'none'; "
+        f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+    )
+    inside = {"policy": policy, "script": SafeString(f"<script>{script}</script>")}
+    # styles are chosen by what stands in the page
+    bare = str(render_to_string("annotation/mturk/page.html", context | inside))
+    bare = KEYS.sub("", BETWEEN_TAGS.sub(">\n<", bare))
+    head, body = bare.split("</head>", 1)
+    return f"{head}<style>{styles_for(bare, _sheet())}</style>\n</head>{body}"
+
+
+@cache
+def _script() -> str:
+    """The page's script without comments and indentation."""
+    lines = (line.strip() for line in _static("js/crowds/mturk_page.js").splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
+@cache
+def _sheet() -> str:
+    return "".join(_static(f"css/{name}.css") for name in ("app", "crowds/mturk_page"))
+
+
+def _static(name: str) -> str:
+    """A file of ours as it stands in the source: what is collected for the web has other names."""
+    return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")

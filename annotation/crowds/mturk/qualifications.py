@@ -1,0 +1,220 @@
+"""Who may take a HIT, as Mechanical Turk's qualification requirements.
+
+Identifiers and limits: "QualificationRequirement" of the Mechanical Turk API Reference.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from annotation.crowds.mturk.questions import (
+    ANSWER_KEY,
+    MOST_BYTES,
+    QUESTION_FORM,
+    QuestionProblem,
+    QuestionTooLong,
+    RequirementProblem,
+    add,
+    root,
+    written,
+)
+from judgments.design.quizzes import Question, asks_anything, passes, questions_asked, questions_of
+from judgments.design.tables import Quiz, Workers
+from judgments.drawing.draws import rng_for, shuffled
+
+LOCALE = "00000000000000000071"
+PERCENT_APPROVED = "000000000000000000L0"
+NUMBER_APPROVED = "00000000000000000040"
+# the only one of the service's own that has another id in the sandbox
+MASTERS_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
+MASTERS_LIVE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
+MOST_REQUIREMENTS = 10
+MOST_LOCALES = 30
+
+Requirement = dict[str, Any]
+
+
+def requirements_of(workers: Workers, *, more: Iterable[Requirement] = ()) -> list[Requirement]:
+    """What the design asks of workers, as boto3 takes it, and then ``more``.
+
+    Who does not fulfil what the service itself knows of them does not see the HIT at all. How many HITs of a study
+    a worker may do is nothing that the service can be told; that is kept here.
+
+    Raises:
+        RequirementProblem: it cannot be stated, or is more than the service takes.
+    """
+    asked: list[Requirement] = []
+    if workers.countries:
+        if len(workers.countries) > MOST_LOCALES:
+            raise RequirementProblem(
+                f"workers.countries names {len(workers.countries)} countries; Mechanical Turk takes {MOST_LOCALES}."
+            )
+        places = [{"Country": code} for code in workers.countries]
+        asked.append(_hidden(LOCALE, "In", LocaleValues=places))
+    if workers.approval_above:
+        asked.append(
+            _hidden(PERCENT_APPROVED, "GreaterThan", IntegerValues=[_percent(workers.approval_above)])
+        )
+    if workers.approved_at_least:
+        asked.append(
+            _hidden(NUMBER_APPROVED, "GreaterThanOrEqualTo", IntegerValues=[workers.approved_at_least])
+        )
+    asked += more
+    if len(asked) > MOST_REQUIREMENTS:
+        raise RequirementProblem(
+            f"The study has {len(asked)} requirements of its workers; Mechanical Turk takes {MOST_REQUIREMENTS}."
+        )
+    return asked
+
+
+def score_at_least(qualification: str, value: int) -> Requirement:
+    """A test must be passed; who has not taken it yet sees the HIT, and where to take the test."""
+    return {
+        "QualificationTypeId": qualification,
+        "Comparator": "GreaterThanOrEqualTo",
+        "IntegerValues": [value],
+        "ActionsGuarded": "Accept",
+    }
+
+
+def does_not_have(qualification: str) -> Requirement:
+    """Nobody with this qualification: who was excluded, or has done their share of a study."""
+    return _hidden(qualification, "DoesNotExist")
+
+
+def is_master(*, live: bool) -> Requirement:
+    """The service's own masters, who cost more."""
+    return _hidden(MASTERS_LIVE if live else MASTERS_SANDBOX, "Exists")
+
+
+def _hidden(qualification: str, comparator: str, **values: Any) -> Requirement:
+    return {
+        "QualificationTypeId": qualification,
+        "Comparator": comparator,
+        **values,
+        "ActionsGuarded": "DiscoverPreviewAndAccept",
+    }
+
+
+def _percent(above: float) -> int:
+    """The whole percentage that a worker's, a whole one too, must lie above: the next lower one."""
+    percent = math.floor(Fraction(str(above)) * 100)  # the share as it was written: 0.29 is 29, not 28
+    if percent >= 100:
+        raise RequirementProblem(
+            f"workers.approval_above is {above:g}, and nobody has more than 100 % approved; expected less than 1."
+        )
+    return percent
+
+
+@dataclass(frozen=True, slots=True)
+class QualificationTest:
+    """A test as CreateQualificationType takes it.
+
+    Attributes:
+        test: the QuestionForm.
+        answer_key: the AnswerKey, which makes the share answered right the qualification's value, in percent.
+        questions: how many it asks.
+        needed: the value to require.
+    """
+
+    test: str
+    answer_key: str
+    questions: int
+    needed: int
+
+
+def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
+    """The test for a study's quiz; which of its questions are asked, and the order of options, is drawn with ``seed``.
+
+    Raises:
+        QuestionProblem: the quiz asks nothing, or known items, which only our own pages can show.
+        QuestionTooLong: a document has more bytes than the service takes.
+    """
+    if not asks_anything(quiz):
+        raise QuestionProblem(
+            "quiz asks nothing, so there is no test to make; expected quiz.preset or quiz.questions."
+        )
+    if quiz.items:
+        raise QuestionProblem(
+            f"quiz.items is {quiz.items}, but a test of Mechanical Turk has questions alone; expected 0, or "
+            'crowd.question = "external".'
+        )
+    known = questions_of(quiz)
+    rng = rng_for(seed, "mturk test")
+    asked = [known[key] for key in shuffled(list(known), rng)[: questions_asked(quiz)]]
+    orders = [shuffled(range(len(question.options)), rng) for question in asked]
+    return QualificationTest(
+        test=_short_enough("test", written(_form(title, asked, orders))),
+        answer_key=_short_enough("answer key", written(_key(asked))),
+        questions=len(asked),
+        needed=percent_needed(len(asked), quiz.pass_mark),
+    )
+
+
+def percent_needed(asked: int, pass_mark: float) -> int:
+    """The least percentage that passes, rounded as the service rounds: whoever passes here passes there.
+
+    Which way a half is rounded is not documented, so the lower neighbour is required; it is still above the
+    percentage of one right answer fewer.
+    """
+    right = next(right for right in range(asked + 1) if passes(right, asked, pass_mark))
+    return math.ceil(Fraction(100 * right, asked) - Fraction(1, 2))
+
+
+def _form(title: str, asked: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
+    document = root("QuestionForm", QUESTION_FORM)
+    add(add(document, "Overview"), "Title", title)
+    for number, (question, order) in enumerate(zip(asked, orders, strict=True), start=1):
+        part = add(document, "Question")
+        add(part, "QuestionIdentifier", _identifier(number))
+        add(part, "DisplayName", f"{number} / {len(asked)}")
+        add(part, "IsRequired", "true")
+        add(add(part, "QuestionContent"), "Text", question.text)
+        answer = add(add(part, "AnswerSpecification"), "SelectionAnswer")
+        add(answer, "StyleSuggestion", "radiobutton")
+        selections = add(answer, "Selections")
+        for place in order:
+            selection = add(selections, "Selection")
+            add(selection, "SelectionIdentifier", _selection(place))
+            add(selection, "Text", question.options[place])
+    return document
+
+
+def _key(asked: Sequence[Question]) -> Element:
+    document = root("AnswerKey", ANSWER_KEY)
+    for number, question in enumerate(asked, start=1):
+        part = add(document, "Question")
+        add(part, "QuestionIdentifier", _identifier(number))
+        option = add(part, "AnswerOption")
+        add(option, "SelectionIdentifier", _selection(question.right))
+        add(option, "AnswerScore", 1)
+    mapping = add(add(document, "QualificationValueMapping"), "PercentageMapping")
+    add(mapping, "MaximumSummedScore", len(asked))
+    return document
+
+
+def _identifier(number: int) -> str:
+    return f"q{number}"
+
+
+def _selection(place: int) -> str:
+    """The place as written in the study, not as shown: a test whose options are mixed anew has the same key.
+
+    Of letters and digits alone, as the service wants it, and telling nothing: the order shown is mixed.
+    """
+    return f"o{place + 1}"
+
+
+def _short_enough(what: str, document: str) -> str:
+    size = len(document.encode())
+    if size > MOST_BYTES:
+        raise QuestionTooLong(
+            f"The {what} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; expected fewer "
+            "or shorter questions."
+        )
+    return document

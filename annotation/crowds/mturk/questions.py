@@ -1,0 +1,188 @@
+"""What all documents of Mechanical Turk share: namespaces, elements, characters that XML can hold.
+
+Namespaces and their dates: "Data Structure Schema Locations" of the Mechanical Turk API Reference.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import parse_qsl, urlsplit
+from xml.etree.ElementTree import Element, SubElement, tostring
+
+from common.errors import QuorumError
+
+SCHEMAS = "http://mechanicalturk.amazonaws.com/AWSMechanicalTurkDataSchemas"
+EXTERNAL_QUESTION = f"{SCHEMAS}/2006-07-14/ExternalQuestion.xsd"
+HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
+QUESTION_FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
+ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
+QUESTION_FORM_ANSWERS = f"{SCHEMAS}/2005-10-01/QuestionFormAnswers.xsd"
+
+INSTEAD = "\ufffd"  # the sign for a character that cannot be shown
+# XML 1.0 section 2.2 allows no others, not even as references
+FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def storable(text: str) -> str:
+    """``text`` with a sign in the place of each character that no XML document can hold."""
+    return FORBIDDEN.sub(INSTEAD, text)
+
+
+def root(name: str, namespace: str) -> Element:
+    """The outermost element; those inside it belong to the same namespace."""
+    return Element(name, {"xmlns": namespace})
+
+
+def add(parent: Element, name: str, text: str | int | None = None) -> Element:
+    """A new last child of ``parent``."""
+    child = SubElement(parent, name)
+    if text is not None:
+        child.text = storable(str(text))
+    return child
+
+
+def written(document: Element) -> str:
+    """The document as text, without a declaration: the service takes it as a string parameter."""
+    return tostring(document, encoding="unicode")
+
+
+class QuestionProblem(QuorumError):
+    """A HIT, a test or a requirement that cannot be stated in Mechanical Turk's form."""
+
+    title = "Mechanical Turk cannot take this question"
+
+
+class QuestionTooLong(QuestionProblem):
+    """The document has more bytes than the service takes."""
+
+
+class PictureNotReachable(QuestionProblem):
+    """A self-contained page shows a picture that workers could not load."""
+
+
+class KindNotCarried(QuestionProblem):
+    """The protocol needs pages of our own, so a self-contained page cannot ask it."""
+
+
+class RequirementProblem(QuestionProblem):
+    """Requirements that the service cannot state, or more of them than it takes."""
+
+
+class AnswersUnreadable(QuorumError):
+    """What should be a worker's answers is no such document."""
+
+    title = "The answers cannot be read"
+
+
+class NotificationProblem(QuorumError):
+    """A notification that is not acted upon."""
+
+    title = "The notification is not used"
+
+
+class NotificationUnreadable(NotificationProblem):
+    """It is no document of the documented form, or only a part of one."""
+
+
+class NotificationForged(NotificationProblem):
+    """It is not signed by Amazon SNS, or is about another topic."""
+
+    status = 403
+
+
+class NotificationTooOld(NotificationProblem):
+    """It was signed too long ago, or for a time to come."""
+
+    status = 403
+
+
+class NotificationRepeated(NotificationProblem):
+    """It came before."""
+
+    status = 409
+
+
+MOST_BYTES = 65_535
+RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+CONTENT = "quorum-content"  # stands where the page comes in; no other text of that document holds it
+
+
+def external_question(*, url: str, hit: str, frame_height: int = 0, loopback: bool = False) -> str:
+    """The XML that shows ``url`` in a frame; the service adds the four reserved parameters to it.
+
+    Args:
+        hit: the HIT's key, for errors.
+        frame_height: in pixels; 0 lets the frame follow the window.
+        loopback: whether an address of this machine may do without https, as in a rehearsal on an emulator.
+
+    Raises:
+        QuestionProblem: the service would refuse the address, or lose a part of it.
+        QuestionTooLong: more bytes than a question may have.
+    """
+    _check_address(url, hit=hit, loopback=loopback)
+    document = root("ExternalQuestion", EXTERNAL_QUESTION)
+    add(document, "ExternalURL", url)
+    add(document, "FrameHeight", _height(frame_height, hit=hit))
+    return _short_enough(written(document), hit=hit)
+
+
+def html_question_of(page: str, *, hit: str, frame_height: int = 0) -> str:
+    """The XML that holds ``page``, a whole HTML document.
+
+    The page stands in CDATA, as documented; escaped, its tags would take twice the bytes.
+
+    Raises:
+        QuestionTooLong: more bytes than a question may have.
+    """
+    document = root("HTMLQuestion", HTML_QUESTION)
+    add(document, "HTMLContent", CONTENT)
+    add(document, "FrameHeight", _height(frame_height, hit=hit))
+    before, _, after = written(document).partition(CONTENT)
+    # CDATA ends at the first "]]>": one inside the page is spread over two sections
+    inside = storable(page).replace("]]>", "]]]]><![CDATA[>")
+    return _short_enough(f"{before}<![CDATA[{inside}]]>{after}", hit=hit)
+
+
+def _check_address(url: str, *, hit: str, loopback: bool) -> None:
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port  # a port that is no number is found here
+    except ValueError:
+        raise QuestionProblem(f"HIT {hit}: {url!r} is no address; expected https://host/path.") from None
+    local = loopback and parts.scheme == "http" and host in LOOPBACK
+    if not host or not (parts.scheme == "https" or local):
+        raise QuestionProblem(
+            f"HIT {hit}: its page is at {url!r}; Mechanical Turk shows https addresses only."
+        )
+    if any(character.isspace() or not character.isprintable() for character in url):
+        raise QuestionProblem(f"HIT {hit}: the address {url!r} holds blanks or control characters.")
+    if "@" in parts.netloc or parts.fragment:
+        raise QuestionProblem(
+            f"HIT {hit}: the address {url!r} holds a name or a fragment, which Mechanical Turk's parameters would "
+            "be lost behind; expected https://host/path?query."
+        )
+    names = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+    taken = [name for name in RESERVED if name.lower() in names]
+    if taken:
+        raise QuestionProblem(
+            f"HIT {hit}: the address {url!r} has a parameter {taken[0]!r}, which Mechanical Turk sets itself."
+        )
+
+
+def _height(pixels: int, *, hit: str) -> int:
+    if type(pixels) is not int or pixels < 0:
+        raise QuestionProblem(
+            f"HIT {hit}: frame height is {pixels!r}; expected whole pixels, 0 to follow the window."
+        )
+    return pixels
+
+
+def _short_enough(question: str, *, hit: str) -> str:
+    size = len(question.encode())
+    if size > MOST_BYTES:
+        raise QuestionTooLong(
+            f"HIT {hit}: its question is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; ask for less "
+            'in a HIT, or set crowd.question to "external".'
+        )
+    return question

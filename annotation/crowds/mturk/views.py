@@ -1,0 +1,236 @@
+"""A study's work inside Mechanical Turk's page: coming in, the page of work, and handing it in there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from csp.constants import SELF
+from csp.decorators import csp_replace
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods, require_safe
+
+from annotation.crowds.arrivals import claim_for_session, receive_worker
+from annotation.crowds.handing_in import late_words, note_handed_in
+from annotation.crowds.mturk.frames import (
+    SUBMIT,
+    Arrival,
+    Frame,
+    frame_of,
+    framed_address,
+    mark_as_framed,
+    new_ticket,
+    read_arrival,
+    sites_of,
+)
+from annotation.crowds.people import pseudonym
+from annotation.errors import ArrivalRefused
+from annotation.models import Assignment, CrowdSession, Participation, Publication
+from annotation.quality.exclusions import refuse_stopped
+from annotation.quiz.quizzes import has_passed
+from annotation.views.common import SeeOther, errors_as_pages, refuse_passed_on, render_sheet, see_other
+from annotation.views.joining import effort_of
+from annotation.work.pictures import worked_examples
+from annotation.work.presentation import places_of, worded
+from common.errors import NotThere
+from common.markup import render_markdown
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.studies import design_of, find_study
+
+UP = (Publication.State.PUBLISHED, Publication.State.EXPIRED)  # who accepted before the end may finish
+
+
+@never_cache
+@csrf_exempt  # in the frame there is no cookie that a forged post could use
+@xframe_options_exempt
+@require_http_methods(["GET", "POST"])
+def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Where Mechanical Turk's frame begins: an example before the HIT is accepted; then consent, where the study asks
+    for it, and the work."""
+    try:
+        study = find_study(slug)
+    except NotThere as error:
+        raise Http404(str(error)) from None
+    sites = sites_of(study.place)
+    if not sites:
+        raise Http404("This study is not at Mechanical Turk.")
+    mark_as_framed(request)
+    policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
+    arrived = errors_as_pages(_arrive)
+    response = csp_replace(policy)(lambda asked: arrived(asked, study=study, sites=sites))(request)
+    response.headers["Referrer-Policy"] = "no-referrer"
+    return response
+
+
+def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> HttpResponse:
+    arrival = read_arrival(request.GET, sites=sites)
+    design = design_of(study)
+    if arrival.is_preview:
+        return _entrance(request, study, design, preview=True)
+    publication = _publication(study, arrival)
+    agreed = "consent" in request.POST
+    if design.consent and not agreed and not _is_known(study, arrival):
+        return _entrance(request, study, design, missing=request.method == "POST")
+    session = receive_worker(
+        publication=publication, raw=arrival.worker, external_id=arrival.assignment, consent=agreed
+    )
+    page = "annotation:work"
+    if _may_begin(session, design):
+        if not agreed and _should_read_first(session, design):
+            page = "annotation:start"
+        _take(session)
+    return SeeOther(framed_address(new_ticket(session, site=arrival.site), page, study.slug))
+
+
+def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
+    """Whether there is something to read, and the worker, who may have accepted without a preview, never took work
+    here. Who was asked for consent has seen it."""
+    if not (design.instructions or design.examples):
+        return False
+    return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
+
+
+def _publication(study: Study, arrival: Arrival) -> Publication:
+    """What the HIT is here.
+
+    Raises:
+        ArrivalRefused: it is made up, of another study or place, or over.
+    """
+    rows = Publication.objects.select_related("study", "hit")
+    found = rows.filter(
+        study=study, place=study.place, external_id=arrival.hit, state__in=UP, hit__isnull=False
+    ).first()
+    if found is None:
+        raise ArrivalRefused(
+            _(
+                "Nothing was recorded: this study has no such HIT at the moment. If you just accepted it, load the "
+                "page again in a minute; else please return it."
+            )
+        )
+    return found
+
+
+def _is_known(study: Study, arrival: Arrival) -> bool:
+    name = pseudonym(study.place, arrival.worker)
+    known = Participation.objects.filter(study=study, worker__place=study.place, worker__name=name)
+    return known.exists()
+
+
+def _may_begin(session: CrowdSession, design: StudyDesign) -> bool:
+    """Whether no quiz comes first. One of questions alone is a qualification test, which was passed at Mechanical
+    Turk; one with known items needs our own pages."""
+    if not design.quiz.items:
+        return True
+    return has_passed(study=session.study, design=design, worker=session.worker)
+
+
+def _take(session: CrowdSession) -> None:
+    """The HIT of the session, unless it is handed in."""
+    hit = session.publication.hit
+    assert hit is not None  # the arrival looked for one that has
+    if session.status == CrowdSession.Status.WORKING:
+        claim_for_session(session=session, hit=hit)
+
+
+def _entrance(
+    request: HttpRequest, study: Study, design: StudyDesign, *, preview: bool = False, missing: bool = False
+) -> HttpResponse:
+    """What the work is: before the HIT is accepted, or with the question for consent. Nothing of a unit is on it."""
+    context: dict[str, Any] = {
+        "study": study,
+        "design": design,
+        "preview": preview,
+        "missing": missing,
+        "consent": render_markdown(design.consent) if design.consent else "",
+        "instructions": render_markdown(worded(design.instructions)) if design.instructions else "",
+        "examples": worked_examples(study, design),
+        "kind": KINDS[design.protocol].of(design),
+        "has_quiz": bool(design.quiz.items),
+        **effort_of(design),
+    }
+    return render(request, "annotation/framed/entrance.html", context, status=422 if missing else 200)
+
+
+def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
+    """The session's page of work, or where it stands.
+
+    Raises:
+        PassedOn: it is somebody else's by now, or was given back.
+        TooLate: its time is over.
+        WorkPaused, WorkerExcluded, SeatTaken: there is no work for this worker.
+    """
+    session, design = frame.session, design_of(frame.session.study)
+    refuse_passed_on(session)
+    held = _latest(session)
+    if held is None:
+        if not _may_begin(session, design):
+            return redirect("annotation:quiz", session.study.slug)
+        _take(session)
+        held = _latest(session)
+    if held is None or _is_handed_in(held):
+        return redirect("annotation:finish", session.study.slug)
+    if held.state == Assignment.State.INVALIDATED:
+        refuse_stopped(Participation.Standing.EXCLUDED)
+    if (
+        held.state != Assignment.State.ACCEPTED
+        or held.expires_at is None
+        or held.expires_at <= timezone.now()
+    ):
+        return late_page(request, held)
+    held.study = session.study
+    return render_sheet(request, held, places_of(held))
+
+
+def late_page(request: HttpRequest, held: Assignment) -> HttpResponse:
+    """The time is over, and what becomes of what was answered."""
+    apart = held.state == Assignment.State.APART
+    message = late_words() if apart else _(
+        "Mechanical Turk’s time for this HIT is over. What you answered is kept, but does not count unless you handed "
+        "it in before."
+    )  # fmt: skip
+    context = {"title": _("The time is over"), "message": message}
+    return render(request, "annotation/ended.html", context, status=409)
+
+
+def _latest(session: CrowdSession) -> Assignment | None:
+    return Assignment.objects.filter(session=session).order_by("-accepted_at").first()
+
+
+def _is_handed_in(held: Assignment) -> bool:
+    """In time, whatever was decided about it since."""
+    return held.submitted_at is not None and held.state != Assignment.State.APART
+
+
+@never_cache
+@require_safe
+@errors_as_pages
+def finish(request: HttpRequest, slug: str) -> HttpResponse:
+    """The last step: the answers are here, and Mechanical Turk is told so by a form. Whoever comes back finds it again;
+    what was sent before stays."""
+    frame = frame_of(request)
+    if frame is None:
+        raise Http404("This page is part of a HIT of Mechanical Turk.")
+    held = _latest(frame.session)
+    if held is None or not _is_handed_in(held):
+        return see_other("annotation:work", slug)
+    note_handed_in(session=frame.session)
+    context = {
+        "study": frame.session.study,
+        "design": design_of(frame.session.study),
+        "action": frame.site + SUBMIT,
+        "assignment_id": frame.session.external_id,
+        "receipt": str(held.pk),
+        "known": frame.session.confirmed,
+    }
+    response = render(request, "annotation/framed/finish.html", context)
+    # the site that takes the form sees which site it comes from, as of any other requester; never the ticket
+    response.headers["Referrer-Policy"] = "strict-origin"
+    return response

@@ -1,0 +1,420 @@
+"""The crowd page of a study: budget, wages, outbox, and the forms of its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Count, QuerySet, TextChoices
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.sync import SYNC
+from annotation.models import CrowdCall, CrowdSession, Publication, Worker
+from annotation.money.costs import (
+    Forecast,
+    Overclaim,
+    Pay,
+    Wages,
+    forecast_of,
+    pay_and_claims,
+    spending_of,
+    wages_of,
+)
+from annotation.money.ledger import spell_cents
+from annotation.money.wages import unopposed
+from annotation.snapshots import much_work
+from judgments.design.study_design import StudyDesign
+from judgments.models import Job, Study, StudyEvent
+from judgments.remembered import Figures, add_figures, certain, remembered
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import STEPS, Context, Group, Refusal, StudyPage, add_page, take_refusal
+
+WORKER = "Worker"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field.
+
+    Attributes:
+        kind: amount, number, worker, line or text.
+        most: how many characters it takes.
+    """
+
+    name: str
+    label: str
+    kind: str = "line"
+    help: str = ""
+    value: str = ""
+    required: bool = True
+    most: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdForm:
+    """What one step of the page asks for.
+
+    Attributes:
+        step: its name in ``judgments.studies.study_page.STEPS``.
+        needs: what the crowd must be able to do; None where it need not be asked.
+        other: another step that the same fields serve, and its button.
+        problem: why it was refused a moment ago; the fields hold what was sent.
+    """
+
+    step: str
+    title: str
+    button: str
+    fields: tuple[Field, ...]
+    needs: Ability | None = None
+    danger: bool = False
+    other: tuple[str, str] = ("", "")
+    problem: str = ""
+
+    @property
+    def steps(self) -> set[str]:
+        """Both."""
+        return {self.step, self.other[0]}
+
+
+WHY = Field("why", "Why", help="For the log.", required=False)
+
+
+def money_forms(design: StudyDesign, budget_cents: int) -> list[CrowdForm]:
+    """What concerns the study as a whole."""
+    hours = str(design.crowd.lifetime_hours)
+    return [
+        CrowdForm(
+            "set-budget",
+            "Budget",
+            "Change the budget",
+            (
+                Field(
+                    "budget",
+                    "All that may be spent",
+                    "amount",
+                    "Fees and bonuses included, such as 12.30.",
+                    spell_cents(budget_cents),
+                ),
+                WHY,
+            ),
+        ),
+        CrowdForm(
+            "extend-crowd",
+            "Time",
+            "Offer longer",
+            (
+                Field(
+                    "hours", "Hours from now", "number", "As long as new people may begin; 1 to 8760.", hours
+                ),
+                WHY,
+            ),
+            needs=Ability.EXTEND,
+        ),
+    ]
+
+
+def people_forms() -> list[CrowdForm]:
+    """What concerns single workers."""
+    worker = Field("worker", WORKER, "worker", most=80)
+    return [
+        CrowdForm(
+            "write-workers",
+            "Write to workers",
+            "Send",
+            (
+                replace(
+                    worker,
+                    required=False,
+                    help="Empty: all of this study whose work was approved or rejected.",
+                ),
+                Field("subject", "Subject", most=200),
+                Field("text", "Text", "text", most=4096),
+            ),
+            needs=Ability.MESSAGE,
+        ),
+        CrowdForm(
+            "bonus",
+            "Pay a bonus",
+            "Pay the bonus",
+            (
+                replace(worker, help="Whose work here was approved."),
+                Field("amount", "Amount", "amount", "Such as 0.50; the crowd's fee comes on top."),
+                Field("why", "What the worker reads with it"),
+            ),
+            needs=Ability.BONUS,
+        ),
+        CrowdForm(
+            "qualify-worker",
+            "Give a qualification",
+            "Qualify",
+            (
+                worker,
+                Field("qualification", "Qualification", help="As the crowd names it.", most=80),
+                Field("value", "Value", "number", value="1"),
+            ),
+            needs=Ability.QUALIFY,
+        ),
+        CrowdForm(
+            "block-worker",
+            "Block a worker",
+            "Block",
+            (
+                replace(worker, help="Kept away from all your work at this crowd, now and later."),
+                Field("why", "Why", help="The crowd may ask."),
+            ),
+            needs=Ability.BLOCK,
+            danger=True,
+            other=("unblock-worker", "Take the block back"),
+        ),
+    ]
+
+
+def offered(forms: Iterable[CrowdForm], can: frozenset[Ability], refused: Refusal | None) -> list[CrowdForm]:
+    """Those that the crowd can answer; one that was just refused as it was sent, with the reason."""
+    found = [form for form in forms if form.needs is None or form.needs in can]
+    return [_as_sent(form, refused) if refused and refused.step in form.steps else form for form in found]
+
+
+def _as_sent(form: CrowdForm, refused: Refusal) -> CrowdForm:
+    fields = tuple(replace(field, value=refused.sent.get(field.name, "")) for field in form.fields)
+    return replace(form, fields=fields, problem=refused.words)
+
+
+SHOWN = 20
+UNITS_A_PAGE = 20  # in a HIT, roughly
+LOOKED_AT = 200  # of the latest calls, which stand in one line where they are alike
+SUGGESTED = 200  # workers' names that a field offers
+CANNOT = {
+    Ability.PUBLISH: "put work up",
+    Ability.EXTEND: "add places and time",
+    Ability.EXPIRE: "take work down",
+    Ability.LIST: "list what people handed in",
+    Ability.APPROVE: "approve",
+    Ability.REJECT: "reject",
+    Ability.BONUS: "pay bonuses",
+    Ability.BLOCK: "block a worker",
+    Ability.QUALIFY: "give qualifications",
+    Ability.MESSAGE: "write to workers",
+    Ability.COST: "say what it costs",
+}
+ASKED = {
+    Ability.PUBLISH: "put up",
+    Ability.EXTEND: "offer longer, or more places",
+    Ability.EXPIRE: "take down",
+    Ability.APPROVE: "approve",
+    Ability.REJECT: "reject",
+    Ability.BONUS: "pay a bonus",
+    Ability.BLOCK: "block",
+    Ability.UNBLOCK: "take a block back",
+    Ability.QUALIFY: "give a qualification",
+    Ability.MESSAGE: "write",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Calls that stand in one line.
+
+    Attributes:
+        count: how many.
+        about: the worker or HIT, where it is one.
+        cents: of a bonus, without fees; all of them.
+    """
+
+    first: CrowdCall
+    count: int
+    what: str
+    about: str
+    cents: int
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdFigures:
+    """What is counted over all work of a study.
+
+    Attributes:
+        pays: the lowest of those below the floor.
+        unopposed: pages of work that nothing speaks against.
+        overclaims: the largest of them; ``overclaimed`` is how many there are.
+    """
+
+    forecast: Forecast
+    wages: Wages
+    pays: list[Pay]
+    unopposed: int
+    overclaims: list[Overclaim]
+    overclaimed: int
+
+    @property
+    def rows(self) -> int:
+        """Roughly, what was gone through: a piece of work is a page of many judgments."""
+        return UNITS_A_PAGE * (self.forecast.places + self.wages.counted + self.unopposed)
+
+
+def crowd_figures(study: Study) -> CrowdFigures:
+    """As of now."""
+    pays, overclaims = pay_and_claims(study)
+    return CrowdFigures(
+        forecast=forecast_of(study),
+        wages=wages_of(study, pays),
+        pays=[pay for pay in pays if pay.top_up_cents][:SHOWN],
+        unopposed=len(unopposed(study)) if study.opened_at else 0,
+        overclaims=overclaims[:SHOWN],
+        overclaimed=len(overclaims),
+    )
+
+
+def _from_json(value: dict[str, Any]) -> CrowdFigures:
+    return CrowdFigures(
+        forecast=Forecast(**value["forecast"]),
+        wages=Wages(**value["wages"]),
+        pays=[Pay(**pay) for pay in value["pays"]],
+        unopposed=value["unopposed"],
+        overclaims=[Overclaim(**one) for one in value.get("overclaims", [])],
+        overclaimed=value.get("overclaimed", 0),  # figures that an older version kept have none
+    )
+
+
+FIGURES = add_figures(
+    Figures(
+        "crowd",
+        crowd_figures,
+        rows=lambda found: found.rows,
+        as_json=asdict,
+        from_json=_from_json,
+        many=much_work,
+    )
+)
+
+
+def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """What waits for a person first, then money, wages, what is up, forms for what this crowd can do, and the log."""
+    backend, design = backend_of(study), design_of(study)
+    calls = CrowdCall.objects.filter(study=study)
+    here = {"study": study, "place": study.place}
+    spending = spending_of(study)
+    asks = bool(study.place) and backend.sends_people and context["may_review"]
+    refused = take_refusal(request, study)
+    counted = remembered(study, FIGURES)
+    figures = certain(counted)
+    budget = spending.budget_cents if spending else 0
+    can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
+    forms = offered([*money_forms(design, budget), *people_forms()], can, refused) if asks else []
+    forms = [form for form in forms if STEPS[form.step].permission in context["rights"]]
+    states = dict(calls.values_list("state").annotate(n=Count("pk")).order_by())
+    context |= {
+        "backend": backend,
+        "design": design,
+        "can": {ability.value for ability in backend.can},
+        "cannot": [words for ability, words in CANNOT.items() if ability not in backend.can],
+        "where": backend.where(study) if study.place else "",
+        "counted": counted,
+        "forecast": figures.forecast,
+        "spending": spending,
+        "wages": figures.wages,
+        "pays": figures.pays,
+        "publications": _counted(Publication.objects.filter(**here), "state", Publication.State),
+        "sessions": _counted(CrowdSession.objects.filter(**here), "status", CrowdSession.Status),
+        "unopposed": figures.unopposed,
+        "overclaims": figures.overclaims,
+        "overclaimed": figures.overclaimed,
+        "parked": _parked(calls) if states.get("parked") else [],
+        "parked_count": states.get("parked", 0),
+        "waiting": states.get("waiting", 0) + states.get("started", 0),
+        "held_up": calls.filter(state="waiting").exclude(problem="").order_by("-next_at").first()
+        if states.get("waiting")
+        else None,
+        "latest": _lines(calls)[:SHOWN] if states else [],
+        "seen": str(
+            calls.latest("pk").pk if states else 0
+        ),  # what is asked for after this page was loaded is news to whoever reads it
+        "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:SHOWN]),
+        "compared": _compared(study),
+        "pause": _pause(settings.CROWD_SYNC_SECONDS),
+        "forms": forms,
+        "names": _names(study) if asks else [],
+        "refused": refused,
+        "refused_alone": refused is not None and not _has_a_place(refused, forms, figures.wages),
+    }
+    return TemplateResponse(request, "admin/annotation/study_crowd.html", context)
+
+
+def _has_a_place(refused: Refusal, forms: list[CrowdForm], wages: Wages) -> bool:
+    """Whether the page has the form that was refused, and shows the reason there."""
+    return any(form.problem for form in forms) or (refused.step == "top-up" and wages.top_ups > 0)
+
+
+def _pause(seconds: int) -> str:
+    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds} s"
+
+
+def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
+    """With what can be said about each: where nobody knows whether it was done, a person looks there and says so."""
+    rows = calls.filter(state=CrowdCall.State.PARKED).select_related("worker", "publication__hit")[:SHOWN]
+    return [
+        {
+            "call": call,
+            "what": ASKED.get(Ability(call.kind), call.kind),
+            "about": _about(call),
+            "unsure": call.unsure and call.kind != Ability.PUBLISH,
+        }
+        for call in rows
+    ]
+
+
+def _lines(calls: QuerySet[CrowdCall]) -> list[Line]:
+    """The latest calls; neighbours of one kind, state, person and minute stand in one line."""
+    rows = calls.select_related("worker", "made_by", "publication__hit").order_by("-pk")[:LOOKED_AT]
+    lines = []
+    for _, group in groupby(rows, key=_alike):
+        same = list(group)
+        lines.append(
+            Line(
+                first=same[0],
+                count=len(same),
+                what=ASKED.get(Ability(same[0].kind), same[0].kind),
+                about=_about(same[0]) if len(same) == 1 else "",
+                cents=sum(int(call.payload.get("bonus_cents", 0)) for call in same),
+            )
+        )
+    return lines
+
+
+def _alike(call: CrowdCall) -> tuple[object, ...]:
+    return call.kind, call.state, call.why, call.made_by_id, call.made_at.replace(second=0, microsecond=0)
+
+
+def _about(call: CrowdCall) -> str:
+    if call.worker is not None:
+        return call.worker.name
+    hit = call.publication.hit if call.publication else None
+    return f"HIT {hit.position + 1}" if hit else ""
+
+
+def _names(study: Study) -> list[str]:
+    """To choose from: pseudonyms are nothing to type."""
+    taking_part = Worker.objects.filter(participations__study=study)
+    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:SUGGESTED])
+
+
+def _counted(rows: QuerySet[Any], field: str, words: type[TextChoices]) -> list[tuple[str, int]]:
+    """(state in words, how many), in the order of the states."""
+    found = dict(rows.values_list(field).annotate(n=Count("pk")).order_by())
+    return [(str(label), found[value]) for value, label in words.choices if value in found]
+
+
+def _compared(study: Study) -> dict[str, object] | None:
+    """What the last comparison with the crowd found; what is parked stands on the page anyway, as it is now."""
+    last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
+    if last is None or not last.result:
+        return None
+    found = [one for one in last.result.get("discrepancies", []) if one["kind"] != "parked"]
+    return {"at": last.finished_at, "found": found[:SHOWN], "count": len(found)}
+
+
+add_page(StudyPage(name="crowd", label="Crowd", order=41, view=show_crowd, group=Group.COLLECT))

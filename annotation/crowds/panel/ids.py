@@ -1,0 +1,130 @@
+"""Whom a panel's link names, the codes that send people back, and the form that carries both between two pages. Pure
+but for the installation's key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.core import signing
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.crowds.people import installation_mark, session_pseudonym
+from common.errors import NotThere, QuorumError
+from judgments.design.panels import project_parameter, session_parameter, way_back, worker_parameter
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Panel
+from judgments.models import Study
+from judgments.studies.studies import design_of
+
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that are read as another
+CODE_LENGTH = 10
+LONGEST_ID = 100
+A_DAY = 24 * 3600
+SALT = "quorum.panel"
+# begins with a letter or digit, so that no spreadsheet program takes it for a formula
+AN_ID = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
+
+
+class LinkProblem(QuorumError):
+    """A panel's link does not say who comes; nothing is recorded."""
+
+    title = gettext_noop("This link is not complete")
+
+
+@dataclass(frozen=True, slots=True)
+class PanelIds:
+    """What a panel calls the person, their submission ('' where it has no ids of them), and the study."""
+
+    worker: str
+    session: str = ""
+    project: str = ""
+
+
+def ids_of_link(panel: Panel, query: Mapping[str, str]) -> PanelIds:
+    """The ids in the parameters of a link.
+
+    Raises:
+        LinkProblem: one is missing, or is none that a panel would give.
+    """
+    return PanelIds(
+        worker=_id(query, worker_parameter(panel)),
+        session=_id(query, session_parameter(panel)),
+        project=_id(query, project_parameter(panel), needed=False),
+    )
+
+
+def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
+    found = query.get(name, "").strip() if name else ""
+    if name and not found and needed:
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: the link that brought you here lacks %(name)s. Please go back to where you "
+                "found the study and open it from there."
+            )
+            % {"name": name}
+        )
+    if found and not AN_ID.fullmatch(found):
+        if not needed:
+            return ""
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: %(name)s in the link that brought you here is no id. Please go back to where "
+                "you found the study and open it from there."
+            )
+            % {"name": name}
+        )
+    return found
+
+
+def session_name(study: Study, ids: PanelIds) -> str:
+    """The submission's name here. A panel without ids of submissions sends a person once to a study; and whoever makes
+    the links of one without an API may give a person the same id in every study."""
+    if ids.session and design_of(study).panel.api:
+        return session_pseudonym(study.place, ids.session)
+    return session_pseudonym(study.place, f"{study.pk} {ids.session or ids.worker}")
+
+
+def code_for(study: Study, design: StudyDesign, outcome: str) -> str:
+    """The code of an outcome: the design's own, or one that only this installation can make."""
+    own = design.panel.code_of(outcome)
+    if own:
+        return own
+    drawn = int(installation_mark("code", str(study.pk), study.slug, outcome), 16)
+    letters = []
+    for _place in range(CODE_LENGTH):
+        drawn, letter = divmod(drawn, len(CODE_LETTERS))
+        letters.append(CODE_LETTERS[letter])
+    return "".join(letters)
+
+
+def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
+    """Where a person goes back to; '' where the code is shown instead."""
+    return way_back(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
+
+
+def sealed(study: Study, ids: PanelIds) -> str:
+    """The ids for the form of the study's first page, which sets no cookie: nobody can change them there."""
+    return signing.dumps([study.pk, ids.worker, ids.session, ids.project], salt=SALT)
+
+
+def opened(study: Study, seal: str) -> PanelIds:
+    """The ids of a form that came back.
+
+    Raises:
+        LinkProblem: it is not ours, of another study, or older than a day.
+    """
+    try:
+        pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=A_DAY)
+        if pk != study.pk:
+            raise NotThere("another study's form")
+    except (signing.BadSignature, ValueError, TypeError, NotThere):
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: this page is too old. Please go back to where you found the study and open it "
+                "from there."
+            )
+        ) from None
+    return PanelIds(worker=worker, session=session, project=project)

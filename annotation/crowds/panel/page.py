@@ -1,0 +1,258 @@
+"""The panel's page of a study: link and codes to copy there, the panel's list beside our sessions, lists for paying.
+
+An uploaded list is not kept: until it is confirmed it travels in the page, signed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin, messages
+from django.core import signing
+from django.db.models import Sum
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+
+from annotation.crowds.arrivals import forget_raw_ids
+from annotation.crowds.panel.backend import entry_path, panel_title
+from annotation.crowds.panel.bonuses import bonus_list, listed_bonuses, pay_pages, unpaid_pages
+from annotation.crowds.panel.ids import PanelIds, address_back, code_for
+from annotation.crowds.panel.lists import KINDS, ListProblem, Submission, as_csv, read_submissions
+from annotation.crowds.panel.reconciling import Compared, book_list, compare, payment_list
+from annotation.models import CrowdSession, Publication, RawId
+from common.errors import WrongState
+from judgments.access.roles import Right
+from judgments.admin.base import signed_in
+from judgments.design.panels import OUTCOMES, PANEL_PRESETS
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+    study_context,
+)
+
+SALT = "quorum.panel-list"
+AN_HOUR = 3600
+MOST_BYTES = 5_000_000
+SHOWN = 300  # lines of each group on the page; the list to download has all
+WORDS = {
+    "completed": "all pages of the session are handed in",
+    "screened-out": "a requirement, the quiz or a rule stood against the person",
+    "timed-out": "the person was away too long, and the place was given to somebody else",
+    "returned": "the person gave the session back, or did not agree",
+    "full": "nothing was left",
+}
+GROUPS = (
+    ("pay", "To pay", "Finished here, and not approved there yet."),
+    ("no", "Not to pay", "With the reason."),
+    ("wait", "Under way", "Nothing to do yet."),
+    ("paid", "Paid", "Approved there."),
+    ("only-there", "Only in the panel's list", "No session here belongs to them."),
+    ("only-here", "Only here", "The list does not have them."),
+)
+
+
+def has_panel(study: Study) -> bool:
+    """Whether people are sent to the study by a link."""
+    return str(study.design.get("crowd", {}).get("backend", "")) == "external"
+
+
+def show_panel(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Link and codes; forms for lists."""
+    return TemplateResponse(
+        request, "admin/annotation/study_panel.html", context | _panel_context(request, study)
+    )
+
+
+def _panel_context(request: HttpRequest, study: Study) -> dict[str, Any]:
+    design = design_of(study)
+    here = settings.PUBLIC_URL or request.build_absolute_uri("/").rstrip("/")
+    link = here + entry_path(study, design)
+    last, unlisted = listed_bonuses(study)
+    partial = unpaid_pages(study) if study.place else []
+    return {
+        "design": design,
+        "panel_title": panel_title(design),
+        "link": link,
+        "outcomes": [_outcome(study, design, outcome) for outcome in OUTCOMES],
+        "pay_cents": design.crowd.reward_cents * design.panel.hits,
+        "places": _places(study),
+        "kinds": KINDS,
+        "partial": len(partial),
+        "partial_cents": sum(one.cents for one in partial),
+        "bonus_lists": range(1, last + 1),
+        "unlisted": unlisted,
+        "raw_ids": RawId.objects.filter(worker__crowd_sessions__study=study).distinct().count(),
+        "undecided": CrowdSession.objects.filter(study=study, status="submitted").count(),
+        "needs_address": _needs_address(design),
+    }
+
+
+def _places(study: Study) -> int:
+    """Of what is up, in all."""
+    up = Publication.objects.filter(study=study, hit=None, state=Publication.State.PUBLISHED)
+    return up.aggregate(n=Sum("places"))["n"] or 0
+
+
+def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
+    code = code_for(study, design, outcome)
+    shown = PanelIds(worker="WORKER", session="SESSION")
+    return {
+        "name": outcome,
+        "when": WORDS[outcome],
+        "code": code,
+        "back": address_back(design, outcome, code=code, ids=shown),
+    }
+
+
+def _needs_address(design: StudyDesign) -> bool:
+    """Whether the panel has an address for people who are done that only its own page tells."""
+    own = PANEL_PRESETS[design.panel.preset].addresses
+    return design.panel.preset in ("connect", "sona") and not (own or design.panel.addresses.get("completed"))
+
+
+def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
+    """The uploaded list beside our sessions; nothing is changed."""
+    text = _text_of(request)
+    columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in KINDS}
+    page = _page(request, study)
+    try:
+        submissions = read_submissions(text, design_of(study).panel, columns=columns)
+    except ListProblem as problem:
+        sealed = signing.dumps(text, salt=SALT, compress=True) if problem.columns else ""
+        page |= {"problem": str(problem), "columns": problem.columns, "sealed_text": sealed}
+        return TemplateResponse(request, "admin/annotation/study_panel.html", page, status=400)
+    compared = compare(study=study, submissions=submissions)
+    rows = [one.as_json() for one in submissions]
+    page |= {
+        "subtitle": "The panel's list",
+        "groups": [
+            {"title": title, "about": about, "rows": found[:SHOWN], "count": len(found)}
+            for name, title, about in GROUPS
+            if (found := [one for one in compared if one.verdict == name])
+        ],
+        "odd": sum(one.odd for one in compared),
+        "count": len(submissions),
+        "pay": sum(one.verdict == "pay" for one in compared),
+        "to_approve": sum(_to_approve(one) for one in compared),
+        "books": sum(bool(one.books) for one in compared),
+        "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
+    }
+    return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
+
+
+def _to_approve(one: Compared) -> bool:
+    return one.verdict == "pay" and one.here is not None and one.here.status == CrowdSession.Status.SUBMITTED
+
+
+def _page(request: HttpRequest, study: Study) -> dict[str, Any]:
+    context = study_context(admin.site, request, study, active="panel")
+    return context | _panel_context(request, study)
+
+
+def _text_of(request: HttpRequest) -> str:
+    upload = request.FILES.get("list")
+    if upload is None:
+        try:
+            return str(signing.loads(request.POST.get("text", ""), salt=SALT, max_age=AN_HOUR))
+        except signing.BadSignature:
+            raise WrongState("Nothing was compared: choose the panel's list first, a CSV file.") from None
+    if upload.size is None or upload.size > MOST_BYTES:
+        raise WrongState(f"Nothing was compared: {upload.name} is larger than {MOST_BYTES:,} bytes.")
+    try:
+        return upload.read().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise WrongState(
+            f"Nothing was compared: {upload.name} is no UTF-8 text; byte {error.start + 1} does not fit."
+        ) from None
+
+
+def _sealed_list(request: HttpRequest, study: Study) -> list[Submission]:
+    try:
+        pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=AN_HOUR)
+        if pk == study.pk:
+            return [Submission(*row) for row in rows]
+    except (signing.BadSignature, ValueError, TypeError):
+        pass
+    raise WrongState(
+        "Nothing was changed: the list that was shown is more than an hour old; upload it again."
+    )
+
+
+def _book(request: HttpRequest, study: Study) -> HttpResponse:
+    booked = book_list(
+        study=study,
+        submissions=_sealed_list(request, study),
+        approve="approve" in request.POST,
+        by=signed_in(request),
+    )
+    if booked.changed:
+        messages.success(
+            request,
+            f"Booked: {booked.approved} approved, {booked.rejected} rejected, {booked.ended} ended. The same list "
+            "again changes nothing.",
+        )
+    else:
+        messages.info(request, "Nothing was changed: all that the list says was booked before.")
+    return redirect(page_address(study, "panel"))
+
+
+def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
+    compared = compare(study=study, submissions=_sealed_list(request, study))
+    return _download(payment_list(study, compared), f"{study.slug}-payments.csv")
+
+
+def _bonus_list(request: HttpRequest, study: Study) -> HttpResponse:
+    wanted = request.POST.get("number", "")
+    number, lines = bonus_list(
+        study=study,
+        number=int(wanted) if wanted.isdecimal() and len(wanted) < 6 else 0,
+        by=signed_in(request),
+    )
+    return _download(lines, f"{study.slug}-bonuses-{number}.csv")
+
+
+def _download(rows: Sequence[Sequence[object]], name: str) -> HttpResponse:
+    response = HttpResponse(as_csv(rows), content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
+    return response
+
+
+def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
+    count = pay_pages(study=study, why=request.POST.get("why", ""), by=signed_in(request))
+    messages.success(request, f"{count} bonuses are booked; the next bonus list has them.")
+    return redirect(page_address(study, "panel"))
+
+
+def _forget(request: HttpRequest, study: Study) -> HttpResponse:
+    if request.POST.get("typed", "").strip() != study.slug:
+        raise WrongState(f"Nothing was deleted: type {study.slug} to say that you mean it.")
+    gone = forget_raw_ids(study=study, by=signed_in(request))
+    messages.success(request, f"{gone} raw ids are deleted.")
+    return redirect(page_address(study, "panel"))
+
+
+add_page(
+    StudyPage(name="panel", label="Panel", order=42, view=show_panel, shown=has_panel, group=Group.COLLECT)
+)
+add_step(
+    StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
+)
+add_step(
+    StudyStep(
+        name="payment-list", label="Download the payment list", run=_payment_list, permission=Right.VIEW
+    )
+)
+add_step(StudyStep(name="book-list", label="Book the panel's list", run=_book))
+add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_bonus_list))
+add_step(StudyStep(name="pay-pages", label="Pay for pages of sessions that ended early", run=_pay_pages))
+add_step(StudyStep(name="forget-ids", label="Delete raw ids", run=_forget))

@@ -1,0 +1,246 @@
+"""People whom a panel sends: let in, let go, and taken back to where they came from.
+
+A panel's place is taken by who completes a session. Who gives it back, runs out of time or is screened out leaves the
+place, and the money kept for it, to the next person; what is left when the study closes is free again.
+"""
+
+from __future__ import annotations
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.crowds.arrivals import join_sent, person_sent
+from annotation.crowds.effects import release_unfilled
+from annotation.crowds.panel.ids import LinkProblem, PanelIds, code_for, session_name
+from annotation.crowds.panel.sessions import OUTCOME_OF, end_with, idle_since, pages_handed_in, panel_sessions
+from annotation.crowds.people import pseudonym, worker_token
+from annotation.errors import (
+    CountryProblem,
+    JoinRefused,
+    QuizFailed,
+    RequirementNotMet,
+    WorkerExcluded,
+    WorkPaused,
+)
+from annotation.models import Assignment, CrowdSession, Publication, RawId, Worker
+from annotation.models.workers import hash_secret
+from annotation.quality.exclusions import refuse_while_paused
+from annotation.work.admission import checked_country, refuse_unfit
+from annotation.work.claims import HELD, free_seats
+from common.errors import QuorumError
+from judgments.design.panels import session_parameter, worker_parameter
+from judgments.design.study_design import StudyDesign
+from judgments.models import Study
+from judgments.studies.studies import design_of
+
+Status = CrowdSession.Status
+TAKES_A_PLACE = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
+TOOK_PART = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
+SCREENING = (CountryProblem, QuizFailed, RequirementNotMet, WorkPaused, WorkerExcluded)
+
+
+def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
+    """The session that a link is about, where its person came before; nothing is written.
+
+    Raises:
+        LinkProblem: the submission is another person's, or another study's.
+    """
+    found = CrowdSession.objects.filter(place=study.place, external_id=session_name(study, ids))
+    session = found.select_related("worker", "publication").first()
+    if session is None:
+        return None
+    if session.study_id != study.pk:
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: the link that brought you here belongs to another study. Please go back to "
+                "where you found the study and open it from there."
+            )
+        )
+    if session.worker.name != pseudonym(study.place, ids.worker):
+        raise LinkProblem(
+            _(
+                "Nothing was recorded: the link that brought you here belongs to somebody else's submission. Please go "
+                "back to where you found the study and open it from there."
+            )
+        )
+    return session
+
+
+def enter(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
+    """Let in the person whom the panel sent, or find them again. The session says what came of it: who cannot be let in
+    has one, too, which is over at once.
+
+    Raises:
+        LinkProblem: the submission is another person's.
+        JoinRefused: there is a consent text that they did not agree to; nothing is recorded.
+        CountryProblem: they named no country that there is; nothing is recorded.
+        StudyPaused: they are new, and nothing is handed out for a while; nothing is recorded.
+    """
+    design = design_of(study)
+    if design.consent and not consent and known_session(study=study, ids=ids) is None:
+        raise JoinRefused(_("Please read the consent text and agree to it before you join."))
+    country = checked_country(country)
+    try:
+        return _enter(study, design, ids, consent=consent, country=country)
+    except IntegrityError:  # the same link in another window, at the same moment
+        return _enter(study, design, ids, consent=consent, country=country)
+
+
+@transaction.atomic
+def _enter(study: Study, design: StudyDesign, ids: PanelIds, *, consent: bool, country: str) -> CrowdSession:
+    # who comes for the last place waits here
+    publication = (
+        Publication.objects.select_for_update().filter(study=study, place=study.place, hit=None).last()
+    )
+    if publication is None:
+        raise LinkProblem(_("Nothing was recorded: this study was not given to a panel yet."))
+    known = known_session(study=study, ids=ids)
+    if known is not None:
+        return known
+    refuse_while_paused(study)
+    worker = person_sent(study=study, raw=ids.worker, name=worker_parameter(design.panel))
+    Worker.objects.filter(pk=worker.pk, token_hash="").update(
+        token_hash=hash_secret(worker_token(worker.place, worker.name))
+    )
+    session = CrowdSession.objects.create(
+        study=study,
+        place=study.place,
+        publication=publication,
+        worker=worker,
+        external_id=session_name(study, ids),
+    )
+    if ids.session:
+        RawId.objects.create(
+            worker=worker, session=session, name=session_parameter(design.panel), value=ids.session
+        )
+    earlier = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
+    for one in earlier:
+        if (
+            one.status == Status.WORKING
+        ):  # the panel gave them another submission: the one before is over there
+            _end(one, Status.RETURNED, why="The panel sent the person again, with another submission.")
+    _settle_arrival(session, design, earlier=earlier, country=country)
+    if session.status == Status.WORKING:
+        join_sent(study=study, worker=worker, consent=consent)
+    return session
+
+
+def _settle_arrival(
+    session: CrowdSession, design: StudyDesign, *, earlier: list[CrowdSession], country: str
+) -> None:
+    """End the session of a person for whom there is no place."""
+    worker = session.worker
+    if any(one.status in TOOK_PART for one in earlier):
+        end_with(session=session, status=Status.RETURNED, why="The person took part before.")
+        return
+    if any(one.status == Status.SCREENED_OUT for one in earlier):
+        end_with(session=session, status=Status.SCREENED_OUT, why="The person was screened out before.")
+        return
+    if country and not worker.country:  # what was declared first stays
+        Worker.objects.filter(pk=worker.pk, country="").update(country=country)
+        worker.country = country
+    try:
+        refuse_unfit(asked=design.workers, worker=worker)
+    except RequirementNotMet as error:
+        end_with(session=session, status=Status.SCREENED_OUT, why=str(error))
+        return
+    if not _has_place(session, design):
+        end_with(session=session, status=Status.FULL)
+
+
+def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
+    """Whether the publication has a place left; one that nobody came back to counts as left."""
+    publication, study = session.publication, session.study
+    others = CrowdSession.objects.filter(publication=publication, status__in=TAKES_A_PLACE).exclude(
+        pk=session.pk
+    )
+    if study.state != Study.State.OPEN or publication.state != Publication.State.PUBLISHED:
+        return False
+    if others.count() >= publication.places:
+        time_out(study=study, minutes=design.crowd.lease_minutes)
+    return others.count() < publication.places
+
+
+@transaction.atomic
+def time_out(*, study: Study, minutes: int) -> int:
+    """End the sessions whose person held no page for so long; how many there were."""
+    idle = idle_since(study, minutes=minutes).select_related("study", "publication").order_by("pk")
+    return sum(_end(session, Status.TIMED_OUT) for session in idle)
+
+
+def tidy_up(*, study: Study) -> int:
+    """Once the study is closed, end the sessions that nobody comes back to, and free their money; how many there were.
+    While it is open, their places are given away as they are needed."""
+    if study.state == Study.State.OPEN:
+        return 0
+    return time_out(study=study, minutes=design_of(study).crowd.lease_minutes)
+
+
+@transaction.atomic
+def leave(*, session: CrowdSession) -> bool:
+    """The person gives the session back; what they handed in before stays. Whether it was under way."""
+    return _end(session, Status.RETURNED)
+
+
+@transaction.atomic
+def end_session_of_panel(*, session: CrowdSession, status: str, why: str) -> bool:
+    """The panel took the work back from the person; whether it was under way."""
+    return _end(session, status, why=why)
+
+
+@transaction.atomic
+def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
+    """The person gets no work for what ``error`` says; False where it says something else."""
+    if not isinstance(error, SCREENING):
+        return False
+    _end(session, Status.SCREENED_OUT, why=str(error))
+    return True
+
+
+@transaction.atomic
+def end_without_work(*, session: CrowdSession) -> bool:
+    """Nothing is left for the person: whose last pages others took has done what there was. False where the person
+    took a page in another window meanwhile, or the session is over."""
+    # whoever takes a page for the session is waited for here
+    CrowdSession.objects.select_for_update().get(pk=session.pk)
+    if Assignment.objects.holding(timezone.now()).filter(session=session).exists():
+        return False
+    some = pages_handed_in(session)
+    return _end(session, Status.SUBMITTED if some else Status.FULL)
+
+
+def _end(session: CrowdSession, status: str, why: str = "") -> bool:
+    """Within the caller's transaction; pages that are held go back. Assignments are locked before sessions, as where a
+    page is submitted."""
+    held = Assignment.objects.filter(session=session)
+    list(held.filter(state__in=HELD).select_for_update().order_by("pk"))
+    if not end_with(session=session, status=status, why=why):
+        return False
+    free_seats(held, Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED)
+    release_unfilled(publication=session.publication)
+    return True
+
+
+def outcome_of(session: CrowdSession) -> str:
+    """A word of ``judgments.design.panels.OUTCOMES``; '' while the session is under way."""
+    return OUTCOME_OF.get(session.status, "")
+
+
+def ids_of(session: CrowdSession) -> PanelIds:
+    """What the panel calls the person and the submission, as far as it is still kept."""
+    design = design_of(session.study)
+    rows = RawId.objects.filter(worker=session.worker_id)
+    worker = rows.filter(session=None, name=worker_parameter(design.panel)).first()
+    own = rows.filter(session=session, name=session_parameter(design.panel)).first()
+    return PanelIds(worker=worker.value if worker else "", session=own.value if own else "")
+
+
+def code_of(session: CrowdSession) -> str:
+    """The code that the person takes back."""
+    return session.code or code_for(session.study, design_of(session.study), outcome_of(session))
+
+
+def token_of(session: CrowdSession) -> str:
+    """What the person's browser shows from now on."""
+    return worker_token(session.worker.place, session.worker.name)

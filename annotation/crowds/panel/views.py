@@ -1,0 +1,172 @@
+"""The door for people whom a panel sends: what the study is, the way in, and the way back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_http_methods
+
+from annotation.crowds.panel.ids import PanelIds, address_back, code_for, ids_of_link, opened, sealed
+from annotation.crowds.panel.people import code_of, enter, ids_of, known_session, leave, outcome_of, token_of
+from annotation.crowds.panel.sessions import pages_handed_in, session_of
+from annotation.errors import CountryProblem, JoinRefused
+from annotation.models import CrowdSession
+from annotation.quality.exclusions import refuse_while_paused
+from annotation.views.common import errors_as_pages, remember_worker, see_other, worker_of
+from annotation.views.joining import effort_of
+from annotation.words import spell_duration, spell_money
+from common.errors import QuorumError
+from common.markup import render_markdown
+from judgments.countries import countries_by_name
+from judgments.design.quizzes import asks_anything
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.studies import design_of, find_study
+
+
+class FromElsewhere(QuorumError):
+    """Another site's page sent the form."""
+
+    status = 403
+    title = gettext_noop("Not from this site")
+
+
+@csrf_exempt  # the page sets no cookie before somebody starts; its ids are sealed, and other sites are refused below
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@errors_as_pages
+def entry(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the study is, with Start; whoever was here before goes on, or gets the same way back again. Looking at it
+    writes nothing and sets no cookie."""
+    study = find_study(slug)
+    design = design_of(study)
+    if design.crowd.backend != "external":
+        raise Http404("This study has no panel.")
+    if study.simulated or study.state in (Study.State.DRAFT, Study.State.GENERATED):
+        why = "simulated" if study.simulated else "not yet"
+        return render(request, "annotation/panel/not_open.html", {"study": study, "why": why})
+    if request.method == "POST":
+        return _start(request, study, design)
+    ids = ids_of_link(design.panel, request.GET)
+    known = known_session(study=study, ids=ids)
+    if known is not None and outcome_of(known):
+        return _way_back(request, study, design, outcome_of(known), known)
+    if known is None and study.state != Study.State.OPEN:
+        return _way_back(request, study, design, "full")
+    if known is None:
+        refuse_while_paused(study)
+    return _entry_page(request, study, design, ids, known)
+
+
+def _entry_page(
+    request: HttpRequest,
+    study: Study,
+    design: StudyDesign,
+    ids: PanelIds,
+    known: CrowdSession | None,
+    *,
+    problem: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    units = design.units_per_hit
+    if KINDS[design.protocol].grouped:
+        units = design.images_per_hit * design.captions_per_image
+    hits = design.panel.hits
+    asks_country = bool(design.workers.countries) and known is None
+    context: dict[str, Any] = {
+        "study": study,
+        "design": design,
+        "consent": render_markdown(design.consent) if design.consent else "",
+        "countries": countries_by_name() if asks_country else {},
+        "country": request.POST.get("country", ""),
+        "has_quiz": asks_anything(design.quiz),
+        "seal": sealed(study, ids),
+        "back_again": known is not None,
+        "problem": problem,
+        "pages": hits,
+        "whole": spell_duration(hits * units * design.seconds_per_unit),
+        "pays": spell_money(hits * design.crowd.reward_cents),
+        **effort_of(design),
+    }
+    return render(request, "annotation/panel/entry.html", context, status=status)
+
+
+def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpResponse:
+    if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
+        raise FromElsewhere(_("Nothing was recorded: please press Start on the study's own page."))
+    ids = opened(study, request.POST.get("seal", ""))
+    if "decline" in request.POST:  # who does not agree is not recorded either
+        return _way_back(request, study, design, "returned")
+    known = known_session(study=study, ids=ids)
+    try:
+        session = enter(
+            study=study,
+            ids=ids,
+            consent=request.POST.get("consent") == "1",
+            country=request.POST.get("country", "")[:10],
+        )
+    except (JoinRefused, CountryProblem) as error:
+        return _entry_page(request, study, design, ids, known, problem=str(error), status=error.status)
+    if outcome_of(session):
+        response: HttpResponse = see_other("annotation:panel-end", study.slug)
+    else:
+        response = see_other("annotation:work" if known is not None else "annotation:start", study.slug)
+    remember_worker(response, token_of(session))
+    return response
+
+
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+@errors_as_pages
+def end(request: HttpRequest, slug: str) -> HttpResponse:
+    """The way back, or the question whether to stop."""
+    study = find_study(slug)
+    worker = worker_of(request)
+    session = session_of(study=study, worker=worker) if worker is not None else None
+    if session is None:
+        return redirect("annotation:study", slug)
+    if request.method == "POST" and "confirm" in request.POST:
+        leave(session=session)
+        return see_other("annotation:panel-end", slug)
+    design = design_of(study)
+    if outcome_of(session):
+        return _way_back(request, study, design, outcome_of(session), session)
+    context = {
+        "study": study,
+        "design": design,
+        "done": pages_handed_in(session),
+        "pages": design.panel.hits,
+        "pays": spell_money(design.panel.hits * design.crowd.reward_cents),
+    }
+    return render(request, "annotation/panel/stop.html", context)
+
+
+def _way_back(
+    request: HttpRequest,
+    study: Study,
+    design: StudyDesign,
+    outcome: str,
+    session: CrowdSession | None = None,
+) -> HttpResponse:
+    """The page that takes a person back to the panel; without a session, nothing of them is recorded."""
+    code = code_of(session) if session is not None else code_for(study, design, outcome)
+    ids = ids_of(session) if session is not None else PanelIds(worker="")
+    context = {
+        "study": study,
+        "design": design,
+        "outcome": outcome,
+        "code": code,
+        "back": address_back(design, outcome, code=code, ids=ids),
+        "done": pages_handed_in(session) if session is not None else 0,
+        "pages": design.panel.hits,
+        "recorded": session is not None,
+        "again": session is not None and session.feedback.startswith("The person took part before"),
+    }
+    return render(request, "annotation/panel/outcome.html", context)

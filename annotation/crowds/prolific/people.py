@@ -1,0 +1,306 @@
+"""What the calls of the Prolific backend share: a client from the settings, and the meaning of what went wrong."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.crowds.base import Ability, OutOfFunds, Refused, TryLater, Unsure
+from annotation.crowds.people import installation_word
+from annotation.crowds.prolific.client import ProlificClient
+from annotation.crowds.prolific.shapes import (
+    SHORTEST_REJECTION,
+    ProlificNotConfigured,
+    ProlificNotReached,
+    ProlificRefused,
+    ProlificThrottled,
+    ProlificUnknown,
+    RejectionCategory,
+    Submission,
+    SubmissionState,
+)
+from annotation.models import CrowdCall, CrowdSession, Worker
+from judgments.design.panels import session_parameter, worker_parameter
+from judgments.studies.studies import design_of
+
+# The reference gives no error code for an empty account; these words stand in what people reported.
+_OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
+_TOKEN_REFUSED = (401, 403)
+
+
+@contextmanager
+def asking() -> Iterator[ProlificClient]:
+    """A client for one call, and the client's errors in the words of ``annotation.crowds.base``.
+
+    Raises:
+        Refused, TryLater, OutOfFunds.
+    """
+    try:
+        with ProlificClient(url=settings.PROLIFIC_API_URL, token=settings.PROLIFIC_TOKEN) as client:
+            yield client
+    except ProlificThrottled as problem:
+        raise TryLater(str(problem), after=problem.retry_after or 0.0, undone=True) from problem
+    except ProlificNotReached as problem:
+        raise TryLater(str(problem), undone=True) from problem
+    except ProlificUnknown as problem:
+        raise TryLater(str(problem)) from problem
+    except ProlificNotConfigured as problem:
+        raise TryLater(str(problem), after=60.0, undone=True, final=True) from problem
+    except ProlificRefused as problem:
+        if (
+            problem.answered in _TOKEN_REFUSED
+        ):  # somebody has to put the token right; the call itself is sound
+            raise TryLater(
+                f"{problem} Check PROLIFIC_TOKEN.", after=60.0, undone=True, final=True
+            ) from problem
+        if _OUT_OF_FUNDS.search(problem.said):
+            raise OutOfFunds(str(problem)) from problem
+        raise Refused(str(problem)) from problem
+
+
+def remember(call: CrowdCall, **facts: object) -> None:
+    """As ``CrowdCall.remember``; who lost the call to another runner asks nothing more.
+
+    Raises:
+        TryLater: somebody else carries it out.
+    """
+    if not call.remember(**facts):
+        raise TryLater("Somebody else carries this call out by now.")
+
+
+def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, kept: int) -> None:
+    """Before places are bought: what the account's own fee and tax make of them is within what the study kept.
+
+    Raises:
+        Refused.
+    """
+    cost = client.cost_cents(reward_cents=reward_cents, places=places)
+    if cost > kept:
+        raise Refused(
+            f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
+            f"{kept} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+        )
+
+
+State = SubmissionState
+BONUS_SHOWS_WITHIN = timedelta(hours=1)  # "in the following minutes" by the reference, with room
+LOOK_AGAIN_SECONDS = 60.0
+COMES_BACK_SECONDS = 600.0
+
+# The words of CrowdSession.Status.
+STATUS = {
+    State.RESERVED: CrowdSession.Status.WORKING,
+    State.ACTIVE: CrowdSession.Status.WORKING,
+    State.AWAITING_REVIEW: CrowdSession.Status.SUBMITTED,
+    State.PROCESSING: CrowdSession.Status.SUBMITTED,
+    State.APPROVED: CrowdSession.Status.APPROVED,
+    State.PARTIALLY_APPROVED: CrowdSession.Status.APPROVED,
+    State.REJECTED: CrowdSession.Status.REJECTED,
+    State.RETURNED: CrowdSession.Status.RETURNED,
+    State.TIMED_OUT: CrowdSession.Status.TIMED_OUT,
+    State.SCREENED_OUT: CrowdSession.Status.SCREENED_OUT,
+    State.UNKNOWN: CrowdSession.Status.UNKNOWN,
+}
+
+
+def decide(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Approves or rejects, unless somebody did so before: the answer tells what stands there now.
+
+    Raises:
+        Refused, TryLater.
+    """
+    one = _submission(client, call)
+    if one.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
+        raise TryLater(
+            f"Submission {one.id} is {one.state.value} at Prolific; it can be decided once its author is back there.",
+            after=COMES_BACK_SECONDS,
+        )
+    approve = call.kind == Ability.APPROVE
+    undo = approve and one.state is State.REJECTED
+    if undo or one.state in (State.RETURNED, State.TIMED_OUT, State.SCREENED_OUT, State.UNKNOWN):
+        hint = "; undo the rejection on Prolific's page of the study" if undo else ""
+        raise Refused(
+            f"Submission {one.id} is {one.state.value} at Prolific and cannot be decided here{hint}."
+        )
+    if one.state is State.AWAITING_REVIEW:
+        if approve:
+            client.approve(one.id)
+        else:
+            category = call.payload.get("category", RejectionCategory.OTHER)
+            if category not in set(RejectionCategory):
+                raise Refused(f"Prolific knows no rejection category {category!r}.")
+            client.reject(one.id, category=RejectionCategory(category), message=rejection_words(call.why))
+        return {"status": str(CrowdSession.Status.APPROVED if approve else CrowdSession.Status.REJECTED)}
+    return {"status": str(STATUS[one.state])}
+
+
+def rejection_words(why: str) -> str:
+    """The reason as its reader gets it; Prolific takes none under a hundred characters."""
+    words = f"{why.strip()}\n\n" + _(
+        "If you think that this is a mistake, please answer this message: a person will look at your work again."
+    )
+    return words.ljust(SHORTEST_REJECTION, ".")
+
+
+def pay_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Pays a bonus once. The bonus is set up, which costs nothing; that it is about to be paid is remembered; it is
+    paid, and after a lost answer only ever looked for: the service pays a set-up as often as it is asked to.
+
+    Raises:
+        Refused, TryLater, OutOfFunds, Unsure.
+    """
+    one = _submission(client, call)
+    cents = int(call.payload["bonus_cents"])
+    seen = list(one.bonus_cents or ()).count(cents)
+    if "paying" in call.answer:
+        return _look_for_bonus(call, seen)
+    earlier = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
+    if any("paying" in other.answer for other in earlier.exclude(state=CrowdCall.State.DONE)):
+        raise TryLater("Another bonus of this submission is being looked for.", after=LOOK_AGAIN_SECONDS)
+    if "set_up" not in call.answer:
+        set_up = client.set_up_bonuses(_study_there(call), {one.id: cents})
+        if set_up.total_cents > call.reserved_cents:
+            raise Refused(
+                f"Nothing was paid: Prolific asks {set_up.total_cents} cents for this bonus, and "
+                f"{call.reserved_cents} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+            )
+        remember(call, set_up=set_up.id)
+    done = sum(
+        int(other.payload.get("bonus_cents", 0)) == cents
+        for other in earlier.filter(state=CrowdCall.State.DONE)
+    )  # paid, though it may not show yet
+    set_up_id = str(call.answer["set_up"])
+    remember(call, paying=timezone.now().isoformat(), before=max(seen, done))
+    try:
+        client.pay_bonuses(set_up_id)
+    except (ProlificThrottled, ProlificNotReached, ProlificRefused):
+        remember(call, paying=None, before=None)  # it was not carried out
+        raise
+    return {"bonus": set_up_id}
+
+
+def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
+    if seen > int(call.answer["before"]):
+        return {"bonus": call.answer["set_up"], "found": True}
+    since = datetime.fromisoformat(call.answer["paying"])
+    if timezone.now() - since < BONUS_SHOWS_WITHIN:
+        raise TryLater(
+            f"Whether bonus {call.answer['set_up']} was paid is not known; it is being looked for.",
+            after=LOOK_AGAIN_SECONDS,
+        )
+    raise Unsure(
+        f"Bonus {call.answer['set_up']} was asked for at {since:%Y-%m-%d %H:%M} UTC, the answer was lost, and no bonus "
+        "shows at Prolific. Look at the submission there, then say here whether it was paid."
+    )
+
+
+def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
+    """Writes to a person at most once: nothing tells afterwards whether a message was sent.
+
+    Raises:
+        Refused, TryLater, Unsure.
+    """
+    if "sending" in call.answer:
+        raise Unsure(
+            "The message was about to be sent when the answer was lost. Look at the conversation at Prolific, then say "
+            "here whether it was sent."
+        )
+    person = _person(call)
+    text = "\n\n".join(str(part) for part in (call.payload.get("subject"), call.payload.get("text")) if part)
+    if not text:
+        raise Refused("The message is empty.")
+    remember(call, sending=timezone.now().isoformat())
+    try:
+        client.send_message(participant=person, study=_study_there(call), text=text)
+    except (ProlificThrottled, ProlificNotReached, ProlificRefused):
+        remember(call, sending=None)
+        raise
+    return {"sent": True}
+
+
+def blocked_group_name() -> str:
+    """The group whose members see no study of this installation."""
+    return f"quorum-blocked-{installation_word()}"
+
+
+def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
+    """Puts a person into a group or takes them out; doing so again changes nothing.
+
+    Raises:
+        Refused, TryLater.
+    """
+    person, workspace = _person(call), _workspace()
+    if not name:
+        raise Refused(f"The call {call.key} names no group.")
+    groups = [group for group in client.groups(workspace) if group.name == name]
+    if add and not groups:
+        groups = [client.create_group(workspace, name=name)]
+    for group in groups:  # a lost answer may have left two of one name, and a study may go by either
+        if add:
+            client.add_to_group(group.id, [person])
+        else:
+            client.remove_from_group(group.id, [person])
+    return {"groups": [group.id for group in groups]}
+
+
+def _workspace() -> str:
+    workspace = str(settings.PROLIFIC_WORKSPACE)
+    if not workspace:
+        raise Refused("Groups belong to a workspace: set PROLIFIC_WORKSPACE, then try again.")
+    return workspace
+
+
+def _submission(client: ProlificClient, call: CrowdCall) -> Submission:
+    """The call's submission as it stands there. Its id came by the person's browser, so it is compared with what
+    Prolific says of it before anything is paid.
+
+    Raises:
+        Refused: the id was deleted, or is another person's or another study's.
+    """
+    session = _session(call)
+    panel = design_of(session.study).panel
+    raw = session.raw_ids.filter(name=session_parameter(panel)).first()
+    if raw is None:
+        raise Refused(
+            f"The ids of session {session.external_id} were deleted here; decide it on Prolific's own pages."
+        )
+    one = client.submission(raw.value)
+    if one.participant != _person(call) or one.study != session.publication.external_id:
+        raise Refused(
+            f"Submission {one.id} belongs to another person or study at Prolific than to session {session.external_id}."
+        )
+    return one
+
+
+def _person(call: CrowdCall) -> str:
+    worker = call.worker or Worker.objects.get(crowd_sessions=_session(call))
+    panel = design_of(call.study).panel
+    raw = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
+    if raw is None:
+        raise Refused(f"The id of {worker.name} was deleted here; Prolific's own pages know the person.")
+    return raw.value
+
+
+def _study_there(call: CrowdCall) -> str:
+    """The id of the study that the call is about; of the person's last one where it names only them."""
+    publication = call.publication or (call.session and call.session.publication)
+    if publication is None and call.worker is not None:
+        took_part = call.worker.crowd_sessions.filter(study=call.study, place=call.place)
+        last = took_part.select_related("publication").order_by("pk").last()
+        publication = last and last.publication
+    if publication is None or not publication.external_id:
+        raise Refused("The call names nothing that was published at Prolific.")
+    return publication.external_id
+
+
+def _session(call: CrowdCall) -> CrowdSession:
+    if call.session is None:
+        raise Refused(f"The call {call.key} names no session.")
+    return call.session

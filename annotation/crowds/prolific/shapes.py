@@ -1,0 +1,390 @@
+"""What Prolific's API sends and takes, as small frozen records. Money is in whole cents throughout.
+
+Facts are those of the public reference (docs.prolific.com, "Prolific API for Data Collectors", OpenAPI 3.1, version
+1.0.0 as of August 2026). The API writes amounts of money as JSON numbers in cents, though some of them as floating
+point ("double"), and takes bonuses as decimal text in the currency's main unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import ROUND_CEILING, Decimal
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from common.errors import QuorumError
+
+
+class ProlificError(QuorumError):
+    """Prolific did not do what was asked."""
+
+    status = 502
+    title = "Prolific did not do this"
+
+
+class ProlificNotConfigured(ProlificError):
+    """The settings name no token, or an address that a token must not be sent to. Nothing was asked."""
+
+    status = 409
+    title = "Prolific is not set up"
+
+
+class ProlificRefused(ProlificError):
+    """A refusal that asking again would not change; the sentence ends with the API's own words.
+
+    Attributes:
+        answered: the HTTP status, 400 to 499 but 408 and 429; 0 when the call was not sent at all.
+        error_code: Prolific's internal number, or 0.
+        said: the API's words alone.
+    """
+
+    title = "Prolific refused"
+
+    def __init__(self, message: str, *, answered: int = 0, error_code: int = 0, said: str = "") -> None:
+        super().__init__(message)
+        self.answered = answered
+        self.error_code = error_code
+        self.said = said
+
+
+class WrongRequest(ProlificRefused):
+    """The API would refuse this by its reference, or it could mean something else there; nothing was sent."""
+
+    status = 400
+    title = "This cannot be asked of Prolific"
+
+
+class ProlificThrottled(ProlificError):
+    """Too many calls; this one was not carried out. ``retry_after`` are the seconds that were asked for, if any."""
+
+    title = "Prolific asks to wait"
+
+    def __init__(self, message: str, *, retry_after: float | None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class ProlificNotReached(ProlificError):
+    """No connection came about, so the call was never sent; asking again is safe."""
+
+    title = "Prolific was not reached"
+
+
+class ProlificUnknown(ProlificError):
+    """The call was sent and no answer could be read: it may have been carried out or not."""
+
+    title = "Prolific's answer was lost"
+
+
+class UnreadableAnswer(ProlificUnknown):
+    """The call was carried out, and the answer is not what the reference describes."""
+
+    title = "Prolific's answer could not be read"
+
+
+# Every id met in the reference is 24 hexadecimal digits; bulk payments and pools have longer ones. An id that comes
+# back by a participant's browser is theirs to write, so nothing but these characters may reach a path or a CSV row.
+_ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
+State = TypeVar("State", bound=StrEnum)
+SHORTEST_REJECTION = (
+    100  # characters of a rejection's message, by the reference of "Approve or reject a submission"
+)
+
+
+class StudyState(StrEnum):
+    """The states of a study ("StudyStatus")."""
+
+    UNPUBLISHED = "UNPUBLISHED"
+    SCHEDULED = "SCHEDULED"
+    PUBLISHING = "PUBLISHING"
+    ACTIVE = "ACTIVE"
+    AWAITING_REVIEW = "AWAITING REVIEW"
+    PAUSED = "PAUSED"
+    COMPLETED = "COMPLETED"
+    UNKNOWN = "UNKNOWN"
+
+
+class StudyAction(StrEnum):
+    """The steps a study can be asked to take ("StudyTransitionAction"), as far as we take them."""
+
+    PUBLISH = "PUBLISH"
+    PAUSE = "PAUSE"
+    START = "START"
+    STOP = "STOP"
+
+
+class SubmissionState(StrEnum):
+    """The states of one person's submission ("SubmissionDetailStatus"). PROCESSING was seen by Mephisto's authors."""
+
+    RESERVED = "RESERVED"
+    ACTIVE = "ACTIVE"
+    TIMED_OUT = "TIMED-OUT"
+    AWAITING_REVIEW = "AWAITING REVIEW"
+    APPROVED = "APPROVED"
+    PARTIALLY_APPROVED = "PARTIALLY APPROVED"
+    RETURNED = "RETURNED"
+    REJECTED = "REJECTED"
+    SCREENED_OUT = "SCREENED OUT"
+    PROCESSING = "PROCESSING"
+    UNKNOWN = "UNKNOWN"
+
+
+class RejectionCategory(StrEnum):
+    """Why a submission is rejected ("SubmissionTransitionRejectionCategory")."""
+
+    TOO_QUICKLY = "TOO_QUICKLY"
+    TOO_SLOWLY = "TOO_SLOWLY"
+    FAILED_INSTRUCTIONS = "FAILED_INSTRUCTIONS"
+    INCOMPLETE_LONGITUDINAL = "INCOMP_LONGITUDINAL"
+    FAILED_CHECK = "FAILED_CHECK"
+    LOW_EFFORT = "LOW_EFFORT"
+    MALINGERING = "MALINGERING"
+    NO_CODE = "NO_CODE"
+    BAD_CODE = "BAD_CODE"
+    NO_DATA = "NO_DATA"
+    UNSUPPORTED_DEVICE = "UNSUPP_DEVICE"
+    OTHER = "OTHER"
+
+
+@dataclass(frozen=True)
+class CompletionCode:
+    """A code with which people come back, and what Prolific does then.
+
+    Attributes:
+        code: unique within the study.
+        code_type: a name for it: ``COMPLETED``, ``SCREENED_OUT`` and so on, or any text.
+        actions: as the reference lists them, for example ``{"action": "MANUALLY_REVIEW"}``.
+    """
+
+    code: str
+    code_type: str
+    actions: Sequence[Mapping[str, object]]
+
+    def as_json(self) -> dict[str, object]:
+        """The object of ``completion_codes``."""
+        return {
+            "code": self.code,
+            "code_type": self.code_type,
+            "actions": [dict(one) for one in self.actions],
+        }
+
+
+@dataclass(frozen=True)
+class StudyDraft:
+    """What a new study is made of. The reward is for one submission, without Prolific's fee.
+
+    ``description`` is HTML there (a few tags): plain text has to be escaped before. ``submissions_each`` is how often
+    one participant may take part. Members of ``blocked_groups`` and people who took part in ``blocked_studies`` never
+    see the study.
+    """
+
+    name: str
+    internal_name: str
+    description: str
+    external_study_url: str
+    completion_codes: Sequence[CompletionCode]
+    places: int
+    minutes: int
+    reward_cents: int
+    maximum_minutes: int | None = None
+    project: str = ""
+    submissions_each: int = 1
+    blocked_groups: Sequence[str] = field(default_factory=tuple)
+    blocked_studies: Sequence[str] = field(default_factory=tuple)
+
+    def as_json(self) -> dict[str, object]:
+        """The body of "Create a draft study"."""
+        body: dict[str, object] = {
+            "name": self.name,
+            "internal_name": self.internal_name,
+            "description": self.description,
+            "external_study_url": self.external_study_url,
+            "prolific_id_option": "url_parameters",
+            "completion_codes": [code.as_json() for code in self.completion_codes],
+            "total_available_places": self.places,
+            "estimated_completion_time": self.minutes,
+            "reward": self.reward_cents,
+            "device_compatibility": [],
+            "peripheral_requirements": [],
+            "submissions_config": {"max_submissions_per_participant": self.submissions_each},
+            "filters": list(self._filters()),
+        }
+        if self.maximum_minutes is not None:
+            body["maximum_allowed_time"] = self.maximum_minutes
+        if self.project:
+            body["project"] = known_id(self.project, "project")
+        return body
+
+    def _filters(self) -> Iterator[dict[str, object]]:
+        """Whom the study is kept from; the words are those of Prolific's list of filters."""
+        if self.blocked_groups:
+            groups = [known_id(group, "participant group") for group in self.blocked_groups]
+            yield {"filter_id": "participant_group_blocklist", "selected_values": groups}
+        if self.blocked_studies:
+            studies = [known_id(study, "study") for study in self.blocked_studies]
+            yield {"filter_id": "previous_studies_blocklist", "selected_values": studies}
+
+
+@dataclass(frozen=True)
+class PanelStudy:
+    """A study as Prolific has it."""
+
+    id: str
+    internal_name: str
+    state: StudyState
+    places: int
+    places_taken: int
+    reward_cents: int
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> PanelStudy:
+        """From an answer's object; lists leave out some of the fields."""
+        return cls(
+            id=read_id(row.get("id"), "study"),
+            internal_name=str(row.get("internal_name") or ""),
+            state=_state(StudyState, row.get("status"), StudyState.UNKNOWN),
+            places=whole(row.get("total_available_places", 0), "total_available_places"),
+            places_taken=whole(row.get("places_taken") or 0, "places_taken"),
+            reward_cents=whole(row.get("reward", 0), "reward"),
+        )
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One person's piece of paid work. ``bonus_cents`` is known only when the submission was asked for by its id."""
+
+    id: str
+    participant: str
+    state: SubmissionState
+    code: str
+    started_at: datetime | None
+    completed_at: datetime | None
+    return_requested_at: datetime | None
+    study: str = ""
+    bonus_cents: tuple[int, ...] | None = None
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any], *, study: str = "") -> Submission:
+        """From either shape: lists and single submissions name the same things differently."""
+        bonuses = row.get("bonus_payments")
+        return cls(
+            id=read_id(row.get("id"), "submission"),
+            participant=read_id(row.get("participant_id") or row.get("participant"), "participant"),
+            state=_state(SubmissionState, row.get("status"), SubmissionState.UNKNOWN),
+            code=str(row.get("study_code") or row.get("entered_code") or ""),
+            started_at=_time(row.get("started_at")),
+            completed_at=_time(row.get("completed_at")),
+            return_requested_at=_time(row.get("return_requested")),
+            study=str(row.get("study_id") or study),
+            bonus_cents=None if bonuses is None else tuple(whole(one, "bonus_payments") for one in bonuses),
+        )
+
+
+@dataclass(frozen=True)
+class BonusSetUp:
+    """Bonuses that were announced and not yet paid; ``total_cents`` is what paying takes from the balance."""
+
+    id: str
+    amount_cents: int
+    total_cents: int
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> BonusSetUp:
+        """From the answer of "Set up bonuses"."""
+        return cls(
+            id=read_id(row.get("id"), "bonus payment"),
+            amount_cents=upwards(row.get("amount") or 0, "amount"),
+            total_cents=upwards(row.get("total_amount", 0), "total_amount"),
+        )
+
+
+@dataclass(frozen=True)
+class ParticipantGroup:
+    """A named list of participants that studies admit or keep out."""
+
+    id: str
+    name: str
+    size: int
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> ParticipantGroup:
+        """From an answer's object."""
+        size = whole(row.get("participant_count") or 0, "participant_count")
+        return cls(id=read_id(row.get("id"), "participant group"), name=str(row.get("name") or ""), size=size)
+
+
+@dataclass(frozen=True)
+class Balance:
+    """A workspace's money: all of it, and what is not held for running studies."""
+
+    currency: str
+    total_cents: int
+    available_cents: int
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Balance:
+        """From the answer of "Get workspace balance"."""
+        return cls(
+            currency=str(row.get("currency_code") or ""),
+            total_cents=whole(row.get("total_balance", 0), "total_balance"),
+            available_cents=whole(row.get("available_balance", 0), "available_balance"),
+        )
+
+
+def known_id(value: object, what: str) -> str:
+    """The id, when it is one; anything else could change the meaning of a path or of a CSV row."""
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    raise WrongRequest(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
+
+
+def read_id(value: object, what: str) -> str:
+    """An id in an answer, which will be sent back some day."""
+    if isinstance(value, str) and _ID.fullmatch(value):
+        return value
+    raise UnreadableAnswer(f"Prolific's id of a {what} is {str(value)[:60]!r}; expected letters and digits.")
+
+
+def decimal_text(cents: int) -> str:
+    """What the CSV of bonuses takes: 150 cents are "1.50"."""
+    if cents <= 0:
+        raise WrongRequest(f"Not asked of Prolific: a bonus of {cents} cents; expected one cent or more.")
+    return f"{cents // 100}.{cents % 100:02d}"
+
+
+def whole(value: object, what: str) -> int:
+    """A count or an amount in cents that has no fraction."""
+    number = _number(value, what)
+    if number != number.to_integral_value():
+        raise UnreadableAnswer(f"Prolific's {what} is {value}; expected a whole number.")
+    return int(number)
+
+
+def upwards(value: object, what: str) -> int:
+    """A cost in cents; fractions of a cent count as a cent, so that no budget is planned too small."""
+    return int(_number(value, what).to_integral_value(rounding=ROUND_CEILING))
+
+
+def _number(value: object, what: str) -> Decimal:
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        return Decimal(value)
+    raise UnreadableAnswer(f"Prolific's {what} is {str(value)[:60]!r}; expected a number.")
+
+
+def _time(value: object) -> datetime | None:
+    """A moment with its zone; the API writes UTC, sometimes without saying so."""
+    if not isinstance(value, str) or not value:
+        return None
+    text = value if value.endswith("Z") or re.search(r"[+-]\d\d:?\d\d$", value) else f"{value}Z"
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UnreadableAnswer(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
+
+
+def _state(kind: type[State], value: object, otherwise: State) -> State:
+    """The state of that name; one that came into use after this was written counts as unknown."""
+    return kind(str(value)) if value in set(kind) else otherwise

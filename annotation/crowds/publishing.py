@@ -1,0 +1,337 @@
+"""Open a study to its crowd, publish its HITs, add slots, and take them down."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.crowds import Ability, CrowdBackend, backend_for, backend_of
+from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.effects import note_parked
+from annotation.crowds.outbox import ask, ask_to_take_down, call_key
+from annotation.models import CrowdCall, Publication
+from annotation.money.ledger import budget_of, set_budget, spell_cents
+from annotation.quality.rules import copy_rules
+from annotation.work.claims import expire_overdue, free_reserved, shut_gate
+from common.errors import WrongState
+from judgments.design.requirements import not_stated
+from judgments.jobs import Progress
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of, mark_closed, mark_open
+
+LONGEST_HOURS = 8760  # a year, which is Mechanical Turk's longest lifetime
+OPEN_THERE = (Publication.State.PLANNED, Publication.State.PUBLISHED)
+
+
+@transaction.atomic
+def plan_publications(*, study: Study, by: User | None = None, besides: Collection[int | None] = ()) -> int:
+    """Write down what is to be put up and keep its price; how many publications are new. What is up, or on its way,
+    is not planned again, nor is what ``besides`` names: row ids of HITs, None for a whole study.
+
+    Raises:
+        WrongState: the budget does not reach for all of it; nothing is planned.
+    """
+    backend = backend_of(study)
+    if Ability.PUBLISH not in backend.can:
+        return 0
+    Study.objects.select_for_update(no_key=True).get(
+        pk=study.pk
+    )  # who opens it at the same moment finds what is planned
+    design = design_of(study)
+    up = set(
+        Publication.objects.filter(study=study, place=study.place, state__in=OPEN_THERE).values_list(
+            "hit", flat=True
+        )
+    )
+    wanted = [
+        plan
+        for plan in backend.plans(study)
+        if plan.hit not in up and plan.hit not in besides and plan.places > 0
+    ]
+    prices = [backend.price(design, places=plan.places) for plan in wanted]
+    total = sum(plan.places * price.cents for plan, price in zip(wanted, prices, strict=True))
+    budget = budget_of(study, study.place)
+    if total > budget.left_cents:
+        raise WrongState(
+            f"Nothing was published: study {study.slug!r} costs {spell_cents(total)} with fees, and of its budget "
+            f"({spell_cents(budget.budget_cents)}) {spell_cents(budget.left_cents)} are left."
+        )
+    until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
+    numbers = _numbers(study)
+    for plan, price in zip(wanted, prices, strict=True):
+        number = numbers.get(plan.hit, 0) + 1
+        token = call_key(Ability.PUBLISH, study.place, study.pk, study.slug, plan.hit, number)
+        publication = Publication.objects.create(
+            study=study,
+            place=study.place,
+            hit_id=plan.hit,
+            number=number,
+            token=token,
+            places=plan.places,
+            reward_cents=price.reward_cents,
+            fee_cents=price.fee_cents,
+            expires_at=until,
+        )
+        ask(
+            study=study,
+            kind=Ability.PUBLISH,
+            key=token,
+            publication=publication,
+            cents=plan.places * price.cents,
+            by=by,
+        )
+    if wanted:
+        note_event(
+            study=study,
+            what="publish",
+            words=f"{'One publication is' if len(wanted) == 1 else f'{len(wanted)} publications are'} planned at "
+            f"{study.place}; {spell_cents(total)} are reserved.",
+            by=by,
+        )
+    return len(wanted)
+
+
+def _numbers(study: Study) -> dict[int | None, int]:
+    """Per HIT, the number of its last publication here."""
+    rows = Publication.objects.filter(study=study, place=study.place).order_by("number")
+    return dict(rows.values_list("hit", "number"))
+
+
+@transaction.atomic
+def ask_to_extend(
+    *,
+    publication: Publication,
+    places: int = 0,
+    until: datetime | None = None,
+    by: User | None = None,
+    why: str = "",
+) -> None:
+    """More places, more time, or both.
+
+    Raises:
+        WrongState: the crowd cannot, or it is not up there.
+        OverBudget: the places cost more than is left.
+    """
+    if publication.state not in (
+        Publication.State.PUBLISHED,
+        Publication.State.EXPIRED,
+        Publication.State.FINISHED,
+    ):
+        raise WrongState(
+            f"Nothing was changed: publication {publication} is {publication.get_state_display()}."
+        )
+    backend_of(publication.study).refuse_places(publication, places)
+    reopened = _given_back(publication) if until else 0
+    number = publication.calls.filter(kind=Ability.EXTEND).count() + 1
+    ask(
+        study=publication.study,
+        kind=Ability.EXTEND,
+        key=call_key(Ability.EXTEND, publication.token, number),
+        publication=publication,
+        payload={
+            "places": places,
+            "reopened": reopened,
+            "expires_at": until.isoformat() if until else "",
+        },
+        cents=(places + reopened) * publication.price_cents,
+        by=by,
+        why=why,
+    )
+
+
+@transaction.atomic
+def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
+    """New people may take all that is up for so many hours from now; how much that is. All of it, or nothing.
+
+    Raises:
+        WrongState: the hours are not 1 to 8760, the study is not open, or nothing of it is up.
+        OverBudget: places that were given back when their time was over come again, and cost more than is left.
+    """
+    if not 1 <= hours <= LONGEST_HOURS:
+        raise WrongState(
+            f"Nothing was changed: work is offered for 1 to {LONGEST_HOURS} hours, not for {hours}."
+        )
+    if study.state != Study.State.OPEN:
+        raise WrongState(f"Nothing was changed: study {study.slug!r} is {study.get_state_display()}.")
+    until = timezone.now() + timedelta(hours=hours)
+    states = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
+    up = Publication.objects.filter(study=study, place=study.place, state__in=states)
+    publications = list(up.select_related("study"))
+    if not publications:
+        raise WrongState(f"Nothing was changed: nothing of study {study.slug!r} is up at its crowd.")
+    for publication in publications:
+        ask_to_extend(publication=publication, until=until, by=by, why=why)
+    return len(publications)
+
+
+def _given_back(publication: Publication) -> int:
+    """Places that were released when it closed, and which people may take again once it has more time."""
+    decided = publication.sessions.exclude(booked="").count()
+    return max(0, publication.places - publication.held - decided)
+
+
+@transaction.atomic
+def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = False, why: str = "") -> int:
+    """Nobody new for anything of the study that is up; what was not put up yet stays down. How many were asked.
+
+    Args:
+        for_a_while: ``offer_again`` is to bring it back.
+    """
+    backend = backend_of(study)
+    if Ability.EXPIRE not in backend.can:
+        return 0
+    _keep_down(study)
+    up = list(Publication.objects.filter(study=study, place=study.place, state=Publication.State.PUBLISHED))
+    for publication in up:
+        ask_to_take_down(publication=publication, by=by, for_a_while=for_a_while, why=why)
+    return len(up)
+
+
+@transaction.atomic
+def offer_again(*, study: Study, since: datetime, by: User | None = None, why: str = "") -> int:
+    """What was taken down since then for a while is offered anew for as long as the design says, and what was kept
+    down is put up; how many publications. All of it, or nothing.
+
+    Raises:
+        WrongState, OverBudget: places that were given back meanwhile cost more than is left.
+    """
+    backend = backend_of(study)
+    if Ability.EXTEND not in backend.can:
+        return plan_publications(study=study, by=by)
+    until = timezone.now() + timedelta(hours=design_of(study).crowd.lifetime_hours)
+    states = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
+    down = Publication.objects.filter(
+        study=study,
+        place=study.place,
+        state__in=states,
+        calls__kind=Ability.EXPIRE,
+        calls__payload__pause=True,
+        calls__made_at__gte=since,
+    ).distinct()
+    publications = list(down.select_related("study").order_by("pk"))
+    for publication in publications:
+        ask_to_extend(publication=publication, until=until, by=by, why=why)
+    coming = {publication.hit_id for publication in publications}
+    return len(publications) + plan_publications(study=study, by=by, besides=coming)
+
+
+def _keep_down(study: Study) -> None:
+    """What was certainly never put up is not asked for any more; where that may have happened, it is found out, and
+    taken down then (effects)."""
+    never = CrowdCall.objects.filter(
+        study=study,
+        place=study.place,
+        kind=Ability.PUBLISH,
+        state=CrowdCall.State.WAITING,
+        first_started_at=None,
+    )
+    for call in never.select_related("publication", "study").order_by("pk"):
+        if never.filter(pk=call.pk).update(
+            state=CrowdCall.State.DROPPED, problem="The study was closed before it was put up."
+        ):
+            note_parked(call)
+
+
+def open_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> str:
+    """Let workers in, and carry out what that asks of the crowd; one sentence that says where they go. Opening an open
+    study puts up what is missing there, and changes nothing else.
+
+    Raises:
+        WrongState: as for ``begin_opening``, or the account at the crowd holds too little.
+    """
+    said = begin_opening(study=study, by=by)
+    carried = carry_out_calls(study=study, progress=progress)
+    if carried.stopped:
+        raise WrongState(
+            f"Study {study.slug!r} is open, but its crowd stopped at {carried.done} publications: {carried.stopped}"
+        )
+    rest = f" {carried.parked} calls were refused and wait to be looked at." if carried.parked else ""
+    later = f" {carried.waiting} calls go on later (sync_crowd {study.slug})." if carried.waiting else ""
+    return said + rest + later
+
+
+@transaction.atomic
+def begin_opening(*, study: Study, by: User | None = None) -> str:
+    """Open the study here and write down what its crowd is to be asked, all or nothing.
+
+    Raises:
+        WrongState: there are no HITs yet, the answers are simulated or imported, this version cannot publish to the
+            study's crowd, that crowd cannot state what the study asks of its workers, the study was open to another
+            place before, or its budget does not reach.
+    """
+    design = design_of(study)
+    unsaid = not_stated(design.workers, design.crowd.backend)
+    if unsaid:
+        raise WrongState(
+            f"Study {study.slug!r} asks for workers with {unsaid[0]}, which the crowd {design.crowd.backend!r} can "
+            "neither state nor check; change its requirements or its crowd."
+        )
+    backend = backend_for(design)
+    if study.simulated:
+        raise WrongState(
+            f"Study {study.slug!r} holds the rehearsal crowd's answers; duplicate it and open the copy to people."
+        )
+    backend.refuse(study, design)
+    was = study.state
+    mark_open(study=study)
+    _settle_in(study, backend)
+    copy_rules(study=study)
+    plan_publications(study=study, by=by)
+    said = backend.where(study)
+    if was != Study.State.OPEN:
+        note_event(study=study, what="opened", words=_opened_words(study, said), by=by)
+    return said
+
+
+def _opened_words(study: Study, said: str) -> str:
+    """Where people come from, in the log; of a study of this site the link says it."""
+    return f"Opened. {said}" if study.place == "local" else f"Opened at {study.place}. {said}"
+
+
+def _settle_in(study: Study, backend: CrowdBackend) -> None:
+    """The study belongs to one place for good: people and money of two places never meet in one study."""
+    design = design_of(study)
+    place = backend.place(design)
+    if study.place and study.place != place:
+        raise WrongState(
+            f"Study {study.slug!r} belongs to {study.place} and cannot be opened at {place}; duplicate it for that."
+        )
+    if not study.place:
+        study.place = place
+        study.save(update_fields=["place"])
+        if design.crowd.budget_cents and backend.sends_people:
+            budget_of(study, place)
+            set_budget(study=study, place=place, cents=design.crowd.budget_cents)
+
+
+def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:
+    """Offer no more work, here and at the crowd; who holds a HIT may still submit it within the lease. Leases that
+    ended are closed too, and what was only fetched ahead: nobody comes to take what they held.
+
+    Raises:
+        WrongState: the study was never opened.
+    """
+    begin_closing(study=study, by=by)
+    carry_out_calls(study=study, progress=progress)
+
+
+@transaction.atomic
+def begin_closing(*, study: Study, by: User | None = None) -> None:
+    """Close the study here and write down what its crowd is to be asked.
+
+    Raises:
+        WrongState: as for ``close_study``.
+    """
+    shut_gate(study)
+    was = study.state
+    mark_closed(study=study)
+    ask_to_expire(study=study, by=by)
+    expire_overdue(study=study)
+    free_reserved(study=study)
+    if was != Study.State.CLOSED:
+        note_event(study=study, what="closed", words="Closed to new workers.", by=by)

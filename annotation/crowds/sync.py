@@ -1,0 +1,525 @@
+"""Synchronise our rows with a crowd's; safe to repeat and to run concurrently."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils import timezone
+
+from annotation.crowds import Ability, CrowdBackend, backend_of
+from annotation.crowds.arrivals import end_session
+from annotation.crowds.base import SeenPublication, TryLater
+from annotation.crowds.delivery import carry_out_calls, finish_found
+from annotation.crowds.handing_in import Unanswered, Unbooked, note_work, set_apart, trim_seats
+from annotation.crowds.panel.people import tidy_up
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
+from annotation.money.ledger import OverBudget, kept_cents, ledger_sums, release_places, spell_cents
+from annotation.money.payments import decide_session
+from annotation.quality.reviews import reasons_against
+from annotation.work.claims import expire_overdue
+from common.errors import WrongState
+from judgments.jobs import Progress, enqueue
+from judgments.models import Job, Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+SYNC = "sync_crowd"  # the kind of the job
+SOONEST = timedelta(minutes=1)  # between two that a crowd's word starts
+QUIET = 12  # times the usual pause, where a study is closed and only somebody's decision is waited for
+UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
+
+
+def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | None = None) -> Job | None:
+    """A job that compares the study with its crowd; None where one waits already, or the last one began within
+    ``soonest``."""
+    jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
+    if jobs.filter(state=Job.State.QUEUED).exists():
+        return None
+    if soonest is not None and jobs.filter(created_at__gt=timezone.now() - soonest).exists():
+        return None
+    return enqueue(kind=SYNC, args={"study": study.slug}, user=by)
+
+
+def sync_what_is_due() -> list[str]:
+    """Ask for a comparison of every study that has something up at a crowd, or calls to carry out, and was not
+    compared for ``CROWD_SYNC_SECONDS``; the slugs. Harmless at any time."""
+    every = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
+    up = Publication.objects.filter(study=OuterRef("pk"), state__in=["planned", "published", "expired"])
+    calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
+    asked = []
+    for study in (
+        Study.objects.exclude(place__in=["", "local"]).filter(Exists(up) | Exists(calls)).order_by("pk")
+    ):
+        pause = every if study.state == Study.State.OPEN else every * QUIET
+        if CrowdCall.objects.filter(study=study, state__in=["waiting", "started"]).exists():
+            pause = every
+        jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
+        if jobs.filter(state__in=UNDER_WAY).exists():
+            continue
+        if ask_to_sync(study=study, soonest=pause) is not None:
+            asked.append(study.slug)
+    return asked
+
+
+def note_hint(*, place: str, external_id: str) -> bool:
+    """A crowd said that something happened to a publication: it is looked at soon. Whether it is one of ours."""
+    publication = (
+        Publication.objects.filter(place=place, external_id=external_id).select_related("study").first()
+    )
+    if publication is None:
+        return False
+    Publication.objects.filter(pk=publication.pk).update(hinted_at=timezone.now())
+    ask_to_sync(study=publication.study, soonest=SOONEST)
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """Something that our rows and the crowd's disagree on, or that waits for a person.
+
+    Attributes:
+        kind: in a word.
+        words: in a sentence.
+        ids: of what it is about.
+    """
+
+    kind: str
+    words: str
+    ids: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    """What a sync found and did (CONTRACT.md 1).
+
+    Attributes:
+        hits: publications that the crowd has, or had.
+        assignments: state -> how many pages of work.
+    """
+
+    hits: int
+    assignments: dict[str, int]
+    budget_cents: int
+    reserved_cents: int
+    spent_cents: int
+    discrepancies: list[Discrepancy]
+
+    def as_json(self) -> dict[str, Any]:
+        """The report."""
+        return asdict(self)
+
+
+def report_of(study: Study, found: Iterable[Discrepancy]) -> Synced:
+    """What a sync found, and what waits for a person or for time."""
+    budget = Budget.objects.filter(study=study, place=study.place).first()
+    states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
+    there = Publication.objects.filter(study=study, place=study.place).exclude(external_id="")
+    return Synced(
+        hits=there.count(),
+        assignments=dict(sorted(states)),
+        budget_cents=budget.budget_cents if budget else 0,
+        reserved_cents=budget.reserved_cents if budget else 0,
+        spent_cents=budget.spent_cents if budget else 0,
+        discrepancies=[*found, *_parked(study), *_unknown(study), *_unnamed(study), *_books(budget)],
+    )
+
+
+def _parked(study: Study) -> list[Discrepancy]:
+    rows = CrowdCall.objects.filter(study=study, place=study.place, state=CrowdCall.State.PARKED)
+    return [
+        Discrepancy(
+            "parked",
+            f"A call to {call.kind} {'has an unknown end' if call.unsure else 'was refused'} and waits for a person: "
+            f"{call.problem}",
+            {"call": call.key},
+        )
+        for call in rows
+    ]
+
+
+def _unknown(study: Study) -> list[Discrepancy]:
+    rows = CrowdSession.objects.filter(study=study, place=study.place, status=Status.UNKNOWN)
+    return [
+        Discrepancy(
+            "apart",
+            f"Answers came for assignment {session.external_id}, which the crowd never had or took away before: they "
+            "are kept apart and not paid.",
+            {"assignment": session.external_id, "worker": session.worker.name},
+        )
+        for session in rows.select_related("worker")
+    ]
+
+
+def _unnamed(study: Study) -> list[Discrepancy]:
+    rows = CrowdSession.objects.filter(
+        study=study, place=study.place, status=Status.SUBMITTED, confirmed=False
+    )
+    if Ability.LIST not in backend_of(study).can:
+        return []
+    return [
+        Discrepancy(
+            "unnamed",
+            f"Answers came for assignment {session.external_id}, which the crowd does not name (yet).",
+            {"assignment": session.external_id, "worker": session.worker.name},
+        )
+        for session in rows.select_related("worker")
+    ]
+
+
+def _books(budget: Budget | None) -> list[Discrepancy]:
+    """Our own books against themselves."""
+    if budget is None:
+        return []
+    reserved, spent = ledger_sums(budget)
+    kept = kept_cents(budget)
+    if (reserved, spent) == (budget.reserved_cents, budget.spent_cents) and kept == reserved:
+        return []
+    return [
+        Discrepancy(
+            "books",
+            f"The ledger holds {spell_cents(reserved)} reserved and {spell_cents(spent)} spent, the budget "
+            f"{spell_cents(budget.reserved_cents)} and {spell_cents(budget.spent_cents)}, and places and calls keep "
+            f"{spell_cents(kept)}; see check_integrity.",
+        )
+    ]
+
+
+UNREAD_IN_A_ROW = 3  # publications whose work could not be read, after which the crowd is left alone
+LOOKED_THROUGH = timedelta(hours=24)  # after which what seems unchanged is looked at all the same
+Status = CrowdSession.Status
+State = Publication.State
+
+
+def sync_crowd(
+    *,
+    study: Study,
+    thorough: bool = False,
+    rng: random.Random | None = None,
+    wait: Callable[[float], None] = time.sleep,
+    progress: Progress | None = None,
+) -> Synced:
+    """Bring a study and its crowd together.
+
+    Args:
+        thorough: look at the work of everything that is up, not only where something seems to have happened.
+
+    Raises:
+        WrongState: this version has no backend for the study's crowd.
+    """
+    backend = backend_of(study)
+    found: list[Discrepancy] = []
+    if backend.sends_people and study.place:
+        _carry_out(study, rng, wait, found)
+        if Ability.LIST in backend.can:
+            try:
+                _look(study, backend, found, thorough=thorough, progress=progress)
+            except TryLater as problem:
+                found.append(Discrepancy("not-looked-at", f"Not all could be looked at: {problem}"))
+        else:
+            tidy_up(study=study)
+        approve_what_is_due(study=study)
+        _carry_out(study, rng, wait, found)
+    return report_of(study, found)
+
+
+def _carry_out(
+    study: Study, rng: random.Random | None, wait: Callable[[float], None], found: list[Discrepancy]
+) -> None:
+    carried = carry_out_calls(study=study, rng=rng, wait=wait)
+    if carried.stopped:
+        found.append(Discrepancy("stopped", carried.stopped))
+
+
+# --- looking --------------------------------------------------------------------------------------
+def _look(
+    study: Study,
+    backend: CrowdBackend,
+    found: list[Discrepancy],
+    *,
+    thorough: bool,
+    progress: Progress | None,
+) -> None:
+    _take_hints(study, backend)
+    expire_overdue(study=study)
+    rows = Publication.objects.filter(study=study, place=study.place)
+    known = list(rows.filter(state__in=[State.PUBLISHED, State.EXPIRED]))
+    asked_at = timezone.now()
+    listed = list(backend.publications(study, known=known))
+    unread = 0
+    for number, there in enumerate(listed):
+        publication = _publication_of(study, there, found)
+        if publication is None:
+            continue
+        if publication.state == State.FINISHED and publication.seen == dict(there.facts) and not thorough:
+            continue
+        try:
+            look_at(
+                backend=backend,
+                publication=publication,
+                there=there,
+                asked_at=asked_at,
+                found=found,
+                thorough=thorough,
+            )
+            unread = 0
+        except TryLater as problem:  # the next sync looks again: nothing was noted as seen
+            unread += 1
+            ids = {"publication": publication.external_id}
+            found.append(Discrepancy("not-looked-at", f"{publication.external_id}: {problem}", ids))
+            if unread == UNREAD_IN_A_ROW:
+                break
+        if progress is not None:
+            progress((number + 1) / len(listed), f"{number + 1} of {len(listed)} looked at")
+    there_are = {there.external_id for there in listed}
+    for publication in known:
+        if publication.external_id not in there_are:
+            found.append(
+                Discrepancy(
+                    "only-here",
+                    f"{publication.external_id} is published by our rows, and {backend.title} does not have it; "
+                    f"{spell_cents(publication.held * publication.price_cents)} stay reserved for it.",
+                    {"publication": publication.external_id},
+                )
+            )
+    trim_seats(study=study)
+
+
+def _take_hints(study: Study, backend: CrowdBackend) -> None:
+    """What the crowd told of its own accord; of other studies at the place, too."""
+    for external_id in backend.hints(study.place):
+        Publication.objects.filter(place=study.place, external_id=external_id).update(
+            hinted_at=timezone.now()
+        )
+
+
+def _publication_of(study: Study, there: SeenPublication, found: list[Discrepancy]) -> Publication | None:
+    """The row of what the crowd shows; what was put up by a call that we know no end of is adopted."""
+    rows = Publication.objects.filter(study=study, place=study.place)
+    publication = rows.filter(external_id=there.external_id).first()
+    if publication is not None:
+        return publication
+    publication = rows.filter(token=there.token).first()
+    if publication is None:
+        found.append(
+            Discrepancy(
+                "only-there",
+                f"{there.external_id} was put up for this study, and our rows do not have it: it was put up by "
+                "another copy of this database. Nobody's work on it is taken.",
+                {"publication": there.external_id},
+            )
+        )
+        return None
+    if publication.external_id:
+        found.append(
+            Discrepancy(
+                "twice-there",
+                f"{there.external_id} was put up a second time for what {publication.external_id} is; close it by "
+                "hand.",
+                {"publication": there.external_id, "first": publication.external_id},
+            )
+        )
+        return None
+    call = CrowdCall.objects.get(key=publication.token)
+    expires_at = there.expires_at.isoformat() if there.expires_at else ""
+    answer = {"external_id": there.external_id, "group_id": there.group_id, "expires_at": expires_at}
+    try:
+        finish_found(call=call, answer=answer)
+    except OverBudget as problem:
+        found.append(
+            Discrepancy(
+                "only-there",
+                f"{there.external_id} was put up, and there is no money for it here: {problem}",
+                {"publication": there.external_id},
+            )
+        )
+        return None
+    publication.refresh_from_db()
+    return publication if publication.external_id else None
+
+
+def look_at(
+    *,
+    backend: CrowdBackend,
+    publication: Publication,
+    there: SeenPublication,
+    asked_at: datetime,
+    found: list[Discrepancy],
+    thorough: bool = False,
+) -> None:
+    """One publication: its work, and, where it is over, its places and its money.
+
+    Args:
+        there: as the crowd told it, and had it at ``asked_at`` or later.
+    """
+    _compare(backend, publication, there, found)
+    began = timezone.now()
+    # what the crowd did not know of when it was looked at last is not given up unlooked at
+    if thorough or _has_news(publication, there) or (there.over and _is_unnamed(publication)):
+        for work in backend.work(publication):
+            try:
+                note_work(backend=backend, publication=publication, work=work)
+            except (Unanswered, Unbooked) as problem:
+                name = backend.session_id(publication.place, work.external_id)
+                found.append(_unmended(publication, name, problem))
+        _end_superseded(publication)
+    if there.over and there.readable:
+        _end(publication, began_before=began, asked_at=asked_at)
+    Publication.objects.filter(pk=publication.pk).update(seen=dict(there.facts), looked_at=began)
+
+
+def _has_news(publication: Publication, there: SeenPublication) -> bool:
+    """Whether anything may have happened to its work since it was looked at."""
+    last = publication.looked_at
+    if last is None or publication.seen != dict(there.facts) or timezone.now() - last > LOOKED_THROUGH:
+        return True
+    return publication.hinted_at is not None and publication.hinted_at >= last
+
+
+def _is_unnamed(publication: Publication) -> bool:
+    """Whether somebody works or worked on it of whom the crowd has not said so."""
+    own = CrowdSession.objects.filter(publication=publication, confirmed=False)
+    return own.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()
+
+
+def _compare(
+    backend: CrowdBackend, publication: Publication, there: SeenPublication, found: list[Discrepancy]
+) -> None:
+    ids = {"publication": publication.external_id}
+    if not there.readable:
+        words = f"{publication.external_id} was deleted at {backend.title}; what was handed in is not shown there."
+        found.append(Discrepancy("deleted-there", words, ids))
+    if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
+        words = (
+            f"{publication.external_id} pays {spell_cents(there.reward_cents)} at {backend.title}, and "
+            f"{spell_cents(publication.reward_cents)} by our rows."
+        )
+        found.append(Discrepancy("money", words, ids))
+    asked = CrowdCall.objects.filter(publication=publication, kind=Ability.EXTEND).exclude(
+        state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
+    )
+    if there.places != publication.places and not asked.exists():
+        words = (
+            f"{publication.external_id} is for {there.places} people at {backend.title}, and for "
+            f"{publication.places} by our rows."
+        )
+        found.append(Discrepancy("places", words, ids))
+
+
+def _unmended(publication: Publication, external_id: str, problem: Unanswered | Unbooked) -> Discrepancy:
+    kind = "no-answers" if isinstance(problem, Unanswered) else "money"
+    return Discrepancy(
+        kind,
+        f"Assignment {external_id} of {publication.external_id} was handed in at the crowd. {problem}",
+        {"publication": publication.external_id, "assignment": external_id},
+    )
+
+
+def _end_superseded(publication: Publication) -> None:
+    """Somebody's id went to somebody else, who handed in: the crowd took the work from the one before."""
+    own = CrowdSession.objects.filter(publication=publication)
+    named = own.filter(confirmed=True).values("external_id")
+    for session in own.filter(confirmed=False, external_id__in=named):
+        if session.status == Status.WORKING:
+            end_session(session=session, status=Status.RETURNED)
+        elif session.status == Status.SUBMITTED:
+            set_apart(session=session)
+
+
+def _end(publication: Publication, *, began_before: datetime, asked_at: datetime) -> None:
+    """Nobody is at work on it any more, and nobody can take it: what the crowd did not name, it never had."""
+    grace = began_before - timedelta(seconds=settings.CROWD_GRACE_SECONDS)
+    unnamed = CrowdSession.objects.filter(publication=publication, confirmed=False)
+    for session in unnamed.filter(status=Status.WORKING, arrived_at__lte=grace):
+        end_session(session=session, status=Status.TIMED_OUT)
+    waiting = 0
+    for session in unnamed.filter(status=Status.SUBMITTED):
+        pages = Assignment.objects.filter(session=session)
+        if pages.filter(submitted_at__gt=grace).exists():  # it may not be known there yet (ParlAI#2957)
+            waiting += 1
+        else:
+            set_apart(session=session)
+    _give_back(publication, waiting, asked_at)
+
+
+@transaction.atomic
+def _give_back(publication: Publication, waiting: int, asked_at: datetime) -> None:
+    """Places that nobody will fill keep no money; what is all decided is finished.
+
+    Args:
+        waiting: places that may still turn out to be filled.
+        asked_at: when it was over; what was extended since is open again.
+    """
+    locked = Publication.objects.select_for_update().get(pk=publication.pk)
+    if locked.state not in (State.PUBLISHED, State.EXPIRED):
+        return
+    extending = Q(state__in=["waiting", "started"]) | Q(done_at__gte=asked_at)
+    if CrowdCall.objects.filter(extending, publication=locked, kind=Ability.EXTEND).exists():
+        return
+    undecided = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting
+    free = locked.held - undecided
+    if free > 0:
+        number = LedgerEntry.objects.filter(publication=locked, what="release").count() + 1
+        release_places(publication=locked, places=free, key=f"unfilled:{locked.token}:{number}")
+        locked.refresh_from_db()
+    finished = not locked.held and not undecided
+    locked.state = State.FINISHED if finished else State.EXPIRED
+    locked.save(update_fields=["state"])
+
+
+# --- paying ---------------------------------------------------------------------------------------
+def approve_what_is_due(*, study: Study) -> int:
+    """Ask for the approval of work that waits for longer than the design says and that nothing speaks against; how
+    many pieces."""
+    hours = design_of(study).crowd.approve_after_hours
+    if not hours or Ability.APPROVE not in backend_of(study).can:
+        return 0
+    asked_for = CrowdCall.objects.filter(study=study, kind__in=[Ability.APPROVE, Ability.REJECT])
+    asked_for = asked_for.filter(session__isnull=False).exclude(state=CrowdCall.State.DROPPED)
+    waiting = CrowdSession.objects.filter(
+        study=study,
+        place=study.place,
+        confirmed=True,
+        status=Status.SUBMITTED,
+        submitted_at__lte=timezone.now() - timedelta(hours=hours),
+    ).exclude(pk__in=asked_for.values("session"))
+    answered = waiting.annotate(
+        pages=Count("assignments"),
+        fine=Count("assignments", filter=Q(assignments__state=Assignment.State.SUBMITTED)),
+    ).filter(pages__gt=0, fine__gt=0)
+    sessions = list(answered.select_related("study", "worker", "publication").order_by("pk"))
+    against = reasons_against(study, {session.worker_id for session in sessions})
+    asked = 0
+    for session in sessions:
+        if session.worker_id in against or not _is_all_fine(session):
+            continue
+        try:
+            decide_session(session=session, approve=True)
+        except WrongState:  # decided since it was looked for
+            continue
+        asked += 1
+    if asked:
+        note_event(
+            study=study,
+            what="approve",
+            words=f"{asked} pieces of work are approved {hours} hours after they were handed in.",
+            count=asked,
+        )
+    return asked
+
+
+def _is_all_fine(session: CrowdSession) -> bool:
+    states = set(session.assignments.values_list("state", flat=True))
+    left = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
+    return states - left == {Assignment.State.SUBMITTED}
+
+
+__all__ = ["Discrepancy", "Synced", "approve_what_is_due", "look_at", "sync_crowd"]

@@ -1,0 +1,215 @@
+"""What a file of judgments would become, without storing any of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+
+from annotation.importing.rows import JudgmentWriter
+from annotation.models import Judgment
+from common.audit import acting_person
+from common.errors import DataConflict, DesignError
+from common.streams import Fingerprint, batched, fingerprint_of
+from judgments.datasets.importing import ImportSummary
+from judgments.design.study_design import make_design
+from judgments.importers import ResultColumns, open_judgments
+from judgments.importers.records import JudgmentRow
+from judgments.kinds import KINDS
+from judgments.models import (
+    Caption,
+    Item,
+    Study,
+)
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import create_study, find_dataset
+
+MOST_VALUES = 12  # values that are listed one by one
+REPORT_EVERY = 2_000
+
+
+@dataclass(slots=True)
+class Understood:
+    """What was found in a file. Holds a digest a unit and worker, not the rows."""
+
+    path: Path
+    protocols: Counter[str] = field(default_factory=Counter)
+    values: Counter[str] = field(default_factory=Counter)
+    units: set[int] = field(default_factory=set)
+    workers: set[int] = field(default_factory=set)
+    judgments: int = 0
+    controls: int = 0
+    expected: int = 0
+    unused: int = 0
+    example: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def sentences(self) -> list[str]:
+        """For the person who asked, a line each; the last says that nothing was stored."""
+        shares = ", ".join(f"{value}: {n:,}" for value, n in sorted(self.values.items())[:MOST_VALUES])
+        more = len(self.values) - MOST_VALUES
+        return [
+            f"{self.path}: {self.judgments:,} judgments on {len(self.units):,} units by {len(self.workers):,} "
+            f"workers ({', '.join(self.protocols)}).",
+            f"  values: {shares}{f' and {more:,} others' if more > 0 else ''}",
+            f"  {self.controls:,} on control items, {self.expected:,} of them with a right answer; "
+            f"{self.unused:,} are not to be used",
+            f"  the first: {self.example}",
+            *(f"  {note}" for note in self.notes),
+            "Nothing was stored (--dry-run).",
+        ]
+
+
+def understand_judgments(
+    *,
+    format: str,
+    path: Path,
+    dataset: str,
+    protocol: str | None = None,
+    encoding: str | None = None,
+    columns: ResultColumns | None = None,
+    progress: Progress = no_progress,
+) -> Understood:
+    """Read a file of judgments as ``import_judgments`` would, and say what it holds.
+
+    Raises:
+        NotThere: no such dataset.
+        ImportProblem: what an import would be refused for.
+    """
+    items = dict(Item.objects.filter(dataset=find_dataset(dataset)).values_list("name", "pk"))
+    source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
+    found = Understood(path)
+    for row in source.judgments(items):
+        found.judgments += 1
+        found.protocols[row.protocol or source.protocol or "no protocol"] += 1
+        found.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
+        found.units.add(hash(row.unit))
+        found.workers.add(hash(row.worker))
+        found.controls += row.control
+        found.expected += row.expected is not None
+        found.unused += not row.used
+        if not found.example:
+            answer = row.answer if row.value is None else row.value
+            found.example = (
+                f"unit {row.unit}, image {row.image}, worker {row.worker}, answer {str(answer)[:80]}"
+            )
+        if found.judgments % REPORT_EVERY == 0:
+            progress(1 - REPORT_EVERY / (found.judgments + REPORT_EVERY), f"{found.judgments:,} judgments")
+    found.notes = source.notes.sentences()
+    return found
+
+
+ROWS_AT_ONCE = 2_000
+
+
+def import_judgments(
+    *,
+    format: str,
+    path: Path,
+    dataset: str,
+    study: str,
+    protocol: str | None = None,
+    encoding: str | None = None,
+    columns: ResultColumns | None = None,
+    progress: Progress = no_progress,
+) -> ImportSummary:
+    """A study of judgments from a file.
+
+    Args:
+        format: one of ``judgments.importers``' judgment formats.
+        study: the slug of the study to make.
+        protocol: which judgments of a published set (pascal-50s: triplet or pairwise), or the protocol of a table
+            whose rows do not name one.
+        columns: which column is what, for files whose columns are not ours (mturk).
+
+    Raises:
+        NotThere: no such dataset.
+        ImportProblem: the file cannot be read, or names what the dataset does not have.
+        DataConflict: there is a study of this name with other judgments.
+    """
+    found = find_dataset(dataset)
+    items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
+    references = set(
+        Caption.objects.filter(dataset=found, role=Caption.Role.REFERENCE).values_list("key", flat=True)
+    )
+    source = open_judgments(format, path, protocol=protocol, encoding=encoding, columns=columns)
+    there = Study.objects.filter(slug=study).first()
+    if there is not None:
+        digest = fingerprint_of(source.judgments(items), source.winners(items))
+        if there.source != Study.Source.IMPORTED or there.fingerprint != digest:
+            raise DataConflict(f"There is a study {study!r} with other judgments; choose another name.")
+        return ImportSummary(study, False, _counts(there))
+    fingerprint = Fingerprint()
+    try:
+        with transaction.atomic():
+            rows = fingerprint.over(source.judgments(items))
+            first = next(rows, None)
+            chosen = source.protocol or (first.protocol if first else None) or protocol
+            if chosen not in KINDS:
+                raise DataConflict(
+                    f"{path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
+                )
+            writer = JudgmentWriter(_new_study(study, dataset, chosen), found, items, references)
+            for number, batch in enumerate(batched(_again(first, rows), ROWS_AT_ONCE)):
+                writer.add(batch)
+                progress(1 - 1 / (number + 2), f"{writer.judgments:,} judgments")
+            writer.add_winners(list(fingerprint.over(source.winners(items))))
+            writer.finish()
+            if not writer.judgments and not writer.pairs:
+                raise DataConflict(f"{path} holds no judgments; nothing was imported.")
+            Study.objects.filter(pk=writer.study.pk).update(
+                fingerprint=fingerprint.hexdigest(),
+                simulated=writer.simulated,
+                notes={"sentences": source.notes.sentences()},
+            )
+            words = f"{writer.judgments:,} judgments were imported from a file of the format {format}."
+            note_event(study=writer.study, what="imported", words=words, format=format)
+    except IntegrityError as error:
+        raise DataConflict(
+            f"{path} was not imported: it contradicts itself, for example by two answers of one worker on one unit "
+            f"({str(error).splitlines()[0]})."
+        ) from error
+    counts = {**_counts(writer.study), **writer.systems.counts()}
+    return ImportSummary(study, True, counts, source.notes.sentences())
+
+
+def _again(first: JudgmentRow | None, rows: Iterator[JudgmentRow]) -> Iterator[JudgmentRow]:
+    if first is not None:
+        yield first
+        yield from rows
+
+
+def _counts(study: Study) -> dict[str, int]:
+    return {
+        "units": study.units.count(),
+        "judgments": Judgment.objects.of_study(study).count(),
+        "candidate pairs": study.pairs.count(),
+        "published winners": study.pairs.exclude(published_winner=None).count(),
+    }
+
+
+def _new_study(slug: str, dataset: str, protocol: str) -> Study:
+    """An imported study is closed from the start and applies no control rule of its own."""
+    try:
+        design = make_design(
+            {
+                "name": slug,
+                "slug": slug,
+                "dataset": dataset,
+                "protocol": protocol,
+                "controls": {"threshold": 0.0},
+            }
+        )
+    except DesignError as error:
+        raise DataConflict(f"The study cannot be called {slug!r}: {error}") from None
+    study = create_study(design=design, user=acting_person())
+    now = timezone.now()
+    study.state, study.source = Study.State.CLOSED, Study.Source.IMPORTED
+    study.generated_at = study.opened_at = study.closed_at = now
+    study.save()
+    return study

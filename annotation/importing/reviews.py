@@ -1,0 +1,149 @@
+"""Reviews that were written into a result file: an x under Approve, or a reason under Reject, each taken once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Q
+
+from annotation.crowds.delivery import carry_out_calls
+from annotation.crowds.people import pseudonym
+from annotation.models import Assignment
+from annotation.quality.reviews import LONGEST_REASON, approve_assignments, reject_assignments
+from common.streams import batched
+from judgments.importers.fields import counted, shown
+from judgments.importers.mturk import ResultRow, read_results
+from judgments.models import Study
+from judgments.studies.log import note_event
+
+REVIEWED = ("AssignmentId", "Approve", "Reject")
+ROWS_AT_ONCE = 500
+YES = "x"
+
+
+@dataclass(frozen=True, slots=True)
+class Reviewed:
+    """How many assignments changed, or were asked of the crowd to change, and how many the file says nothing of."""
+
+    approved: int
+    rejected: int
+    open: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Review:
+    """A line that decides; ``reason`` is '' where it approves."""
+
+    row: ResultRow
+    assignment: str
+    reason: str
+
+
+def import_reviews(
+    *, study: Study, path: Path, encoding: str | None = None, by: User | None = None
+) -> Reviewed:
+    """Approve and reject what the file says, all or nothing, and carry out what that asks of the study's crowd. The
+    same file again changes nothing.
+
+    Raises:
+        ImportProblem: the file cannot be read, a line says both or what is no review, or an assignment is none of the
+            study's finished work or was decided the other way before; with the line, and nothing changes.
+    """
+    reviewed = _store(study, path, encoding, by)
+    if reviewed.approved or reviewed.rejected:
+        carry_out_calls(study=study)
+    return reviewed
+
+
+@transaction.atomic
+def _store(study: Study, path: Path, encoding: str | None, by: User | None) -> Reviewed:
+    approved: set[UUID] = set()
+    rejected: defaultdict[str, set[UUID]] = defaultdict(set)
+    seen: dict[UUID, str] = {}
+    left = 0
+    for batch in batched(read_results(path, required=REVIEWED, encoding=encoding), ROWS_AT_ONCE):
+        reviews = list(_reviews(batch))
+        left += len(batch) - len(reviews)
+        for review, assignment in _with_work(study, reviews):
+            if seen.setdefault(assignment.pk, review.reason) != review.reason:
+                raise review.row.problem(
+                    "AssignmentId", f"{shown(review.assignment)} twice", "one review of it"
+                )
+            if review.reason:
+                rejected[review.reason].add(assignment.pk)
+            else:
+                approved.add(assignment.pk)
+    changed = approve_assignments(study=study, assignments=approved, by=by)
+    refused = sum(
+        reject_assignments(study=study, assignments=work, reason=reason, by=by)
+        for reason, work in rejected.items()
+    )
+    if changed or refused:
+        words = f"{counted(changed, 'assignment')} approved and {refused:,} rejected by the file {path.name}."
+        note_event(
+            study=study, what="reviews-imported", words=words, by=by, approved=changed, rejected=refused
+        )
+    return Reviewed(approved=changed, rejected=refused, open=left)
+
+
+def _reviews(rows: Sequence[ResultRow]) -> Iterator[_Review]:
+    for row in rows:
+        approve, reject = row.text("Approve").strip(), row.text("Reject").strip()
+        if not approve and not reject:
+            continue
+        if approve and reject:
+            raise row.problem("Reject", "a reason beside an x under Approve", "one of the two")
+        if approve and approve.lower() != YES:
+            raise row.problem("Approve", shown(approve), "an x, or nothing")
+        if reject.lower() == YES or len(reject) > LONGEST_REASON:
+            found = shown(reject) if len(reject) <= LONGEST_REASON else f"{len(reject):,} characters"
+            raise row.problem(
+                "Reject", found, f"a reason that the worker can read, of at most {LONGEST_REASON} characters"
+            )
+        yield _Review(row=row, assignment=row.required("AssignmentId"), reason=reject)
+
+
+def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Review, Assignment]]:
+    """Each review with the finished work it is about."""
+    work = _finished(study, [review.assignment for review in reviews])
+    for review in reviews:
+        found = work.get(review.assignment, [])
+        # the id of work that was given back goes on to the next worker
+        own = [one for one in found if _is_by(one, review.row)] if len(found) > 1 else found
+        if len(own) != 1:
+            raise review.row.problem(
+                "AssignmentId", shown(review.assignment), f"finished work of study {study.slug!r}"
+            )
+        if review.reason and own[0].state == Assignment.State.APPROVED:
+            raise review.row.problem("Reject", "a reason for work that was approved before", "nothing")
+        yield review, own[0]
+
+
+def _is_by(assignment: Assignment, row: ResultRow) -> bool:
+    """Whether a row names the assignment's worker: as we call them, or as their crowd does."""
+    worker, named = assignment.worker, row.text("WorkerId").strip()
+    return named == worker.name or pseudonym(worker.place, named) == worker.name
+
+
+def _finished(study: Study, names: Sequence[str]) -> dict[str, list[Assignment]]:
+    """The study's finished work by the crowd's ids of it, and by ours."""
+    found: defaultdict[str, list[Assignment]] = defaultdict(list)
+    ours = [pk for name in names if (pk := _our_id(name)) is not None]
+    work = Assignment.objects.filter(study=study).finished().select_related("worker")
+    for one in work.filter(Q(external_id__in=names) | Q(pk__in=ours)):
+        for name in {one.external_id, str(one.pk)} & set(names):
+            found[name].append(one)
+    return found
+
+
+def _our_id(name: str) -> UUID | None:
+    try:
+        return UUID(name)
+    except ValueError:
+        return None

@@ -1,0 +1,428 @@
+"""Rows of imported judgments as units, pairs, HITs, workers, assignments and judgments."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from annotation.importing.systems import Credited, SystemsWriter, systems_of_credits
+from annotation.models import Assignment, Exclusion, Judgment, Worker
+from common.errors import DataConflict
+from common.rows import insert_rows
+from common.streams import batched
+from judgments.datasets.importing import store_candidates
+from judgments.drawing.draws import candidate_key
+from judgments.importers.records import CreditedRow, JudgmentRow, WinnerRow
+from judgments.kinds import KINDS
+from judgments.models import HIT, CandidatePair, Caption, Dataset, HITUnit, PublishedPair, Study, Unit
+
+ROWS_AT_ONCE = 2_000
+UNKNOWN_SEAT = 0
+IMPORTED_REVISION = "revision"  # signal: how many answers came before one whose own were not in the file
+BY_A_PERSON = "person"  # in files, what invalidated an answer where no rule did
+UNKNOWN_TO_CROWD = "unknown-to-crowd"  # the same, where the crowd knows of no such work
+
+
+class JudgmentWriter:
+    """Turns rows into units, pairs, HITs, workers, assignments and judgments, batch by batch.
+
+    Holds names and row ids of what was made, not the rows.
+    """
+
+    def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
+        self.study = study
+        self.kind = KINDS[study.protocol]
+        self.dataset = dataset
+        self.items = items
+        self.references = references
+        self.now = timezone.now()
+        self.captions: dict[str, int] = {}
+        self.units: dict[str, int] = {}
+        self.pairs: dict[str, int] = {}
+        self.hits: dict[str, int] = {}
+        self.workers: dict[str, int] = {}
+        self.exclusions: dict[str, Exclusion] = {}
+        self.assignments: dict[tuple[str, str], UUID] = {}
+        self.assignment_of: dict[tuple[str, str], str | None] = {}
+        self.seats: defaultdict[str, int] = defaultdict(int)
+        self.places: dict[tuple[str, str], None] = {}
+        self.pair_references: defaultdict[str, list[str]] = defaultdict(list)
+        self.published = {
+            pair.key: pair for pair in PublishedPair.objects.filter(dataset=dataset).select_related()
+        }
+        self.systems = SystemsWriter(dataset)
+        self.judgments = 0
+        self.simulated = False
+
+    def add(self, rows: list[JudgmentRow]) -> None:
+        """Store a batch."""
+        self._make_captions(rows)
+        credited = [row for row in rows if isinstance(row, CreditedRow)]
+        self.systems.make_systems(
+            credit for row in credited for own in row.credits.values() for credit in own
+        )
+        self._make_pairs(rows)
+        self._make_units(rows)
+        self.systems.add(self._credited(credited))
+        self._make_hits(rows)
+        self._make_workers(rows)
+        self._make_assignments(rows)
+        insert_rows(
+            Judgment,
+            ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
+             "set_aside"),
+            (
+                (
+                    self.assignments[self._assignment_key(row)],
+                    self.units[row.unit],
+                    *self._given(row),
+                    row.presented or "",
+                    row.seconds,
+                    row.wall_seconds,
+                    row.comment,
+                    not row.used,
+                )
+                for row in rows
+                if not row.revision
+            ),
+        )  # fmt: skip
+        for row in rows:
+            if row.revision:
+                self._add_revision(row)
+        self.judgments += len(rows)
+        self.simulated = self.simulated or any(row.simulated for row in rows)
+
+    def _credited(self, rows: list[CreditedRow]) -> Iterator[Credited]:
+        """What the rows say of systems, with the rows of images and captions."""
+        shown = {row.unit: row for row in rows}
+        options = {
+            one["key"]: one["text"]
+            for row in shown.values()
+            for one in _options(row)
+            if one["key"] not in self.captions
+        }
+        made = store_candidates(
+            self.dataset, {text for key, text in options.items() if key not in self.references}
+        )
+        for keys in batched(sorted(options.keys() & self.references), 500):
+            self.captions.update(
+                Caption.objects.filter(dataset=self.dataset, key__in=keys).values_list("key", "pk")
+            )
+        self.captions.update({key: made[text] for key, text in options.items() if text in made})
+        for row in shown.values():
+            texts = {row.first: row.first_text, row.second: row.second_text}
+            for key, own in row.credits.items():
+                caption = self._caption(key, texts.get(key), row.unit)
+                for credit in own:
+                    yield Credited(credit, self.items[self._image(row)], caption or 0)
+
+    def _add_revision(self, row: JudgmentRow) -> None:
+        """An answer that revised another: it replaces that one where the file has it, and is counted where not."""
+        assignment, unit = self.assignments[self._assignment_key(row)], self.units[row.unit]
+        before = Judgment.objects.filter(assignment=assignment, unit=unit, replaced_by__isnull=True).first()
+        value, answer = self._given(row)
+        Judgment.objects.create(
+            assignment_id=assignment,
+            unit_id=unit,
+            value=value,
+            answer=answer,
+            presented=row.presented or "",
+            seconds=row.seconds,
+            wall_seconds=row.wall_seconds,
+            comment=row.comment,
+            signals={} if before else {IMPORTED_REVISION: row.revision},
+            replaces=before,
+            set_aside=not row.used,
+        )
+
+    def _given(self, row: JudgmentRow) -> tuple[int | None, Any]:
+        """Value and answer as they are stored: an open answer has no value."""
+        if self.kind.is_open:
+            return None, self._canonical(row, row.answer)
+        return (None if row.value is None else int(row.value)), row.answer
+
+    def _canonical(self, row: JudgmentRow, answer: object) -> Any:
+        try:
+            return self.kind.imported(answer, content=row.content or {})
+        except ValueError as error:
+            raise DataConflict(f"Unit {row.unit!r} has the answer {str(answer)[:80]}; {error}.") from None
+
+    def finish(self) -> None:
+        """What is known only at the end: how many seats a HIT had, and a pair's references."""
+        self.systems.finish()
+        hits = list(HIT.objects.filter(study=self.study))
+        for hit in hits:
+            hit.required = self.seats[hit.key]
+        HIT.objects.bulk_update(hits, ["required"], batch_size=500)
+        places: defaultdict[str, int] = defaultdict(int)
+        rows = []
+        for hit_key, unit in self.places:
+            places[hit_key] += 1
+            rows.append(
+                HITUnit(hit_id=self.hits[hit_key], unit_id=self.units[unit], position=places[hit_key])
+            )
+        HITUnit.objects.bulk_create(rows, batch_size=ROWS_AT_ONCE)
+        pairs = []
+        for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.pair_references)):
+            pair.references = list(dict.fromkeys(self.pair_references[pair.key]))
+            pairs.append(pair)
+        CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
+
+    def add_winners(self, rows: list[WinnerRow]) -> None:
+        """Pairs whose winner was published without votes."""
+        self._find_captions(
+            {candidate_key(text): text for row in rows for text in (row.first_text, row.second_text)}
+        )
+        self._store_pairs(
+            (
+                row.pair,
+                row.kind,
+                row.image,
+                self.captions[candidate_key(row.first_text)],
+                self.captions[candidate_key(row.second_text)],
+                row.winner,
+                {},
+            )
+            for row in rows
+        )
+
+    def _make_captions(self, rows: list[JudgmentRow]) -> None:
+        """Candidate texts that are no reference of the dataset."""
+        texts: dict[str, str] = {}
+        for row in rows:
+            for key, text in ((row.first, row.first_text), (row.second, row.second_text)):
+                if text is not None and (key is None or key not in self.references):
+                    texts[candidate_key(text)] = text
+        self._find_captions(texts)
+        named = {
+            key
+            for row in rows
+            for key in (row.reference, row.first, row.second)
+            if key is not None and key not in self.captions
+        }
+        for keys in batched(sorted(named), 500):
+            self.captions.update(
+                Caption.objects.filter(dataset=self.dataset, key__in=keys).values_list("key", "pk")
+            )
+
+    def _find_captions(self, texts: dict[str, str]) -> None:
+        fresh = {key: text for key, text in texts.items() if key not in self.captions}
+        made = store_candidates(self.dataset, fresh.values())
+        self.captions.update({key: made[text] for key, text in fresh.items()})
+
+    def _caption(self, key: str | None, text: str | None, unit: str) -> int | None:
+        """The row id of a caption that is named by its id, by its text, or not at all."""
+        if key is None and text is None:
+            return None
+        if key is not None and key in self.captions:
+            return self.captions[key]
+        if text is not None:
+            return self.captions[candidate_key(text)]
+        raise DataConflict(
+            f"Unit {unit!r} names the caption {key!r}, which dataset {self.dataset.name!r} does not have."
+        )
+
+    def _make_pairs(self, rows: list[JudgmentRow]) -> None:
+        fresh = {row.pair: row for row in rows if row.pair is not None and row.pair not in self.pairs}
+        self._store_pairs(
+            (
+                key,
+                row.kind or "",
+                self._image(row),
+                self._caption(row.first, row.first_text, row.unit),
+                self._caption(row.second, row.second_text, row.unit),
+                None,
+                self._sides(row),
+            )
+            for key, row in fresh.items()
+        )
+        for row in rows:
+            if row.pair is not None and row.reference is not None:
+                self.pair_references[row.pair].append(row.reference)
+
+    def _sides(self, row: JudgmentRow) -> dict[str, int]:
+        """``first`` and ``second`` -> row id of the system behind it, where the row says so.
+
+        Raises:
+            DataConflict: the dataset's own pair is of another one.
+        """
+        named = systems_of_credits(row.credits) if isinstance(row, CreditedRow) else {}
+        sides = {}
+        for side, key in (("first", row.first), ("second", row.second)):
+            if key in named:
+                system = self.systems.systems[named[key]]
+                published = self.published.get(row.pair or "")
+                if published and getattr(published, f"{side}_system_id") != system.pk:
+                    there = getattr(published, f"{side}_system").name
+                    raise DataConflict(
+                        f"The file says that caption {key!r} of pair {row.pair!r} is by system {system.name!r}; in "
+                        f"dataset {self.dataset.name!r} it is by {there!r}."
+                    )
+                sides[side] = system.pk
+        return sides
+
+    def _store_pairs(
+        self, rows: Iterable[tuple[str, str, str, int | None, int | None, int | None, dict[str, int]]]
+    ) -> None:
+        made: list[CandidatePair] = []
+        for key, kind, image, first, second, winner, sides in rows:
+            if first is None or second is None:
+                raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
+            published = self.published.get(key)
+            made.append(
+                CandidatePair(
+                    study=self.study,
+                    key=key,
+                    position=len(self.pairs) + len(made),
+                    kind=kind,
+                    item_id=self.items[image],
+                    first_id=first,
+                    second_id=second,
+                    first_system_id=published.first_system_id if published else sides.get("first"),
+                    second_system_id=published.second_system_id if published else sides.get("second"),
+                    references=self._references_of(image, published, (first, second)),
+                    published_winner=winner,
+                )
+            )
+        stored = CandidatePair.objects.bulk_create(made, batch_size=ROWS_AT_ONCE)
+        self.pairs.update({pair.key: pair.pk for pair in stored})
+
+    def _references_of(
+        self, image: str, published: PublishedPair | None, candidates: tuple[int, int]
+    ) -> list[str]:
+        """The published pair's leading references, else the image's other than the candidates themselves."""
+        rows = self._references_by_item().get(self.items[image], [])
+        if published is not None:
+            return [key for key, _ in rows[: published.references]]
+        return [key for key, pk in rows if pk not in candidates]
+
+    def _references_by_item(self) -> dict[int, list[tuple[str, int]]]:
+        if not hasattr(self, "_by_item"):
+            self._by_item: dict[int, list[tuple[str, int]]] = defaultdict(list)
+            rows = Caption.objects.filter(dataset=self.dataset, role=Caption.Role.REFERENCE)
+            for item, key, pk in rows.order_by("item_id", "position", "id").values_list(
+                "item_id", "key", "pk"
+            ):
+                if item is not None:
+                    self._by_item[item].append((key, pk))
+        return self._by_item
+
+    def _image(self, row: JudgmentRow) -> str:
+        if row.image is None:
+            raise DataConflict(
+                f"Unit {row.unit!r} names no image; expected one of dataset {self.dataset.name!r} "
+                "(the command `agreement` takes files without images)."
+            )
+        return row.image
+
+    def _make_units(self, rows: list[JudgmentRow]) -> None:
+        fresh: dict[str, JudgmentRow] = {}
+        for row in rows:
+            if row.unit not in self.units:
+                fresh.setdefault(row.unit, row)
+        insert_rows(
+            Unit,
+            ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
+             "control", "expected", "filtered", "struck", "content"),
+            (
+                (
+                    self.study.pk,
+                    row.unit,
+                    len(self.units) + index,
+                    self.items[self._image(row)],
+                    self._caption(row.reference, row.reference_text, row.unit),
+                    self._caption(row.first, row.first_text, row.unit),
+                    self._caption(row.second, row.second_text, row.unit),
+                    self.pairs[row.pair] if row.pair is not None else None,
+                    row.kind or "",
+                    row.control,
+                    None if row.expected is None else self._canonical(row, row.expected),
+                    False,
+                    False,
+                    dict(row.content or {}),
+                )
+                for index, row in enumerate(fresh.values())
+            ),
+        )  # fmt: skip
+        for keys in batched(list(fresh), 500):
+            self.units.update(Unit.objects.filter(study=self.study, key__in=keys).values_list("key", "pk"))
+
+    def _make_hits(self, rows: list[JudgmentRow]) -> None:
+        fresh = dict.fromkeys(row.hit for row in rows if row.hit is not None and row.hit not in self.hits)
+        made = HIT.objects.bulk_create(
+            HIT(study=self.study, key=key, position=len(self.hits) + index, required=0, open_slots=0)
+            for index, key in enumerate(fresh)
+        )
+        self.hits.update({hit.key: hit.pk for hit in made})
+        self.places.update(dict.fromkeys((row.hit, row.unit) for row in rows if row.hit is not None))
+
+    def _make_workers(self, rows: list[JudgmentRow]) -> None:
+        fresh = {row.worker: row for row in rows if row.worker not in self.workers}
+        made = Worker.objects.bulk_create(
+            Worker(name=name, source=Worker.Source.IMPORTED, study=self.study, anonymous=row.anonymous)
+            for name, row in fresh.items()
+        )
+        self.workers.update({worker.name: worker.pk for worker in made})
+
+    def _exclusion(self, row: JudgmentRow) -> Exclusion | None:
+        """What invalidated the row's assignment, made where it is new; one for each worker."""
+        if row.invalidated is None:
+            return None
+        if row.worker not in self.exclusions:
+            self.exclusions[row.worker] = Exclusion.objects.create(
+                study=self.study,
+                worker_id=self.workers[row.worker],
+                rule="" if row.invalidated == BY_A_PERSON else row.invalidated,
+                why="Invalidated in the study that it comes from.",
+            )
+        return self.exclusions[row.worker]
+
+    def _assignment_key(self, row: JudgmentRow) -> tuple[str, str]:
+        return row.worker, row.assignment or row.hit or ""
+
+    def _make_assignments(self, rows: list[JudgmentRow]) -> None:
+        fresh: dict[tuple[str, str], JudgmentRow] = {}
+        for row in rows:
+            if self._assignment_key(row) not in self.assignments:
+                fresh.setdefault(self._assignment_key(row), row)
+        made = []
+        for row in fresh.values():
+            submitted = row.submitted_at or self.now
+            seat = UNKNOWN_SEAT
+            excluded = self._exclusion(row)
+            if row.hit is not None and excluded is None:
+                if self.assignment_of.setdefault((row.hit, row.worker), row.assignment) != row.assignment:
+                    raise DataConflict(
+                        f"Worker {row.worker!r} has two assignments of HIT {row.hit!r}, "
+                        f"{self.assignment_of[row.hit, row.worker]!r} and {row.assignment!r}; expected one."
+                    )
+                seat = self.seats[row.hit]
+                self.seats[row.hit] += 1
+            made.append(
+                Assignment(
+                    study=self.study,
+                    hit_id=self.hits[row.hit] if row.hit is not None else None,
+                    worker_id=self.workers[row.worker],
+                    state=Assignment.State.SUBMITTED if excluded is None else Assignment.State.INVALIDATED,
+                    exclusion=excluded,
+                    before_exclusion="" if excluded is None else Assignment.State.SUBMITTED,
+                    seat=seat,
+                    external_id=row.assignment or "",
+                    accepted_at=min(row.accepted_at or submitted, submitted),
+                    submitted_at=submitted,
+                    simulated=row.simulated,
+                )
+            )
+        Assignment.objects.bulk_create(made)
+        self.assignments.update(zip(fresh, (assignment.pk for assignment in made), strict=True))
+
+
+def _options(row: JudgmentRow) -> list[Mapping[str, str]]:
+    """The captions that are credited to somebody and named in the unit's content alone."""
+    options: Any = (row.content or {}).get("options", ())
+    credits = row.credits if isinstance(row, CreditedRow) else {}
+    return [one for one in options if isinstance(one, Mapping) and one.get("key") in credits]

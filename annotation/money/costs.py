@@ -1,0 +1,315 @@
+"""What a study costs and what its workers earn: before, now, and at the end. Reads; in whole cents.
+
+Wages are taken from active time, the page visible and the person present, as the judgments hold it; a crowd's own clock
+runs through every pause and would make them look lower. Active time comes from the worker's browser, which can send
+anything: ``annotation.work.leases`` says how much of it is paid.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from statistics import median
+
+from django.db.models import Count, Q, QuerySet, Sum
+
+from annotation.crowds import CrowdBackend, backend_for, backend_of
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication
+from annotation.words import spell_seconds
+from annotation.work.leases import times_of
+from judgments.design.study_design import StudyDesign
+from judgments.models import HIT, HITUnit, Study
+from judgments.studies.studies import design_of
+
+SECONDS_AN_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What the study costs when all that is planned is done.
+
+    Attributes:
+        places: pieces of paid work.
+        reward_cents, fee_cents: of all of them.
+        seconds: active time of one piece, by the design's ``seconds_per_unit``.
+        wage_cents: an hour's reward at that pace; None where nothing is paid or no time is known.
+    """
+
+    places: int
+    reward_cents: int
+    fee_cents: int
+    seconds: float
+    wage_cents: int | None
+
+    @property
+    def cents(self) -> int:
+        """Rewards and fees."""
+        return self.reward_cents + self.fee_cents
+
+
+def forecast_of(study: Study) -> Forecast:
+    """From the HITs as they are generated and the crowd's prices; what is up, or was, at the price it went up with, and
+    without the places that were given back."""
+    design, backend = design_of(study), backend_of(study)
+    up = Publication.objects.filter(study=study, place=study.place or backend.place(design)).exclude(
+        state=Publication.State.WITHDRAWN
+    )
+    paid = Count("sessions", filter=Q(sessions__booked=CrowdSession.Booked.SPENT))
+    rewards = fees = places = 0
+    for publication in up.annotate(paid=paid):
+        planned = publication.state == Publication.State.PLANNED
+        count = publication.places if planned else publication.held + publication.paid
+        reward, fee = publication.reward_cents, publication.fee_cents
+        places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
+    if not places:
+        for count, reward, fee in _planned(study, backend):
+            places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
+    seconds = _seconds_of_a_hit(study)
+    return Forecast(
+        places=places,
+        reward_cents=rewards,
+        fee_cents=fees,
+        seconds=seconds,
+        wage_cents=_wage(design, seconds),
+    )
+
+
+def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
+    """Before anything is generated: from how many HITs there will be, with how many items in all of them."""
+    backend = backend_for(design)
+    counts = Counter(backend.places(design, hits=hits))
+    prices = {count: backend.price(design, places=count) for count in counts}
+    seconds = design.seconds_per_unit * items / hits if hits else 0.0
+    return Forecast(
+        places=sum(count * times for count, times in counts.items()),
+        reward_cents=sum(count * times * prices[count].reward_cents for count, times in counts.items()),
+        fee_cents=sum(count * times * prices[count].fee_cents for count, times in counts.items()),
+        seconds=seconds,
+        wage_cents=_wage(design, seconds),
+    )
+
+
+def _wage(design: StudyDesign, seconds: float) -> int | None:
+    reward = design.crowd.reward_cents
+    return round(reward * SECONDS_AN_HOUR / seconds) if reward and seconds else None
+
+
+def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
+    """(places, reward, fee) of what opening would put up, or of every copy of every HIT where nothing is put up."""
+    design = design_of(study)
+    plans = [plan.places for plan in backend.plans(study)]
+    counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
+    prices = {count: backend.price(design, places=count) for count in set(counts)}
+    return [(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
+
+
+def _seconds_of_a_hit(study: Study) -> float:
+    """Of one HIT on average."""
+    hits = HIT.objects.filter(study=study).count()
+    if not hits:
+        return 0.0
+    units = HITUnit.objects.filter(hit__study=study).count()
+    return design_of(study).seconds_per_unit * units / hits
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """A study's money at its place.
+
+    Attributes:
+        bonus_cents: bonuses among what is spent, fees included.
+    """
+
+    budget_cents: int
+    reserved_cents: int
+    spent_cents: int
+    bonus_cents: int
+
+    @property
+    def left_cents(self) -> int:
+        """Neither spent nor reserved."""
+        return self.budget_cents - self.reserved_cents - self.spent_cents
+
+    @property
+    def forecast_cents(self) -> int:
+        """Spent in the end."""
+        return self.reserved_cents + self.spent_cents
+
+
+def spending_of(study: Study) -> Spending | None:
+    """None where no budget was ever set."""
+    budget = Budget.objects.filter(study=study, place=study.place).first()
+    if budget is None:
+        return None
+    bonuses = budget.entries.filter(what="bonus").aggregate(cents=Sum("spent_cents"))["cents"] or 0
+    return Spending(
+        budget_cents=budget.budget_cents,
+        reserved_cents=budget.reserved_cents,
+        spent_cents=budget.spent_cents,
+        bonus_cents=bonuses,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pay:
+    """What somebody earned with one piece of paid work, or is to earn.
+
+    Attributes:
+        session: row id.
+        seconds: active time on it, at most what the server saw.
+        reward_cents, bonus_cents: pay without fees; bonuses that are on their way are among them.
+        wage_cents: an hour's pay at that pace.
+        top_up_cents: what lifts it to the study's floor, rounded up; 0 where it lies at or above it.
+        approved: whether it was approved.
+    """
+
+    session: int
+    worker: str
+    seconds: float
+    reward_cents: int
+    bonus_cents: int
+    wage_cents: int
+    top_up_cents: int
+    approved: bool
+
+    @property
+    def minutes(self) -> float:
+        """Active time."""
+        return self.seconds / 60
+
+    @property
+    def cents(self) -> int:
+        """Reward and bonuses."""
+        return self.reward_cents + self.bonus_cents
+
+
+@dataclass(frozen=True, slots=True)
+class Overclaim:
+    """Paid work whose worker's browser sent more active time than the server saw. The rest of it is not paid.
+
+    Attributes:
+        session: row id.
+        claimed: seconds that were sent; they stay in the judgments.
+        seen: seconds between taking and handing in, within the lease, that no other work of theirs was paid for.
+    """
+
+    session: int
+    worker: str
+    claimed: float
+    seen: float
+
+    @property
+    def words(self) -> str:
+        """Both, side by side."""
+        return f"claimed {spell_seconds(self.claimed)}, server saw {spell_seconds(self.seen)}"
+
+
+def pay_of_sessions(study: Study) -> list[Pay]:
+    """Submitted and approved work with a known time, the lowest wage first; four queries."""
+    return pay_and_claims(study)[0]
+
+
+def overclaims_of(study: Study) -> list[Overclaim]:
+    """Submitted and approved work for which more time was sent than the server saw, the largest difference first."""
+    return pay_and_claims(study)[1]
+
+
+def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
+    """Both, by the same four queries."""
+    floor = design_of(study).crowd.floor_cents_per_hour
+    rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
+    if not rows:  # nobody was paid: a database may go through every judgment to say so
+        return [], []
+    times, bonuses = times_of(_counted(study)), _bonuses(study)
+    pays, claims = [], []
+    for pk, worker, reward, status in rows:
+        time = times.get(pk)
+        if time is None:
+            continue
+        if time.differs:
+            claims.append(Overclaim(session=pk, worker=worker, claimed=time.claimed, seen=time.paid))
+        if not time.paid:
+            continue
+        cents = reward + bonuses.get(pk, 0)
+        pays.append(
+            Pay(
+                session=pk,
+                worker=worker,
+                seconds=time.paid,
+                reward_cents=reward,
+                bonus_cents=bonuses.get(pk, 0),
+                wage_cents=round(cents * SECONDS_AN_HOUR / time.paid),
+                top_up_cents=top_up(cents, time.paid, floor),
+                approved=status == CrowdSession.Status.APPROVED,
+            )
+        )
+    pays.sort(key=lambda pay: (pay.wage_cents, pay.session))
+    claims.sort(key=lambda one: (one.seen - one.claimed, one.session))
+    return pays, claims
+
+
+def _counted(study: Study) -> QuerySet[CrowdSession]:
+    own = CrowdSession.objects.filter(study=study, place=study.place)
+    return own.filter(status__in=[CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED])
+
+
+def _bonuses(study: Study) -> dict[int, int]:
+    """Session -> cents of bonuses that were paid or asked for, or of which nobody knows: those are parked with their
+    money kept."""
+    sums: dict[int, int] = {}
+    calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
+    refused = Q(state=CrowdCall.State.PARKED, reserved_cents=0)
+    for session, payload in calls.exclude(refused).values_list("session", "payload"):
+        sums[session] = sums.get(session, 0) + int(payload.get("bonus_cents", 0))
+    return sums
+
+
+def top_up(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
+    """What is missing to the floor for so many seconds of active time, rounded up to a cent."""
+    due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_AN_HOUR
+    return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)
+
+
+@dataclass(frozen=True, slots=True)
+class Wages:
+    """A study's wages in short: cents an hour.
+
+    Attributes:
+        counted: pieces of work with a known time.
+        below: of them below the floor.
+        top_up_cents: what would lift all approved ones to it, and its fees.
+    """
+
+    counted: int
+    median_cents: int | None
+    lowest_cents: int | None
+    floor_cents: int
+    below: int
+    top_ups: int
+    top_up_cents: int
+    top_up_fee_cents: int
+
+
+def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
+    """``pays`` as ``pay_of_sessions`` gives them."""
+    backend = backend_of(study)
+    wages = [pay.wage_cents for pay in pays]
+    wanting = [pay for pay in pays if pay.top_up_cents and pay.approved]
+    return Wages(
+        counted=len(pays),
+        median_cents=round(median(wages)) if wages else None,
+        lowest_cents=min(wages, default=None),
+        floor_cents=design_of(study).crowd.floor_cents_per_hour,
+        below=sum(pay.top_up_cents > 0 for pay in pays),
+        top_ups=len(wanting),
+        top_up_cents=sum(pay.top_up_cents for pay in wanting),
+        top_up_fee_cents=sum(backend.bonus_fee(pay.top_up_cents) for pay in wanting),
+    )
+
+
+def local_cost_cents(study: Study) -> int:
+    """Where people of this site are paid by other means: the reward of every approved page of work."""
+    approved = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
+    return approved * design_of(study).crowd.reward_cents

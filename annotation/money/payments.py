@@ -1,0 +1,115 @@
+"""What people are paid and told: approving, rejecting and bonuses as calls to their crowd, each once."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.effects import settle_session
+from annotation.crowds.outbox import ask, call_key
+from annotation.models import CrowdCall, CrowdSession
+from annotation.money.ledger import spell_cents
+from common.errors import WrongState
+from judgments.studies.log import note_event
+
+Status = CrowdSession.Status
+ENDED = (CrowdCall.State.DONE, CrowdCall.State.DROPPED)
+
+
+@transaction.atomic
+def decide_session(
+    *, session: CrowdSession, approve: bool, why: str = "", by: User | None = None
+) -> CrowdCall | None:
+    """Approve or reject a session: by a call where its crowd can be asked, else in our books alone (None).
+
+    Args:
+        why: what the worker is told; a rejection needs it.
+
+    Raises:
+        WrongState: it is not submitted, or it is paid already.
+        OverBudget: a rejected one is to be paid after all, and its price is not left.
+    """
+    if session.status == Status.APPROVED or session.booked == CrowdSession.Booked.SPENT:
+        if approve:
+            return None
+        raise WrongState(f"Nothing was changed: session {session.external_id} is approved and paid.")
+    if session.status not in (Status.SUBMITTED, Status.REJECTED):
+        raise WrongState(
+            f"Nothing was changed: session {session.external_id} is {session.get_status_display()}."
+        )
+    if not approve and not why.strip():
+        raise WrongState("Nothing was changed: a rejection needs a reason that the worker can read.")
+    kind = Ability.APPROVE if approve else Ability.REJECT
+    if kind not in backend_of(session.study).can:
+        settle_session(
+            session=session, status=Status.APPROVED if approve else Status.REJECTED, feedback=why.strip()
+        )
+        return None
+    # after a rejection, an approval overrides it: another key than the one before; and what was dropped is asked anew
+    ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED)
+    number = ended.count() + 1
+    override = session.status == Status.REJECTED
+    return ask(
+        study=session.study,
+        kind=kind,
+        key=call_key(kind, session.place, session.worker_id, session.external_id, number),
+        session=session,
+        worker=session.worker,
+        payload={"override": override},
+        cents=session.publication.price_cents if override else 0,
+        why=why.strip(),
+        by=by,
+    )
+
+
+def hold_for_bonus(session: CrowdSession) -> int:
+    """The number of a session's next bonus, within the caller's transaction. The session is held until its end: who
+    decides on a bonus at the same moment, on the page or by a program, counts after that."""
+    CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
+    return CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count() + 1
+
+
+@transaction.atomic
+def pay_bonus(
+    *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
+) -> CrowdCall:
+    """A bonus that somebody decided on, with its line in the study's log; else as ``ask_for_bonus``."""
+    call = ask_for_bonus(session=session, cents=cents, why=why, number=number, by=by)
+    note_event(
+        study=session.study,
+        what="bonus",
+        words=f"A bonus of {spell_cents(cents)} for {session.worker.name}.",
+        why=why.strip(),
+        by=by,
+        call=call.pk,
+    )
+    return call
+
+
+@transaction.atomic
+def ask_for_bonus(
+    *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
+) -> CrowdCall:
+    """A bonus for a session, once for each ``number``.
+
+    Raises:
+        WrongState: the crowd pays no bonuses, or there is no amount or no reason.
+        OverBudget: nothing was asked for.
+    """
+    if cents <= 0:
+        raise WrongState("Nothing was paid: a bonus is one cent or more.")
+    if not why.strip():
+        raise WrongState("Nothing was paid: a bonus needs a reason that the worker can read.")
+    backend = backend_of(session.study)
+    return ask(
+        study=session.study,
+        kind=Ability.BONUS,
+        key=call_key(Ability.BONUS, session.place, session.worker_id, session.external_id, number),
+        session=session,
+        worker=session.worker,
+        payload={"bonus_cents": cents},
+        cents=cents + backend.bonus_fee(cents),
+        why=why.strip(),
+        by=by,
+    )

@@ -1,0 +1,78 @@
+"""What a draft will cost and pay, beside the numbers that follow from its design."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from annotation.crowds import backend_for
+from annotation.money.costs import Forecast, forecast_of_design, top_up
+from common.errors import DesignError
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Crowd
+from judgments.studies.study_page import PlanPart, add_plan_part
+from judgments.templatetags.quorum_figures import cents
+
+
+@dataclass(frozen=True, slots=True)
+class PlanCost:
+    """Money of a plan.
+
+    Attributes:
+        sends_people: whether the crowd is one that is paid through it, out of the study's budget.
+        fair_cents: what a HIT would have to pay to reach the floor; 0 where it does.
+    """
+
+    crowd: Crowd
+    sends_people: bool
+    forecast: Forecast
+    fair_cents: int
+
+    @property
+    def missing_cents(self) -> int:
+        """To the budget that opening needs."""
+        return max(0, self.forecast.cents - self.crowd.budget_cents)
+
+    @property
+    def left_cents(self) -> int:
+        """Of the budget once all is paid."""
+        return max(0, self.crowd.budget_cents - self.forecast.cents)
+
+
+def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
+    """Before anything is generated."""
+    forecast = forecast_of_design(design, hits=hits, items=items)
+    crowd = design.crowd
+    missing = top_up(crowd.reward_cents, forecast.seconds, crowd.floor_cents_per_hour)
+    return PlanCost(
+        crowd=crowd,
+        sends_people=backend_for(design).sends_people,
+        forecast=forecast,
+        fair_cents=crowd.reward_cents + missing if missing else 0,
+    )
+
+
+def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
+    """What of the money would stand against opening, or pays people too little."""
+    cost = cost_of_plan(design, hits, items)
+    found = []
+    if cost.sends_people and cost.missing_cents:
+        found.append(
+            DesignError(
+                f"The study costs {cents(cost.forecast.cents)} with fees: the budget is {cents(cost.missing_cents)} "
+                "short, and it cannot be opened.",
+                field="crowd.budget_cents",
+            )
+        )
+    if cost.fair_cents:
+        found.append(
+            DesignError(
+                f"At this pace an hour earns less than the floor; a HIT would have to pay {cost.fair_cents} cents.",
+                field="crowd.reward_cents",
+            )
+        )
+    return found
+
+
+add_plan_part(
+    PlanPart(template="admin/annotation/parts/plan_cost.html", facts=cost_of_plan, problems=problems_of_cost)
+)

@@ -1,0 +1,292 @@
+"""Steps that move money, for programs: each is looked at first, with its sum, and then confirmed once.
+
+A preview tells what a step would cost and a word, ``confirm``, that stands for all of it: the step is done only while
+the same preview would be given. Every request has a key of its caller's choice; the same one again is answered as the
+first time and changes nothing (draft-ietf-httpapi-idempotency-key-header). The money itself is moved by the services
+that the pages use, which write a row before the crowd is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.delivery import retry_call, say_it_was_done, say_it_was_not
+from annotation.crowds.sync import ask_to_sync
+from annotation.models import Budget, CrowdCall, CrowdSession, MoneyRequest, Worker
+from annotation.money.costs import overclaims_of, pay_of_sessions
+from annotation.money.ledger import budget_of, set_budget, spell_cents
+from annotation.money.payments import hold_for_bonus, pay_bonus
+from annotation.money.wages import pay_top_ups
+from common.errors import NotThere, QuorumError, WrongState
+from judgments.drawing.draws import content_key
+from judgments.models import Study
+
+MOST_CENTS = 10**9
+CALL_STEPS = ("retry", "was-done", "was-not-done")
+
+
+class KeyUsed(QuorumError):
+    """The key came before with another request; nothing was done."""
+
+    status = 422
+    title = "The key was used for something else"
+
+
+class NotConfirmed(QuorumError):
+    """What was confirmed is not what would be done now; nothing was done."""
+
+    status = 409
+    title = "Not what was confirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a step would do.
+
+    Attributes:
+        step: bonus, top-up, budget, retry, was-done or was-not-done.
+        total_cents: what it takes of the budget, fees included; 0 where it takes nothing.
+        left_cents: what is neither spent nor reserved now.
+        facts: the rest of it, as JSON.
+    """
+
+    study: Study
+    step: str
+    total_cents: int
+    left_cents: int
+    facts: Mapping[str, Any]
+
+    @property
+    def confirm(self) -> str:
+        """The word that stands for this preview, whatever is left of the budget: another study, step, sum or person
+        has another."""
+        return content_key("money", self.study.slug, self.step, self.total_cents, dict(self.facts))
+
+    def as_json(self) -> dict[str, Any]:
+        """For a program."""
+        return {
+            "step": self.step,
+            "total_cents": self.total_cents,
+            "left_cents": self.left_cents,
+            "enough": self.total_cents <= self.left_cents,
+            **self.facts,
+            "confirm": self.confirm,
+        }
+
+
+def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
+    """A bonus for a worker's latest approved work.
+
+    Raises:
+        NotThere: nobody of this name takes part.
+        WrongState: no work of theirs was approved, or the crowd pays no bonuses.
+    """
+    session = _session_of(study, worker)
+    _can_pay(study)
+    if not 0 < cents <= MOST_CENTS:
+        raise WrongState(f"Nothing was paid: a bonus is from 1 to {MOST_CENTS:,} cents.")
+    fee = backend_of(study).bonus_fee(cents)
+    asked = CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count()
+    facts = {
+        "worker": worker,
+        "session": session.pk,
+        "bonus_cents": cents,
+        "fee_cents": fee,
+        "bonuses_before": asked,
+    }
+    return Preview(study, "bonus", cents + fee, _left(study), facts)
+
+
+def _session_of(study: Study, name: str) -> CrowdSession:
+    worker = Worker.objects.filter(participations__study=study, name=name).first()
+    if worker is None:
+        raise NotThere(f"No worker {name[:80]!r} takes part in study {study.slug!r}.")
+    session = (
+        CrowdSession.objects.filter(study=study, worker=worker, status="approved").order_by("-pk").first()
+    )
+    if session is None:
+        raise WrongState(
+            f"Nothing was paid: no work of {worker} was approved; a bonus belongs to approved work."
+        )
+    return session
+
+
+def _can_pay(study: Study) -> None:
+    backend = backend_of(study)
+    if Ability.BONUS not in backend.can:
+        raise WrongState(f"Nothing was paid: the crowd {backend.title} pays no bonuses.")
+
+
+def preview_top_ups(*, study: Study) -> Preview:
+    """A bonus for each approved piece of work below the study's floor; none is no mistake.
+
+    Raises:
+        WrongState: the crowd pays no bonuses.
+    """
+    _can_pay(study)
+    backend = backend_of(study)
+    wanting = sorted(
+        (pay.session, pay.top_up_cents) for pay in pay_of_sessions(study) if pay.top_up_cents and pay.approved
+    )
+    cents = sum(missing for _, missing in wanting)
+    fees = sum(backend.bonus_fee(missing) for _, missing in wanting)
+    facts = {
+        "payments": len(wanting),
+        "bonus_cents": cents,
+        "fee_cents": fees,
+        "claims_not_paid": len(overclaims_of(study)),
+        "of": content_key("top-ups", wanting),
+    }
+    return Preview(study, "top-up", cents + fees, _left(study), facts)
+
+
+def preview_budget(*, study: Study, cents: int) -> Preview:
+    """Another budget; ``total_cents`` is by how much it grows.
+
+    Raises:
+        WrongState: the study was never opened, or the amount is none.
+    """
+    if not study.place:
+        raise WrongState("Nothing was changed: the budget of a study that was never opened is in its design.")
+    if not 0 <= cents <= MOST_CENTS:
+        raise WrongState(f"Nothing was changed: a budget is from 0 to {MOST_CENTS:,} cents.")
+    budget = Budget.objects.filter(study=study, place=study.place).first()
+    before = budget.budget_cents if budget else 0
+    facts = {"place": study.place, "budget_cents": cents, "budget_cents_before": before}
+    return Preview(study, "budget", max(0, cents - before), _left(study), facts)
+
+
+def preview_call(*, call: CrowdCall, step: str) -> Preview:
+    """A call that was given up, to be tried again; or, where nobody can tell, that it was done or was not.
+
+    Raises:
+        WrongState: it is not given up, or the step does not fit: what nobody can tell is not simply tried again.
+    """
+    if call.state != CrowdCall.State.PARKED:
+        raise WrongState("Nothing was changed: only a call that was given up (parked) can be decided on.")
+    if call.unsure != (step != "retry"):
+        fitting = "was-done or was-not-done" if call.unsure else "retry"
+        raise WrongState(f"Nothing was changed: of this call expected {fitting}.")
+    cents = int(call.payload.get("cents", 0))
+    new = 0 if call.reserved_cents or step == "was-done" else cents
+    facts = {"call": call.pk, "kind": call.kind, "cents": cents, "attempts": call.attempts}
+    return Preview(call.study, step, new, _left(call.study), facts)
+
+
+def _left(study: Study) -> int:
+    budget = Budget.objects.filter(study=study, place=study.place).first()
+    return budget.left_cents if budget else 0
+
+
+def pay_confirmed_bonus(
+    *, study: Study, worker: str, cents: int, why: str, confirm: str, by: User
+) -> dict[str, Any]:
+    """The bonus of a preview, within the caller's transaction.
+
+    Raises:
+        NotConfirmed, NotThere, WrongState, OverBudget: nothing was paid.
+    """
+    session = _session_of(study, worker)
+    number = hold_for_bonus(session)
+    found = preview_bonus(study=study, worker=worker, cents=cents)
+    _check(found, confirm)
+    call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
+    return _done(found, [call])
+
+
+def pay_confirmed_top_ups(*, study: Study, why: str, confirm: str, by: User) -> dict[str, Any]:
+    """The top-ups of a preview, all or none, within the caller's transaction.
+
+    Raises:
+        NotConfirmed, WrongState, OverBudget: nothing was paid.
+    """
+    approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
+    list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
+    found = preview_top_ups(study=study)
+    _check(found, confirm)
+    return _done(found, pay_top_ups(study=study, why=why, by=by))
+
+
+def set_confirmed_budget(*, study: Study, cents: int, why: str, confirm: str, by: User) -> dict[str, Any]:
+    """The budget of a preview, within the caller's transaction.
+
+    Raises:
+        NotConfirmed: it was changed since.
+        WrongState: more than that is spent or reserved.
+    """
+    if study.place:  # there is a row to hold, also where none was set
+        Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.place).pk)
+    found = preview_budget(study=study, cents=cents)
+    _check(found, confirm)
+    set_budget(study=study, place=study.place, cents=cents, why=why, by=by)
+    return _done(found, [])
+
+
+def decide_confirmed_call(*, call: CrowdCall, step: str, why: str, confirm: str, by: User) -> dict[str, Any]:
+    """What a preview said of a call that was given up, within the caller's transaction.
+
+    Raises:
+        NotConfirmed, WrongState, OverBudget: nothing was changed.
+    """
+    locked = CrowdCall.objects.select_for_update(of=("self",)).select_related("study").get(pk=call.pk)
+    found = preview_call(call=locked, step=step)
+    _check(found, confirm)
+    if step == "retry":
+        retry_call(call=locked, by=by)
+    elif step == "was-done":
+        say_it_was_done(call=locked, by=by)
+    else:
+        say_it_was_not(call=locked, by=by)
+    return _done(found, [locked])
+
+
+def _check(found: Preview, confirm: str) -> None:
+    if confirm != found.confirm:
+        raise NotConfirmed(
+            "Nothing was done: it is not what was confirmed, or no longer; now it would take "
+            f"{spell_cents(found.total_cents)}. Look at the preview again, and send its confirm."
+        )
+
+
+def _done(found: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
+    return {
+        "step": found.step,
+        "total_cents": found.total_cents,
+        "left_cents": _left(found.study),
+        "calls": [call.pk for call in calls],
+    }
+
+
+def once(
+    *, key: str, study: Study, step: str, asked: Mapping[str, Any], by: User, do: Callable[[], dict[str, Any]]
+) -> tuple[dict[str, Any], bool]:
+    """What ``do`` answers, done in one transaction with the note that it was; and whether this was asked before, when
+    it is the answer of then. What failed leaves no note, and may be asked for again under the same key.
+
+    Raises:
+        KeyUsed: the key came before with another request.
+    """
+    digest = content_key(study.slug, step, dict(asked))
+    with transaction.atomic():
+        try:
+            with transaction.atomic():  # whoever comes with the same key meanwhile waits here
+                row = MoneyRequest.objects.create(by=by, key=key, study=study, step=step, digest=digest)
+        except IntegrityError:
+            row = MoneyRequest.objects.get(by=by, key=key)
+            if row.digest != digest:
+                raise KeyUsed(
+                    f"Nothing was done: the Idempotency-Key {key[:80]!r} came before with another request; expected a "
+                    "new key for every new request."
+                ) from None
+            return dict(row.answer), True
+        row.answer = do()
+        row.save(update_fields=["answer"])
+    if CrowdCall.objects.filter(study=study, state=CrowdCall.State.WAITING).exists():
+        ask_to_sync(study=study, by=by)
+    return dict(row.answer), False

@@ -1,1 +1,0 @@
-"""Mechanical Turk's documents: questions, tests, answers, notifications. No network, no rows."""

@@ -1,0 +1,408 @@
+"""Control items: answers on them, workers' accuracy, and items that may be wrong themselves."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import Count
+
+from annotation.models import Judgment, Worker
+from annotation.models.assignments import NOT_COUNTED, JudgmentQuerySet
+from annotation.snapshots import Moment
+from common.streams import batched
+from judgments.drawing.controls import REPEATED, REPEATS
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.studies import design_of, kind_of
+
+LEAST_ELSEWHERE = 2  # answers on other items before a worker can vouch for one
+LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected
+MOST_RIGHT = 0.5  # an item that more than half of them get right is merely hard
+ALPHA = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Suspicion:
+    """How one control item fared.
+
+    Attributes:
+        seen, right: answers of all workers, and how many of them were right.
+        vouching: answers of workers who are right elsewhere: at or above the threshold on the other control items,
+            of which they answered ``LEAST_ELSEWHERE`` or more.
+        vouching_right: how many of those were right here.
+        elsewhere: share right of the same workers on the other items, pooled; nan where nobody vouches.
+        p: exact binomial chance of ``vouching_right`` or fewer, if this item were like the others, whose share is
+            taken as (right + 1) / (answers + 2); Holm's adjustment over the items that have ``LEAST_VOUCHING``. 1
+            where there are fewer.
+        suspect: p is at most ``ALPHA`` and at most half of those who vouch were right.
+    """
+
+    seen: int
+    right: int
+    vouching: int
+    vouching_right: int
+    elsewhere: float
+    p: float
+    suspect: bool
+
+
+def suspicions(
+    answers: Iterable[tuple[Hashable, Hashable, bool]], *, threshold: float
+) -> dict[Hashable, Suspicion]:
+    """What the workers' answers say of each control item.
+
+    Args:
+        answers: (item, worker, right) of each answer on a control item. Equal items of several HITs have one name.
+        threshold: ``controls.threshold``: who reaches it on the other items is right elsewhere.
+    """
+    by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
+    seen: dict[Hashable, int] = defaultdict(int)
+    right: dict[Hashable, int] = defaultdict(int)
+    for item, worker, is_right in answers:
+        by_item[item].append((worker, is_right))
+        seen[worker] += 1
+        right[worker] += is_right
+    drafts = {item: _draft(given, seen, right, threshold) for item, given in by_item.items()}
+    tested = [item for item in drafts if drafts[item].vouching >= LEAST_VOUCHING]
+    tested.sort(key=lambda item: drafts[item].p)
+    adjusted = dict.fromkeys(drafts, 1.0)
+    so_far = 0.0
+    for rank, item in enumerate(tested):
+        so_far = max(so_far, min(1.0, drafts[item].p * (len(tested) - rank)))
+        adjusted[item] = so_far
+    return {item: _judged(draft, adjusted[item]) for item, draft in drafts.items()}
+
+
+def _draft(
+    given: Sequence[tuple[Hashable, bool]],
+    seen: dict[Hashable, int],
+    right: dict[Hashable, int],
+    threshold: float,
+) -> Suspicion:
+    """The counts of one item, with the unadjusted p."""
+    here: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
+    for worker, is_right in given:
+        here[worker][0] += 1
+        here[worker][1] += is_right
+    vouching = vouching_right = others = others_right = 0
+    for worker, (n, k) in here.items():
+        n_else, k_else = seen[worker] - n, right[worker] - k
+        if n_else >= LEAST_ELSEWHERE and k_else / n_else >= threshold:
+            vouching, vouching_right = vouching + n, vouching_right + k
+            others, others_right = others + n_else, others_right + k_else
+    return Suspicion(
+        seen=len(given),
+        right=sum(is_right for _, is_right in given),
+        vouching=vouching,
+        vouching_right=vouching_right,
+        elsewhere=others_right / others if others else float("nan"),
+        # one right and one wrong answer more: six of six is no certainty
+        p=at_most(vouching_right, vouching, (others_right + 1) / (others + 2)) if others else 1.0,
+        suspect=False,
+    )
+
+
+def _judged(draft: Suspicion, p: float) -> Suspicion:
+    missed = draft.vouching_right <= MOST_RIGHT * draft.vouching
+    return replace(draft, p=p, suspect=missed and p <= ALPHA)
+
+
+def at_most(k: int, n: int, share: float) -> float:
+    """The chance of ``k`` or fewer successes in ``n`` trials of chance ``share`` (0 < share < 1)."""
+    terms = (
+        math.lgamma(n + 1)
+        - math.lgamma(i + 1)
+        - math.lgamma(n - i + 1)
+        + i * math.log(share)
+        + (n - i) * math.log1p(-share)
+        for i in range(k + 1)
+    )
+    return min(1.0, math.fsum(math.exp(term) for term in terms))
+
+
+@dataclass(frozen=True, slots=True)
+class ControlRecord:
+    """How a worker did on control items.
+
+    Attributes:
+        seen: control items judged; items that the designer struck are not among them.
+        right: how many of them were answered as expected.
+        share: right / seen; None where none was seen.
+        used: whether the worker's judgments are used.
+        by_kind: kind of control item -> (seen, right).
+    """
+
+    seen: int
+    right: int
+    share: float | None
+    used: bool
+    by_kind: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+
+
+def control_record(seen: int, right: int, threshold: float) -> ControlRecord:
+    """The rule: used from ``threshold`` on (equality is kept), and where no control item was seen."""
+    if not seen:
+        return ControlRecord(seen=0, right=0, share=None, used=True)
+    # the quotient is the double nearest to the true share, so that 7 of 10 reaches a threshold written 0.7
+    share = right / seen
+    return ControlRecord(seen=seen, right=right, share=share, used=share >= threshold)
+
+
+def control_records(
+    answers: Iterable[tuple[Any, ...]],
+    *,
+    threshold: float,
+    is_right: Callable[[Any, Any], bool],
+) -> dict[int, ControlRecord]:
+    """The record of each worker who saw a control item.
+
+    Args:
+        answers: (worker, given, expected) or (worker, given, expected, kind of control item, ...) of each judgment on a
+            control item that was not struck (``annotation.quality.controls.control_answers``).
+        threshold: the design's ``controls.threshold``.
+        is_right: the kind's comparison of an answer with what was expected.
+    """
+    return tallied_records(
+        ((worker, given, expected, rest[0] if rest else "", 1) for worker, given, expected, *rest in answers),
+        threshold=threshold,
+        is_right=is_right,
+    )
+
+
+def tallied_records(
+    tallies: Iterable[tuple[int, Any, Any, str, int]],
+    *,
+    threshold: float,
+    is_right: Callable[[Any, Any], bool],
+) -> dict[int, ControlRecord]:
+    """``control_records`` of answers that were counted together (``annotation.quality.controls.control_tallies``)."""
+    counts: dict[int, dict[str, list[int]]] = {}
+    for worker, given, expected, control_kind, n in tallies:
+        count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
+        count[0] += n
+        count[1] += n * (given is not None and is_right(given, expected))
+    records = {}
+    for worker, kinds in counts.items():
+        record = control_record(
+            sum(seen for seen, _ in kinds.values()), sum(right for _, right in kinds.values()), threshold
+        )
+        by_kind = {name: (seen, right) for name, (seen, right) in sorted(kinds.items())}
+        records[worker] = replace(record, by_kind=by_kind)
+    return records
+
+
+@dataclass(frozen=True, slots=True)
+class RunningAccuracy:
+    """How a worker is doing on control items, answer by answer.
+
+    Attributes:
+        seen, right: so far.
+        share: right / seen; nan before the first one.
+        below: the share is below the threshold, and enough were seen to say so.
+        first_below: after how many control items that was so for the first time; None where it never was. Looking after
+            every answer finds a low share sooner or later in many an honest worker: see docs/controls.md.
+    """
+
+    seen: int
+    right: int
+    share: float
+    below: bool
+    first_below: int | None
+
+
+def running_accuracy(rights: Sequence[bool], *, after: int, threshold: float) -> RunningAccuracy:
+    """The accuracy over control items in the order in which a worker answered them.
+
+    Args:
+        rights: whether each was right.
+        after: the design's ``controls.after``: fewer say nothing.
+        threshold: the design's ``controls.threshold``; equality is not below it.
+    """
+    right = 0
+    first_below = None
+    below = False
+    for seen, one in enumerate(rights, start=1):
+        right += one
+        below = seen >= after and right / seen < threshold
+        if below and first_below is None:
+            first_below = seen
+    share = right / len(rights) if rights else float("nan")
+    return RunningAccuracy(len(rights), right, share, below, first_below)
+
+
+ROWS_AT_ONCE = 2_000
+KEYS_AT_ONCE = 500  # within what SQLite takes in one statement
+
+
+class ControlAnswer(NamedTuple):
+    """A judgment on a control item.
+
+    Attributes:
+        worker, unit: row ids.
+        given: the answer in the unit's order.
+        expected: what ``Kind.is_right`` compares it with; of a repeated unit, what the worker said the other time.
+        control_kind: "degraded", "repeated", "known-good", "reference"; "" where an import does not say.
+    """
+
+    worker: int
+    given: Any
+    expected: Any
+    control_kind: str
+    unit: int
+    assignment: UUID
+
+
+class ControlTally(NamedTuple):
+    """Answers on control items that are alike; the fields before ``n`` are those of ``ControlAnswer``."""
+
+    worker: int
+    given: Any
+    expected: Any
+    control_kind: str
+    n: int
+
+
+def tallies_at(study: Study, moment: Moment) -> list[ControlTally]:
+    """``control_tallies`` of the answers that stood at ``moment``, without the items that were struck then.
+
+    Counted as they pass by: which work was invalidated then is not for the database to say. Memory grows with workers.
+    """
+    rows = (
+        moment.judgments(study)
+        .filter(unit__control=True)
+        .values_list(
+            "unit_id", "assignment_id", "assignment__worker_id", "value", "answer", "unit__expected",
+            "unit__control_kind",
+        )
+    )  # fmt: skip
+    counts: dict[tuple[Any, ...], int] = {}
+    held: dict[tuple[Any, ...], tuple[Any, Any]] = {}
+    repeated = False
+    for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_AT_ONCE):
+        if unit in moment.struck or assignment in moment.gone:
+            continue
+        if control_kind == REPEATED:
+            repeated = True
+        elif expected is not None:
+            given = value if answer is None else answer
+            key = (worker, repr(given), repr(expected), control_kind)
+            counts[key] = counts.get(key, 0) + 1
+            held.setdefault(key, (given, expected))
+    tallies = [ControlTally(key[0], *held[key], key[3], n) for key, n in counts.items()]
+    if repeated:
+        again = control_answers(study, repeated_alone=True, moment=moment)
+        tallies += [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
+    return tallies
+
+
+def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
+    """``control_answers``, equal ones counted together: the database counts, so that a few rows a worker come back
+    however much they answered. Units shown again are compared one by one."""
+    own: dict[str, Any] = {"assignment__study": study}
+    if workers is not None:
+        own["assignment__worker__in"] = workers
+    rows = (
+        _standing(as_first_given=False)
+        .filter(**own, unit__control=True, unit__struck=False)
+        .order_by()
+        .values_list(
+            "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind",
+        )
+        .annotate(n=Count("pk"))
+    )  # fmt: skip
+    tallies, repeated = [], False
+    for worker, value, answer, expected, control_kind, n in rows:
+        if control_kind == REPEATED:
+            repeated = True
+        elif expected is not None:
+            tallies.append(
+                ControlTally(worker, value if answer is None else answer, expected, control_kind, n)
+            )
+    if repeated:
+        again = control_answers(study, workers=workers, repeated_alone=True)
+        tallies += [ControlTally(one.worker, one.given, one.expected, one.control_kind, 1) for one in again]
+    return tallies
+
+
+def control_answers(
+    study: Study,
+    *,
+    worker: Worker | None = None,
+    workers: Collection[int] | None = None,
+    as_first_given: bool = False,
+    repeated_alone: bool = False,
+    moment: Moment | None = None,
+) -> list[ControlAnswer]:
+    """The current answers on control items that are not struck, in the order they were given; of one worker, of some
+    (row ids), or of all.
+
+    ``as_first_given``: whatever was revised since. ``repeated_alone``: those on units that were shown again.
+    ``moment``: those that stood then, without the control items that were struck then.
+
+    A repeated unit of which the other answer is missing, and an imported item without a right answer, say nothing and
+    are left out.
+    """
+    own: dict[str, Any] = {"assignment__study": study}
+    if worker is not None:
+        own["assignment__worker"] = worker
+    if workers is not None:
+        own["assignment__worker__in"] = workers
+    if moment is None:
+        given_ones = _standing(as_first_given=as_first_given).filter(**own)
+        on_controls = given_ones.filter(unit__control=True, unit__struck=False)
+    else:
+        given_ones = moment.judgments(study).filter(**own)
+        on_controls = given_ones.filter(unit__control=True)
+    if repeated_alone:
+        on_controls = on_controls.filter(unit__control_kind=REPEATED)
+    rows = (
+        on_controls.order_by("pk")
+        .values_list(
+            "assignment__worker_id", "value", "answer", "unit__expected", "unit__control_kind", "unit_id",
+            "assignment_id", "unit__content",
+        )
+    )  # fmt: skip
+    found = list(rows.iterator(ROWS_AT_ONCE))
+    if moment is not None:  # *, unit, assignment, content
+        found = [row for row in found if row[5] not in moment.struck and row[6] not in moment.gone]
+    keys = sorted({content[REPEATS] for *_, control_kind, _, _, content in found if control_kind == REPEATED})
+    first = dict(_first_answers(given_ones, keys)) if keys else {}
+    kind = kind_of(study)
+    answers = []
+    for worker_id, value, answer, expected, control_kind, unit, assignment, content in found:
+        if control_kind == REPEATED:
+            other = first.get((assignment, content[REPEATS]))
+            expected = None if other is None else kind.again(other)
+        if expected is not None:
+            given = value if answer is None else answer
+            answers.append(ControlAnswer(worker_id, given, expected, control_kind, unit, assignment))
+    return answers
+
+
+def _standing(*, as_first_given: bool) -> JudgmentQuerySet:
+    """One judgment of each worker and unit that is not invalidated: the last, or the first."""
+    if as_first_given:
+        return Judgment.objects.filter(replaces__isnull=True).exclude(assignment__state__in=NOT_COUNTED)
+    return Judgment.objects.current()
+
+
+def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
+    """(assignment, unit key) -> answer, for the units that were shown again."""
+    for some in batched(keys, KEYS_AT_ONCE):
+        rows = answers.filter(unit__control=False, unit__key__in=some)
+        names = ("assignment_id", "unit__key", "value", "answer")
+        for assignment, key, value, answer in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+            yield (assignment, key), value if answer is None else answer
+
+
+def accuracy_of(study: Study, worker: Worker) -> RunningAccuracy:
+    """How the worker is doing on the study's control items, by the design's threshold and least number."""
+    kind, controls = KINDS[study.protocol], design_of(study).controls
+    answers = control_answers(study, worker=worker)
+    rights = [kind.is_right(answer.given, answer.expected) for answer in answers]
+    return running_accuracy(rights, after=controls.after, threshold=controls.threshold)

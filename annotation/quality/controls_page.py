@@ -1,0 +1,278 @@
+"""What the control items' page says of each item: who saw it, who was right, and whether it is suspect itself."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.db.models import Count, Sum
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from annotation.models import StudyAlarm
+from annotation.quality.controls import Suspicion, control_answers, suspicions
+from annotation.snapshots import much_work
+from annotation.work.stopping import settle_study
+from common.errors import WrongState
+from judgments.admin.base import picture_address
+from judgments.drawing.controls import REPEATED
+from judgments.kinds import Kind
+from judgments.models import Item, Study, Unit
+from judgments.remembered import Figures, add_figures, certain, remembered
+from judgments.studies.generation import strike_control
+from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import Context, Group, StudyPage, StudyStep, add_page, add_step
+
+LONGEST_CELL = 300  # characters of a row's cell on the page
+
+
+@dataclass(frozen=True, slots=True)
+class Fared:
+    """How workers fared on a unit: right answers of those seen."""
+
+    seen: int
+    right: int
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A suspect item, for a row of the page's table."""
+
+    units: list[Unit]
+    shown: dict[str, Any]
+    found: Suspicion
+
+    @property
+    def keys(self) -> str:
+        """Its units in all HITs, for the button that strikes them."""
+        return " ".join(unit.key for unit in self.units)
+
+
+@dataclass(slots=True)
+class ControlGroup:
+    """Control items that stand under one image on a page of work."""
+
+    image: Item
+    picture: str
+    items: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def keys(self) -> str:
+        """The items that are not struck yet, for the button that strikes them all."""
+        return " ".join(item["unit"].key for item in self.items if not item["unit"].struck)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlFigures:
+    """What was answered on a study's control items.
+
+    Attributes:
+        fared: unit row id -> how workers did on it, in whatever HITs the same item stands.
+        by_kind: kind of control item, and how workers did on all of them.
+        suspects: the items that careful workers miss, the surest first.
+    """
+
+    fared: dict[int, Fared]
+    by_kind: list[tuple[str, Fared]]
+    suspects: list[Suspect]
+
+
+def seen_in(figures: ControlFigures) -> int:
+    """How many answers stand behind the figures."""
+    return sum(fared.seen for _, fared in figures.by_kind)
+
+
+def as_json(figures: ControlFigures) -> dict[str, Any]:
+    """To be kept; of a suspect item the row ids of its units."""
+    return {
+        "fared": {unit: [one.seen, one.right] for unit, one in figures.fared.items()},
+        "by_kind": [[name, one.seen, one.right] for name, one in figures.by_kind],
+        "suspects": [[[unit.pk for unit in one.units], asdict(one.found)] for one in figures.suspects],
+    }
+
+
+def from_json(value: dict[str, Any]) -> ControlFigures:
+    """What ``as_json`` made; the suspects as they stand now."""
+    texts = ("study", "item", "reference", "first", "second")
+    pks = [pk for units, _ in value["suspects"] for pk in units]
+    units = Unit.objects.filter(struck=False).select_related(*texts).in_bulk(pks) if pks else {}
+    suspects = []
+    for own, found in value["suspects"]:
+        there = [units[pk] for pk in own if pk in units]
+        if there:
+            kind = kind_of(there[0].study)
+            suspects.append(Suspect(there, in_words(kind, there[0]), Suspicion(**found)))
+    return ControlFigures(
+        fared={int(unit): Fared(*counts) for unit, counts in value["fared"].items()},
+        by_kind=[(name, Fared(seen, right)) for name, seen, right in value["by_kind"]],
+        suspects=suspects,
+    )
+
+
+def figures_of(study: Study) -> ControlFigures:
+    """The figures of a study: three queries, whatever its size."""
+    kind = kind_of(study)
+    answers = control_answers(study)
+    if not answers:
+        return ControlFigures({}, [], [])
+    names = ("pk", "item_id", "reference_id", "first_id", "second_id", "expected", "control_kind")
+    rows = Unit.objects.filter(study=study, control=True, struck=False).values_list(*names)
+    item_of = {row[0]: _item(kind, row) for row in rows}
+    by_kind: dict[str, list[int]] = {}
+    by_item: dict[Hashable, list[int]] = {}
+    known: list[tuple[Hashable, int, bool]] = []
+    for answer in answers:
+        right = kind.is_right(answer.given, answer.expected)
+        for counts in (
+            by_kind.setdefault(answer.control_kind, [0, 0]),
+            by_item.setdefault(item_of[answer.unit], [0, 0]),
+        ):
+            counts[0] += 1
+            counts[1] += right
+        if answer.control_kind != REPEATED:  # nobody knows the right answer of a unit that is shown again
+            known.append((item_of[answer.unit], answer.worker, right))
+    found = suspicions(known, threshold=design_of(study).controls.threshold)
+    return ControlFigures(
+        fared={unit: Fared(*by_item[item]) for unit, item in item_of.items() if item in by_item},
+        by_kind=[(name or "control", Fared(*counts)) for name, counts in sorted(by_kind.items())],
+        suspects=_suspects(kind, item_of, {item: one for item, one in found.items() if one.suspect}),
+    )
+
+
+def _item(kind: Kind, row: Sequence[Any]) -> Hashable:
+    """What makes two units the same item: image, texts and right answer, in whatever order the texts stand."""
+    pk, item, reference, first, second, expected, control_kind = row
+    if control_kind == REPEATED:
+        return pk
+    if kind.two_sided and expected == 2:
+        first, second, expected = second, first, 1
+    return item, reference, first, second, str(expected)
+
+
+def _suspects(kind: Kind, item_of: dict[int, Hashable], found: dict[Hashable, Suspicion]) -> list[Suspect]:
+    pks = [pk for pk, item in item_of.items() if item in found]
+    units: dict[Hashable, list[Unit]] = {}
+    texts = ("item", "reference", "first", "second")
+    for unit in Unit.objects.filter(pk__in=pks).select_related(*texts).order_by("position"):
+        units.setdefault(item_of[unit.pk], []).append(unit)
+    suspects = [Suspect(units[item], in_words(kind, units[item][0]), one) for item, one in found.items()]
+    return sorted(suspects, key=lambda one: (one.found.p, one.units[0].position))
+
+
+def in_words(kind: Kind, unit: Unit) -> dict[str, Any]:
+    """What the worker reads, which of it is right, and the right answer in words."""
+    if unit.control_kind == REPEATED:
+        return {
+            "reference": unit.reference,
+            "texts": _texts(kind, unit),
+            "right_answer": "as the other time it is shown",
+        }
+    if kind.two_sided:
+        shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
+        return {"reference": unit.reference, "texts": shown, "right_answer": ""}
+    return {
+        "reference": None,
+        "texts": _texts(kind, unit),
+        "right_answer": _right_answer(kind, unit.expected),
+    }
+
+
+def _texts(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
+    """The captions of a unit, none of them marked as the right one: rows, or the options of a list; or the cells that
+    stand on its page."""
+    rows = [text for text in (unit.first, unit.second) if text is not None]
+    cells = kind.results_inputs(unit.content).items()
+    told = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
+    return [(text, False) for text in [*rows, *unit.content.get("options", ()), *told]]
+
+
+def _right_answer(kind: Kind, expected: Any) -> str:
+    """In the words of its choices; of a range, those of its ends."""
+    words = {str(choice.value): choice.label for choice in kind.choices}
+    low, _, high = expected.partition("-") if isinstance(expected, str) else (str(expected), "", "")
+    if low in words:
+        return " or ".join(words[part] for part in (low, high) if part in words)
+    return kind.in_words(expected)
+
+
+def grouped(kind: Kind, units: Iterable[Unit], fared: dict[int, Fared]) -> list[ControlGroup]:
+    """Runs of units under the same image, as workers see them; kinds that show one at a time give single ones."""
+    groups: list[ControlGroup] = []
+    before: Unit | None = None
+    for unit in units:
+        together = (
+            kind.grouped
+            and before is not None
+            and before.item_id == unit.item_id
+            and before.position == unit.position - 1
+        )
+        if not together:
+            groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
+        groups[-1].items.append({"unit": unit, "fared": fared.get(unit.pk), **in_words(kind, unit)})
+        before = unit
+    return groups
+
+
+def used_up(study: Study) -> dict[str, Any]:
+    """How many workers have met the control items, and what their pages lacked."""
+    alarms = StudyAlarm.objects.filter(study=study, what=StudyAlarm.What.CONTROLS_USED_UP)
+    return alarms.aggregate(workers=Count("pk"), pages=Sum("pages"), missing=Sum("missing"))
+
+
+FIGURES = add_figures(
+    Figures("controls", figures_of, rows=seen_in, as_json=as_json, from_json=from_json, many=much_work)
+)
+
+
+ITEMS_ON_A_PAGE = 60
+
+
+def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Each control item with its picture, what is shown, which answer counts as right, and how workers fared."""
+    units = (
+        Unit.objects.filter(study=study, control=True)
+        .exclude(control_kind=Unit.ControlKind.QUIZ)
+        .select_related("item__dataset", "reference", "first", "second")
+        .order_by("position")
+    )
+    page = Paginator(units, ITEMS_ON_A_PAGE).get_page(request.GET.get("page"))
+    counted = remembered(study, FIGURES)
+    figures = certain(counted)
+    context |= {
+        "counted": counted,
+        "page": page,
+        "groups": grouped(context["kind"], list(page.object_list), figures.fared),
+        "figures": figures,
+        "design": design_of(study),
+        "pool": study.notes.get("control_pool"),
+        "alarm": used_up(study),
+        "may_strike": context["may_change"] and study.source == Study.Source.DESIGNED,
+    }
+    return TemplateResponse(request, "admin/annotation/study_controls.html", context)
+
+
+def _strike(request: HttpRequest, study: Study) -> None:
+    """Strike one item, or all under an image: all or none."""
+    keys = request.POST.get("units", "").split()
+    if not keys:
+        raise WrongState("Nothing was struck: the items named were struck before.")
+    with transaction.atomic():
+        for key in keys:
+            strike_control(study=study, unit_key=key)
+        settle_study(study=study)  # it may change whose judgments are used
+    count = "One control item was" if len(keys) == 1 else f"{len(keys)} control items were"
+    if study.opened_at is not None:
+        what = (
+            "what workers answered on it stays" if len(keys) == 1 else "what workers answered on them stays"
+        )
+        messages.success(request, f"{count} struck; {what}, and counts for nobody.")
+        return
+    messages.success(request, f"{count} struck; no worker will see {'it' if len(keys) == 1 else 'them'}.")
+
+
+add_page(StudyPage(name="controls", label="Control items", order=30, view=show_controls, group=Group.PREPARE))
+add_step(StudyStep(name="strike", label="Strike control items", run=_strike))

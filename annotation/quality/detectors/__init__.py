@@ -1,0 +1,75 @@
+"""Rules that look at how a worker answers. Pure: settings and a history in, a finding or nothing out.
+
+A rule knows no kind of study, no row and no clock. What it needs of a worker is a ``History``; what it finds, with the
+evidence that a person can judge, is a ``Finding``. Another rule is a class and an entry in ``RULES``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from annotation.quality.detectors.agreement import ControlAccuracy, Disagreement, RepeatConsistency
+from annotation.quality.detectors.base import Finding, Rule, SequentialRule
+from annotation.quality.detectors.history import Answers, Given, History, Other, make_history
+from annotation.quality.detectors.patterns import Alternation, SideBias, StraightLining
+from annotation.quality.detectors.replay import Ledger, Page, examine, findings, replay
+from annotation.quality.detectors.speed import PastedText, TooFast
+
+RULES: dict[str, type[Rule]] = {
+    rule.name: rule
+    for rule in (
+        TooFast,
+        StraightLining,
+        SideBias,
+        Alternation,
+        Disagreement,
+        PastedText,
+        ControlAccuracy,
+        RepeatConsistency,
+    )
+}
+
+
+def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
+    """A rule with its settings; what is not named keeps its default.
+
+    Raises:
+        ValueError: there is no such rule, or a setting is unknown or out of bounds; it says which.
+    """
+    kind = RULES.get(name)
+    if kind is None:
+        raise ValueError(f"rule is {name!r}; expected one of {', '.join(RULES)}")
+    try:
+        return kind.model_validate(dict(settings))
+    except ValidationError as error:
+        problem = error.errors(include_url=False)[0]
+        key = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            raise ValueError(
+                f"{name} has no setting {key!r}; it has {', '.join(kind.model_fields)}"
+            ) from None
+        said = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
+        raise ValueError(f"{key} of {name} is {problem['input']!r}; expected {said}") from None
+
+
+__all__ = [
+    "RULES",
+    "Answers",
+    "ControlAccuracy",
+    "Finding",
+    "Given",
+    "History",
+    "Ledger",
+    "Other",
+    "Page",
+    "Rule",
+    "SequentialRule",
+    "examine",
+    "findings",
+    "make_history",
+    "make_rule",
+    "replay",
+]

@@ -1,0 +1,161 @@
+"""Rules about whether answers are right: on control items, beside others, and beside the worker's own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from annotation.quality.detectors.base import Alpha, Finding, Rule, SequentialRule, Share, one_in, spending
+from annotation.quality.detectors.chances import at_most
+from annotation.quality.detectors.history import Answers, Floats, History
+
+ENOUGH_PAIRS = 30  # pairs of others' answers below which the crowd's own agreement is not known
+
+
+class Disagreement(SequentialRule):
+    """Agreement with the majority of the others, corrected for chance as Cohen's kappa is."""
+
+    name = "disagreement"
+    title = "Disagrees with everybody"
+    about = "Agrees with the others less than chance, or a share of their own agreement, explains."
+    needs_others = True
+
+    alpha: Alpha = 0.01
+    of_crowd: Share = 0.0
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where answers are numbers."""
+        return answers.values > 0
+
+    def examine(self, history: History) -> Finding | None:
+        """One-sided binomial test on units whose others have a majority (quantities: a median).
+
+        Expected is ``chance + of_crowd * kappa * (1 - chance)``: chance from the worker's own and the others' shares of
+        each answer, kappa the others' agreement among themselves on the same units. With ``of_crowd`` 0 that is chance
+        alone, so only somebody who answers against the others is found; with 0.5 also somebody who does not look.
+        """
+        level = self.level(history)
+        if not level:
+            return None
+        centre = _centre(history)
+        decided = ~np.isnan(centre) & ~np.isnan(history.value)
+        n = int(decided.sum())
+        if n < self.least:
+            return None
+        near = history.answers.near
+        own, others = history.value[decided], centre[decided]
+        agreeing = int((np.abs(own - others) <= near).sum())
+        chance = _chance(own, others, near)
+        kappa = _crowd_kappa(history, near) if self.of_crowd else 0.0
+        expected = chance + self.of_crowd * kappa * (1 - chance)
+        p = at_most(agreeing, n, expected)
+        if p > level:
+            return None
+        words = (
+            f"Agrees with the others' majority on {agreeing} of {n} items ({agreeing / n:.0%}), where at least "
+            f"{expected:.0%} are expected; so few come by chance in {one_in(p)} cases."
+        )
+        kept = {"n": n, "agreeing": agreeing, "chance": chance, "expected": expected}
+        own_kappa = (agreeing / n - chance) / (1 - chance) if chance < 1 else 0.0
+        return self.found(history, words, **kept, kappa=own_kappa, others_kappa=kappa, p=p, level=level)
+
+
+def _centre(history: History) -> Floats:
+    """(N,) the others' majority where answers are names, else their median; nan where there is none or two lead."""
+    counts = history.others
+    centre = np.full(len(history), np.nan)
+    if not counts.size:
+        return centre
+    if history.answers.near == 0:
+        most = counts.max(axis=1)
+        alone = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
+        centre[alone] = history.labels[counts[alone].argmax(axis=1)]
+        return centre
+    n = counts.sum(axis=1)
+    heard = np.flatnonzero(n)
+    upto = counts[heard].cumsum(axis=1)
+    low = history.labels[(upto * 2 >= n[heard, None]).argmax(axis=1)]
+    high = history.labels[(upto * 2 > n[heard, None]).argmax(axis=1)]
+    centre[heard] = (low + high) / 2
+    return centre
+
+
+def _chance(own: Floats, others: Floats, near: float) -> float:
+    """How often the two would agree if neither looked: each keeps its shares of the answers."""
+    first, first_counts = np.unique(own, return_counts=True)
+    second, second_counts = np.unique(others, return_counts=True)
+    close = np.abs(first[:, None] - second[None, :]) <= near
+    return float(first_counts @ close @ second_counts / (len(own) * len(others)))
+
+
+def _crowd_kappa(history: History, near: float) -> float:
+    """How much the others agree among themselves on these units beyond chance; 0 where that is not known."""
+    counts = history.others.astype(np.float64)
+    n = counts.sum(axis=1)
+    pairs = float((n * (n - 1)).sum())
+    if pairs < 2 * ENOUGH_PAIRS:
+        return 0.0
+    close = (np.abs(history.labels[:, None] - history.labels[None, :]) <= near).astype(np.float64)
+    same = float(((counts @ close) * counts).sum() - n.sum())
+    shares = counts.sum(axis=0) / n.sum()
+    chance = float(shares @ close @ shares)
+    return max(0.0, (same / pairs - chance) / (1 - chance)) if chance < 1 else 0.0
+
+
+class ControlAccuracy(Rule):
+    """The running share of control items got right (H13 §4.3.2 asks for 70 % at the end)."""
+
+    name = "control-accuracy"
+    title = "Control items missed"
+    about = "Gets too few control items right."
+    on_controls = True
+
+    least: Annotated[int, Field(ge=1, le=10_000)] = 10
+    threshold: Share = 0.7
+    alpha: Annotated[float, Field(ge=0, le=0.2)] = 0.05
+
+    def is_due(self, *, total: int, fresh: int) -> bool:
+        """The plain threshold looks at every new control item."""
+        return fresh > 0 if not self.alpha else super().is_due(total=total, fresh=fresh)
+
+    def examine(self, history: History) -> Finding | None:
+        """After ``least`` control items, a share that is significantly below ``threshold``; alpha is spread over
+        looks at growing numbers of control items. With ``alpha`` 0 any share below it, which a careful worker's first
+        items have easily."""
+        known = history.right[~np.isnan(history.right)]
+        n, right = len(known), int(known.sum())
+        if n < self.least or right >= self.threshold * n:
+            return None
+        words = f"{right} of {n} control items right ({right / n:.0%}); {self.threshold:.0%} are asked for."
+        p = at_most(right, n, self.threshold)
+        if self.alpha:
+            level = self.alpha * spending(self.least, total=history.total, fresh=history.fresh)
+            if p > level:
+                return None
+            words += f" Somebody who gets {self.threshold:.0%} right does so badly in {one_in(p)} cases."
+            return self.found(history, words, n=n, right=right, threshold=self.threshold, p=p, level=level)
+        return self.found(history, words, n=n, right=right, threshold=self.threshold)
+
+
+class RepeatConsistency(Rule):
+    """Answers to units that were shown twice."""
+
+    name = "repeat-consistency"
+    title = "Contradicts themselves"
+    about = "Answers a repeated item otherwise than before."
+    on_controls = True
+
+    least: Annotated[int, Field(ge=1, le=10_000)] = 5
+    threshold: Share = 0.5
+
+    def examine(self, history: History) -> Finding | None:
+        """After ``least`` repeated units, a share answered as before that is below ``threshold``."""
+        known = history.same[~np.isnan(history.same)]
+        n, same = len(known), int(known.sum())
+        if n < self.least or same >= self.threshold * n:
+            return None
+        words = f"{same} of {n} items shown twice were answered the same way both times."
+        return self.found(history, words, n=n, same=same, threshold=self.threshold)

@@ -1,0 +1,148 @@
+"""Rules about answers that follow a pattern instead of the items: one side, one answer, to and fro."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from annotation.quality.detectors.base import Finding, SequentialRule, one_in
+from annotation.quality.detectors.chances import alternation_chance, at_least, longest_run, run_chance
+from annotation.quality.detectors.history import Answers, Floats, History
+
+ENOUGH_OTHERS = 20  # answers of others below which nobody knows what is usual
+
+
+class SideBias(SequentialRule):
+    """A binomial test on left and right. Sides are drawn, so whoever looks chooses left about every second time."""
+
+    name = "side-bias"
+    title = "One side"
+    about = "Chooses the option on one side far more often than the other."
+
+    tolerance: Annotated[float, Field(ge=0, lt=0.5)] = 0.1
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where there are sides."""
+        return answers.sided
+
+    def examine(self, history: History) -> Finding | None:
+        """Two-sided, against a chance of left within 0.5 plus or minus ``tolerance``: a slight habit is no fault."""
+        level = self.level(history)
+        sides = history.left[~np.isnan(history.left)]
+        n, left = len(sides), int(sides.sum())
+        if not level or n < self.least:
+            return None
+        most = max(left, n - left)
+        p = min(1.0, 2 * at_least(most, n, 0.5 + self.tolerance))
+        if p > level:
+            return None
+        side = "left" if left > n - left else "right"
+        words = (
+            f"{most} of {n} answers took the option on the {side}; sides are drawn, so somebody who looks gets there "
+            f"by chance in {one_in(p)} cases."
+        )
+        return self.found(history, words, n=n, left=left, p=p, level=level)
+
+
+class StraightLining(SequentialRule):
+    """The longest run of the same answer as seen, held against what others answered on the same units."""
+
+    name = "straight-lining"
+    title = "Same answer over and over"
+    about = "Gives the same answer so many times in a row that the items cannot explain it."
+    needs_others = True
+
+    tolerance: Annotated[float, Field(ge=0, lt=1)] = 0.5
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where answers are numbers."""
+        return answers.values > 0
+
+    def examine(self, history: History) -> Finding | None:
+        """The exact chance of so long a run, times the number of answers there are.
+
+        Each position gives the answer with the chance that the others' answers on the same unit say, with one answer's
+        weight of the crowd's usual share mixed in. Two or three noisy votes make a unit look more open than it is, so
+        ``tolerance`` of the chance of any other answer is taken away: runs count as more usual than they look.
+        """
+        level = self.level(history)
+        kept = ~np.isnan(history.seen)
+        n = int(kept.sum())
+        if not level or n < self.least:
+            return None
+        if not history.answers.sided and history.others[kept].sum() < ENOUGH_OTHERS:
+            return None
+        seen = history.seen[kept]
+        found: list[tuple[float, int, float]] = []
+        for value in np.unique(seen).tolist():
+            length = longest_run(seen == value)
+            found.append((run_chance(self._usual(history, kept, value), length), length, value))
+        p, length, value = min(found, key=lambda one: (one[0], -one[1]))
+        p = min(1.0, p * max(history.answers.values, 1))
+        if p > level:
+            return None
+        words = (
+            f"The same answer {length} times in a row, among {n}; others' answers on the same items make such a run "
+            f"a matter of chance in {one_in(p)} cases."
+        )
+        return self.found(history, words, n=n, run=length, answer=value, p=p, level=level)
+
+    def _usual(self, history: History, kept: np.ndarray, value: float) -> Floats:
+        """(N,) the chance that somebody who looks gives ``value`` at each position, as seen."""
+        counts = history.others_count[kept]
+        if history.answers.sided:
+            same = history.others_same[kept]
+            votes = np.where(history.seen[kept] == value, same, counts - same)
+            usual = 0.5
+        else:
+            votes = (history.others[kept] * (history.labels == value)).sum(axis=1)
+            usual = float((votes.sum() + 1) / (counts.sum() + history.answers.values))
+        chances: Floats = 1 - (1 - self.tolerance) * (1 - (votes + usual) / (counts + 1))
+        return chances
+
+
+class Alternation(SequentialRule):
+    """The runs test on too many changes: left, right, left, right."""
+
+    name = "alternation"
+    title = "To and fro"
+    about = "Changes between two answers so regularly that the items cannot explain it."
+
+    @classmethod
+    def applies(cls, answers: Answers) -> bool:
+        """Where answers are numbers."""
+        return answers.values > 0
+
+    def examine(self, history: History) -> Finding | None:
+        """Changes between the answers as seen, within assignments whose answers are of two sorts, against all orders of
+        the same answers (the exact conditional runs test of Wald & Wolfowitz 1940): items and sides come in a drawn
+        order, so an honest worker's answers are as good as shuffled.
+        """
+        level = self.level(history)
+        if not level:
+            return None
+        groups: list[tuple[int, int]] = []
+        changes = 0
+        for assignment in np.unique(history.assignment):
+            seen = history.seen[(history.assignment == assignment) & ~np.isnan(history.seen)]
+            sorts = np.unique(seen)
+            if len(sorts) == 2:
+                first = int((seen == sorts[0]).sum())
+                groups.append((first, len(seen) - first))
+                changes += int((seen[1:] != seen[:-1]).sum())
+        n = sum(first + second for first, second in groups)
+        if n < self.least:
+            return None
+        p = alternation_chance(groups, changes)
+        if p > level:
+            return None
+        most = n - len(groups)
+        words = (
+            f"{changes} of {most} answers differ from the one before; in a random order of the same answers so many "
+            f"do in {one_in(p)} cases."
+        )
+        return self.found(history, words, n=n, changes=changes, of=most, p=p, level=level)

@@ -1,0 +1,111 @@
+"""Rules run over finished work as if they had been on from the beginning: page by page, in the order of submission."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+from annotation.quality.detectors.base import Finding, Rule, pages_since_look
+from annotation.quality.detectors.history import WINDOW, Answers, Given, History, Other, make_history
+
+
+class Page(NamedTuple):
+    """One submitted assignment: who, and the judgments in the order they were shown."""
+
+    worker: int
+    given: Sequence[Given]
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Everything said so far; pages are added in the order of their submission."""
+
+    answers: Answers
+    _pages: Counter[int] = field(default_factory=Counter)
+    _unseen: Counter[int] = field(default_factory=Counter)
+    _given: dict[int, list[Given]] = field(default_factory=lambda: defaultdict(list))
+    _votes: dict[int, list[tuple[int, Other]]] = field(default_factory=lambda: defaultdict(list))
+
+    def add(self, page: Page) -> None:
+        """Another page of work."""
+        self._pages[page.worker] += 1
+        self._unseen[page.worker] += len(page.given)
+        self._given[page.worker].extend(page.given)
+        for one in page.given:
+            self._votes[one.unit].append((page.worker, Other(one.value, one.seconds)))
+
+    def count(self, worker: int) -> int:
+        """How many judgments the worker has made."""
+        return len(self._given[worker])
+
+    def due(self, worker: int) -> int:
+        """How many judgments came since the rules looked at the worker before; 0 where they are not let look."""
+        if not pages_since_look(self._pages[worker]):
+            return 0
+        return self._unseen.pop(worker, 0)
+
+    def history(self, worker: int, *, fresh: int, others: bool = True) -> History:
+        """The worker as a rule sees them at this moment."""
+        given = self._given[worker]
+        said: Mapping[int, Sequence[Other]] = {}
+        if others:
+            said = {
+                one.unit: [vote for who, vote in self._votes[one.unit] if who != worker]
+                for one in given[-WINDOW:]
+            }
+        return make_history(given, said, answers=self.answers, total=len(given), fresh=fresh)
+
+    def on_controls(self, worker: int, *, fresh: int) -> History:
+        """The worker's answers on control items alone."""
+        return known_history(self._given[worker], answers=self.answers, fresh=fresh)
+
+
+def known_history(given: Sequence[Given], *, answers: Answers, fresh: int) -> History:
+    """A history of control items, from all judgments of a worker of which the last ``fresh`` are new."""
+    known = [one for one in given if one.known]
+    new = sum(one.known for one in given[len(given) - fresh :])
+    return make_history(known, {}, answers=answers, total=len(known), fresh=new)
+
+
+def examine(ledger: Ledger, worker: int, *, rules: Iterable[Rule]) -> list[tuple[Rule, Finding]]:
+    """What the rules find after the worker's latest page, where they are let look."""
+    fresh = ledger.due(worker)
+    if not fresh:
+        return []
+    total = ledger.count(worker)
+    applying = [rule for rule in rules if rule.applies(ledger.answers)]
+    at_large = [rule for rule in applying if not rule.on_controls and rule.is_due(total=total, fresh=fresh)]
+    found: list[tuple[Rule, Finding]] = []
+    if at_large:
+        others = any(rule.needs_others for rule in at_large)
+        found += findings(at_large, ledger.history(worker, fresh=fresh, others=others), judgments=total)
+    if len(at_large) < len(applying) and (known := ledger.on_controls(worker, fresh=fresh)).fresh:
+        on_controls = [
+            rule
+            for rule in applying
+            if rule.on_controls and rule.is_due(total=known.total, fresh=known.fresh)
+        ]
+        found += findings(on_controls, known, judgments=total)
+    return found
+
+
+def findings(rules: Iterable[Rule], history: History, *, judgments: int) -> list[tuple[Rule, Finding]]:
+    """What each rule finds; ``judgments`` counts all that the worker has made."""
+    found = ((rule, rule.examine(history)) for rule in rules)
+    return [(rule, replace(finding, judgments=judgments)) for rule, finding in found if finding is not None]
+
+
+def replay(
+    pages: Iterable[Page], *, rules: Sequence[Rule], answers: Answers
+) -> dict[int, dict[str, Finding]]:
+    """Worker -> rule -> the first finding against them; workers without any are left out."""
+    ledger = Ledger(answers)
+    found: dict[int, dict[str, Finding]] = {}
+    for page in pages:
+        ledger.add(page)
+        open_rules = [rule for rule in rules if rule.name not in found.get(page.worker, {})]
+        for rule, finding in examine(ledger, page.worker, rules=open_rules):
+            found.setdefault(page.worker, {})[rule.name] = finding
+    return found

@@ -1,0 +1,270 @@
+"""The quality rules of a study as rows, and what a rule would have found in finished work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.models import Assignment, Participation, QualityRule, Worker
+from annotation.models.assignments import LIVE
+from annotation.quality.detectors import RULES, ControlAccuracy, Finding, Rule, make_rule, replay
+from annotation.quality.histories import answers_of, judged, pages_of
+from common.errors import DesignError, WrongState
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+# What a designer gets who asks for rules and names none: each acts when it is sure, and a person decides the rest.
+RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("too-fast", "pause", {}),
+    ("straight-lining", "pause", {}),
+    ("side-bias", "pause", {}),
+    ("alternation", "pause", {}),
+    ("disagreement", "flag", {"of_crowd": 0.5}),
+    ("pasted-text", "flag", {}),
+    ("control-accuracy", "exclude", {}),
+    ("repeat-consistency", "flag", {}),
+)
+
+
+def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """``settings`` over what the study's design says of control items."""
+    if name != ControlAccuracy.name:
+        return dict(settings)
+    # the stored design as it is: to check all of it again would take longer than everything else that a look does
+    controls = study.design.get("controls", {})
+    below = {"least": controls.get("after"), "threshold": controls.get("threshold")}
+    return {key: value for key, value in below.items() if value is not None} | dict(settings)
+
+
+def rule_of(study: Study, name: str, settings: Mapping[str, Any]) -> Rule:
+    """The rule as it looks at this study.
+
+    Raises:
+        WrongState: there is no such rule, or no such setting; it says which.
+    """
+    try:
+        return make_rule(name, settings_of(study, name, settings))
+    except ValueError as error:
+        raise WrongState(f"Nothing was changed: {error}.") from None
+
+
+@transaction.atomic
+def copy_rules(*, study: Study) -> int:
+    """The rules of the design as rows that watch the study; how many are new. A rule that has a row keeps it, whatever
+    the designer has made of it since.
+
+    Raises:
+        DesignError: the design names a rule or a setting that there is not.
+    """
+    there = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
+    new = []
+    for number, entry in enumerate(design_of(study).rules, start=1):
+        try:
+            make_rule(entry.rule, settings_of(study, entry.rule, entry.settings))
+        except ValueError as error:
+            raise DesignError(f"rules, table {number}: {error}.", field="rules") from None
+        if entry.rule in there:
+            continue
+        there.add(entry.rule)
+        new.append(
+            QualityRule(
+                study=study, rule=entry.rule, settings=entry.settings, action=entry.action, enabled=True
+            )
+        )
+    QualityRule.objects.bulk_create(new)
+    return len(new)
+
+
+def recommend_rules(*, study: Study) -> int:
+    """Switch the recommended rules on in a study that has none; how many. Those that mean nothing there stay out."""
+    if QualityRule.objects.filter(study=study).exists():
+        return 0
+    answers = answers_of(study)
+    made = QualityRule.objects.bulk_create(
+        QualityRule(study=study, rule=name, settings=settings, action=action, enabled=True)
+        for name, action, settings in RECOMMENDED
+        if RULES[name].applies(answers)
+    )
+    return len(made)
+
+
+@transaction.atomic
+def set_rule(
+    *,
+    study: Study,
+    rule: str,
+    settings: Mapping[str, Any],
+    action: str,
+    enabled: bool,
+    by: User | None = None,
+) -> QualityRule:
+    """Change what a rule does in the study from now on; what it did stays.
+
+    Raises:
+        WrongState: no such rule, setting or action; nothing changes.
+    """
+    rule_of(study, rule, settings)
+    if action not in QualityRule.Action.values:
+        raise WrongState(
+            f"Nothing was changed: {action!r} is none of {', '.join(QualityRule.Action.values)}."
+        )
+    row, _ = QualityRule.objects.update_or_create(
+        study=study,
+        rule=rule,
+        defaults={
+            "settings": dict(settings),
+            "action": action,
+            "enabled": enabled,
+            "changed_by": by,
+            "changed_at": timezone.now(),
+        },
+    )
+    note_event(
+        study=study,
+        what="rule-changed",
+        words=f"The rule {rule} is {f'on; it will {action}' if enabled else 'off'}.",
+        by=by,
+        rule=rule,
+        action=action,
+        enabled=enabled,
+        settings=dict(settings),
+    )
+    return row
+
+
+@dataclass(frozen=True, slots=True)
+class FoundWorker:
+    """A worker whom the rule would have found.
+
+    Attributes:
+        answers: after how many of their answers.
+        words, numbers: the evidence.
+        judgments, slots: what an exclusion would touch now: current judgments, and slots that would open again.
+        standing: whether the worker was paused or excluded meanwhile.
+        simulated: the worker of a rehearsal.
+    """
+
+    worker: str
+    answers: int
+    words: str
+    numbers: Mapping[str, Any]
+    judgments: int
+    slots: int
+    standing: str
+    simulated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What one rule would have found, workers by name; ``applies`` is False where it means nothing for the kind."""
+
+    rule: str
+    settings: Mapping[str, Any]
+    applies: bool
+    workers: int
+    judgments: int
+    slots: int
+    found: tuple[FoundWorker, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """As the command writes it."""
+        return asdict(self)
+
+
+def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Replay:
+    """``replay_rules`` for one rule."""
+    return replay_rules(study=study, rules=[(rule, settings)])[0]
+
+
+def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
+    """Go through the study's finished work page by page, in the order it was submitted, and let each rule look as it
+    would have looked then. Work of excluded workers is not among it.
+
+    Raises:
+        WrongState: no such rule or setting, or the raters are places in published totals, not persons.
+    """
+    made = [rule_of(study, name, settings) for name, settings in rules]
+    if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
+        raise WrongState(
+            f"The raters of study {study.slug!r} are anonymous places in published totals, not persons; "
+            "rules about persons cannot look at them."
+        )
+    answers = answers_of(study)
+    found = replay(pages_of(study), rules=made, answers=answers)
+    people = _People.of(study)
+    return [_told(rule, rule.applies(answers), found, people) for rule in made]
+
+
+@dataclass(frozen=True, slots=True)
+class _People:
+    """What an exclusion of each worker would touch."""
+
+    names: Mapping[int, tuple[str, bool]]
+    judgments: Mapping[int, int]
+    slots: Mapping[int, int]
+    standing: Mapping[int, str]
+
+    @classmethod
+    def of(cls, study: Study) -> _People:
+        live = Assignment.objects.filter(study=study, state__in=LIVE)
+        workers = Worker.objects.filter(assignments__study=study).distinct()
+        return cls(
+            names={
+                pk: (name, source == Worker.Source.REHEARSAL)
+                for pk, name, source in workers.values_list("pk", "name", "source")
+            },
+            judgments=Counter(judged(study).values_list("assignment__worker_id", flat=True)),
+            slots=Counter(live.filter(hit__isnull=False).values_list("worker_id", flat=True)),
+            standing=dict(Participation.objects.filter(study=study).values_list("worker_id", "standing")),
+        )
+
+
+def _told(rule: Rule, applies: bool, found: Mapping[int, Mapping[str, Finding]], people: _People) -> Replay:
+    hits = []
+    for worker, findings in found.items():
+        if rule.name not in findings:
+            continue
+        finding = findings[rule.name]
+        name, simulated = people.names[worker]
+        hits.append(
+            FoundWorker(
+                worker=name,
+                answers=finding.judgments,
+                words=finding.words,
+                numbers=finding.evidence,
+                judgments=people.judgments[worker],
+                slots=people.slots[worker],
+                standing=people.standing.get(worker, Participation.Standing.ACTIVE),
+                simulated=simulated,
+            )
+        )
+    return Replay(
+        rule=rule.name,
+        settings=rule.model_dump(mode="json"),
+        applies=applies,
+        workers=len(people.names),
+        judgments=sum(hit.judgments for hit in hits),
+        slots=sum(hit.slots for hit in hits),
+        found=tuple(sorted(hits, key=lambda hit: hit.worker)),
+    )
+
+
+def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
+    """The study's own rules with their settings, and every other one with those that are recommended; or the named.
+
+    Raises:
+        WrongState: a name is none.
+    """
+    unknown = [name for name in names if name not in RULES]
+    if unknown:
+        raise WrongState(f"There is no rule {unknown[0]!r}; expected some of {', '.join(RULES)}.")
+    settings: dict[str, Mapping[str, Any]] = {name: chosen for name, _, chosen in RECOMMENDED}
+    settings |= dict(QualityRule.objects.filter(study=study).values_list("rule", "settings"))
+    return [(name, settings.get(name, {})) for name in names or RULES]

@@ -1,0 +1,94 @@
+"""The quiz page of a study: what is asked, how workers did, and which questions nearly everybody misses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from annotation.models import QuizAttempt
+from annotation.quiz.quizzes import papers_of, quiz_units
+from annotation.quiz.results import QuestionResult, question_results, worker_results
+from annotation.quiz.sheet import qualification_of, texts_of
+from judgments.admin.base import picture_address
+from judgments.design.quizzes import QUIZ_PRESETS, asks_anything, questions_asked, questions_of
+from judgments.kinds import Kind
+from judgments.models import Study
+from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import Context, Group, StudyPage, add_page
+
+ON_A_PAGE = 50
+MOST_ATTEMPTS = 2_000  # of the latest, the figures are made
+
+
+def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Questions with their right answers, and the figures of those who answered."""
+    design = design_of(study)
+    context |= {"design": design, "quiz": design.quiz, "has_quiz": asks_anything(design.quiz)}
+    if not context["has_quiz"]:
+        return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
+    named = qualification_of(study, design)
+    rows = QuizAttempt.objects.filter(qualification=named).select_related("worker", "study")
+    attempts = list(rows.order_by("-started_at")[:MOST_ATTEMPTS])
+    of_questions = question_results(papers_of(attempts, study=study))
+    workers = worker_results(attempts)
+    context |= {
+        "preset": QUIZ_PRESETS.get(design.quiz.preset),
+        "questions": _questions(study, of_questions),
+        "items": _items(study, of_questions),
+        "asks": questions_asked(design.quiz),
+        "mark": f"{design.quiz.pass_mark * 100:g}",
+        "may_strike": context["may_change"],
+        "started": len(attempts),
+        "over": sum(attempt.finished_at is not None for attempt in attempts),
+        "people": len(workers),
+        "passed": sum(row.passed for row in workers),
+        "page": Paginator(workers, ON_A_PAGE).get_page(request.GET.get("page")),
+        "suspects": sum(one.suspect for one in of_questions.values()),
+    }
+    return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
+
+
+def _questions(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
+    """Each question with what became of it; what is missed most comes first."""
+    asked = questions_of(design_of(study).quiz).values()
+    rows = [
+        {
+            "question": one,
+            "options": [(text, place == one.right) for place, text in enumerate(one.options)],
+            "result": results.get(one.key, QuestionResult(one.key)),
+        }
+        for one in asked
+    ]
+    return sorted(rows, key=lambda row: not row["result"].suspect)
+
+
+def _items(study: Study, results: dict[str, QuestionResult]) -> list[dict[str, Any]]:
+    """Each known item of the study's own kind."""
+    kind = kind_of(study)
+    rows = []
+    for unit in quiz_units(study):
+        right = [choice.label for choice in kind.choices if kind.is_right(choice.value, unit.expected)]
+        texts = [text for _, text in texts_of(kind.shown(unit, side=None, picture_url=""))]
+        rows.append(
+            {
+                "unit": unit,
+                "picture": picture_address(unit.item),
+                "texts": texts,
+                "right": _right_words(kind, unit.expected, texts, right),
+                "result": results.get(unit.key, QuestionResult(unit.key)),
+            }
+        )
+    return rows
+
+
+def _right_words(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
+    """Two candidates have no fixed side, so the right one is quoted."""
+    if kind.two_sided and expected in (1, 2):
+        return f"“{texts[-2:][expected - 1]}”"
+    return " / ".join(right) or (expected if isinstance(expected, str) else kind.in_words(expected))
+
+
+add_page(StudyPage(name="quiz", label="Quiz", order=35, view=show_quiz, group=Group.PREPARE))

@@ -1,0 +1,280 @@
+"""The quiz before the work: starting an attempt, answering it, and how it ends.
+
+An attempt's items are drawn once, from the study's seed, the worker's name and the attempt's number, and stored with
+it. Its questions and known items are numbered from 1 like the units of an assignment. An answer is final once given,
+since what is right may be explained after it; the last one ends the attempt.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined, QuizFailed
+from annotation.models import Participation, QuizAttempt, Worker
+from annotation.quiz.sheet import Asked, Paper, qualification_of
+from annotation.work.answers import answer_key, checked_answers, short_of
+from annotation.work.presentation import Place
+from common.errors import NotThere
+from judgments.design.quizzes import asks_anything, drawn, passes, questions_of
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from judgments.studies.studies import design_of
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a worker stands with a study's quiz.
+
+    Attributes:
+        needed: whether the study has a quiz.
+        passed: whether the worker may work, as far as the quiz goes.
+        last: the latest attempt, under way or over.
+        attempts_left: how many more may be started, the one under way not counted.
+    """
+
+    needed: bool
+    passed: bool
+    last: QuizAttempt | None
+    attempts_left: int
+
+    @property
+    def running(self) -> QuizAttempt | None:
+        """The attempt under way."""
+        return self.last if self.last is not None and self.last.finished_at is None else None
+
+
+def standing_of(*, study: Study, worker: Worker) -> Standing:
+    """One query where the study has a quiz, none otherwise."""
+    design = design_of(study)
+    if not asks_anything(design.quiz):
+        return Standing(needed=False, passed=True, last=None, attempts_left=0)
+    rows = QuizAttempt.objects.filter(worker=worker, qualification=qualification_of(study, design))
+    tries = list(rows.select_related("study__dataset").order_by("number"))
+    passed = any(one.passed for one in tries)
+    return Standing(
+        needed=True,
+        passed=passed,
+        last=tries[-1] if tries else None,
+        attempts_left=0 if passed else max(0, design.quiz.attempts - len(tries)),
+    )
+
+
+def has_passed(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
+    """Whether the study has no quiz, or the worker passed it (here or in a study that shares it)."""
+    if not asks_anything(design.quiz):
+        return True
+    named = qualification_of(study, design)
+    return QuizAttempt.objects.filter(worker=worker, qualification=named, passed=True).exists()
+
+
+def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
+    """The attempt under way, or the next one. Starting twice, or in two windows, starts one.
+
+    Raises:
+        NotThere: the study has no quiz.
+        NotJoined: the worker did not join it.
+        AlreadyEnded: it is passed.
+        QuizFailed: no attempt is left.
+    """
+    if not Participation.objects.filter(study=study, worker=worker).exists():
+        raise NotJoined(_("You have not joined this study."))
+    found = standing_of(study=study, worker=worker)
+    if not found.needed:
+        raise NotThere(_("This study has no test."))
+    if found.running is not None:
+        return found.running
+    if found.passed:
+        raise AlreadyEnded(_("You passed this test before; there is nothing more to do for it."))
+    if not found.attempts_left:
+        raise QuizFailed(study.slug)
+    number = found.last.number + 1 if found.last is not None else 1
+    design = design_of(study)
+    qualification = qualification_of(study, design)
+    before = QuizAttempt.objects.filter(worker=worker, qualification=qualification)
+    asked = {
+        str(item.get("question") or item["unit"])
+        for items in before.values_list("items", flat=True)
+        for item in items
+    }
+    items = _drawn_items(study, design, worker, number, asked)
+    # where the designer struck all there was to ask, nothing stands in the way
+    ended: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
+    try:
+        with transaction.atomic():
+            return QuizAttempt.objects.create(
+                worker=worker,
+                study=study,
+                qualification=qualification,
+                number=number,
+                items=items,
+                simulated=worker.source == Worker.Source.REHEARSAL,
+                **ended,
+            )
+    except IntegrityError:  # another window started the same one
+        return QuizAttempt.objects.get(worker=worker, qualification=qualification, number=number)
+
+
+def _drawn_items(
+    study: Study, design: StudyDesign, worker: Worker, number: int, asked: set[str]
+) -> list[dict[str, Any]]:
+    """What the attempt asks, in the order shown: questions with the order of their options, and known items with
+    their sides; the units of one image stay together where the kind groups them."""
+    rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
+    questions = questions_of(design.quiz)
+    groups: list[list[dict[str, Any]]] = [
+        [{"question": key, "order": [int(place) for place in rng.permutation(len(questions[key].options))]}]
+        for key in drawn(sorted(questions), design.quiz.ask, asked=asked, rng=rng)
+    ]
+    pool: dict[int, list[Unit]] = {}
+    for unit in quiz_units(study):
+        pool.setdefault(unit.item_id, []).append(unit)
+    firsts = {units[0].key: units for units in pool.values()}
+    for key in drawn(sorted(firsts), design.quiz.items, asked=asked, rng=rng):
+        units = shuffled(firsts[key], rng)
+        sides = KINDS[design.protocol].sides(units, rng)
+        groups.append(
+            [{"unit": unit.key, "side": sides[place] if sides else None} for place, unit in enumerate(units)]
+        )
+    return [item for group in shuffled(groups, rng) for item in group]
+
+
+def quiz_units(study: Study) -> list[Unit]:
+    """The study's known items for its quiz, with their texts, in one query; struck ones are left out."""
+    rows = Unit.objects.filter(study=study, control_kind=Unit.ControlKind.QUIZ, struck=False)
+    return list(rows.select_related("item", "reference", "first", "second").order_by("position"))
+
+
+def paper_of(attempt: QuizAttempt) -> Paper:
+    """What the attempt asks; one query where it holds known items."""
+    design = design_of(attempt.study)
+    known = questions_of(design.quiz)
+    questions: dict[int, Asked] = {}
+    sides: dict[int, tuple[str, Any]] = {}
+    for position, item in enumerate(attempt.items, start=1):
+        if "question" in item:
+            questions[position] = Asked(position, known[item["question"]], tuple(item["order"]))
+        else:
+            sides[position] = (item["unit"], item["side"])
+    units: dict[str, Unit] = {}
+    if sides:
+        rows = Unit.objects.filter(study=attempt.study, key__in=[key for key, _ in sides.values()])
+        units = {unit.key: unit for unit in rows.select_related("item", "reference", "first", "second")}
+    places = {
+        position: Place(position=position, unit=units[key], side=side)
+        for position, (key, side) in sides.items()
+    }
+    return Paper(attempt=attempt, design=design, questions=questions, places=places)
+
+
+def papers_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[Paper]:
+    """The attempts with what they ask, as far as this study knows it: of attempts that began in another study, which
+    shares the qualification, the questions that both ask. One query for the known items of all."""
+    design = design_of(study)
+    known = questions_of(design.quiz)
+    units = {unit.key: unit for unit in quiz_units(study)}
+    papers = []
+    for attempt in attempts:
+        questions, places = {}, {}
+        for position, item in enumerate(attempt.items, start=1):
+            question, unit = known.get(item.get("question", "")), units.get(item.get("unit", ""))
+            if question is not None and len(item["order"]) == len(question.options):
+                questions[position] = Asked(position, question, tuple(item["order"]))
+            elif unit is not None:
+                places[position] = Place(position=position, unit=unit, side=item["side"])
+        papers.append(Paper(attempt=attempt, design=design, questions=questions, places=places))
+    return papers
+
+
+def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
+    """The worker's attempt of this number, or the one under way.
+
+    Raises:
+        NotThere: there is none.
+    """
+    named = qualification_of(study, design_of(study))
+    rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
+    found = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
+    if found is None:
+        raise NotThere(_("No attempt at the test is under way."))
+    return found
+
+
+def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
+    """Keep ``[{"position", "value" or "answer"}]``; the answer that completes the attempt ends it. Saying the same
+    again changes nothing.
+
+    Raises:
+        AnswerProblem: an answer is not valid; nothing of the call is kept.
+        AlreadyEnded: a position was answered differently before; its answer stays, and nothing of the call is kept.
+    """
+    paper = paper_of(attempt)
+    given = _checked(paper, answers)
+    with transaction.atomic():
+        locked = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
+        locked.study = attempt.study
+        other = [key for key in given if key in locked.answers and locked.answers[key] != given[key]]
+        if other:
+            raise AlreadyEnded(
+                _("Nothing was changed: number %(position)s was answered before, and that answer stays.")
+                % {"position": other[0]}
+            )
+        if locked.finished_at is not None or set(given) <= set(locked.answers):
+            return locked
+        locked.answers = {**locked.answers, **given}
+        if len(locked.answers) == len(locked.items):
+            _finish(locked, paper)
+        locked.save(update_fields=["answers", "right", "passed", "finished_at"])
+    return locked
+
+
+def _finish(attempt: QuizAttempt, paper: Paper) -> None:
+    """Count, with the answers that the attempt holds now."""
+    complete = Paper(attempt=attempt, design=paper.design, questions=paper.questions, places=paper.places)
+    right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
+    attempt.right = right
+    attempt.passed = passes(right, complete.size, paper.design.quiz.pass_mark)
+    attempt.finished_at = timezone.now()
+
+
+def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Position -> what is kept of its answer."""
+    if not isinstance(answers, Sequence) or isinstance(answers, str):
+        raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
+    given: dict[str, dict[str, Any]] = {}
+    of_units: list[Mapping[str, Any]] = []
+    for answer in answers:
+        position = answer.get("position") if isinstance(answer, Mapping) else None
+        if type(position) is not int or not 1 <= position <= paper.size:
+            raise AnswerProblem(
+                _("Nothing was kept: position is %(position)s; expected 1 to %(most)d.")
+                % {"position": short_of(position), "most": paper.size}
+            )
+        if position in paper.places:
+            of_units.append(answer)
+            continue
+        value, most = answer.get("value"), len(paper.questions[position].order)
+        if type(value) is not int or not 1 <= value <= most:
+            raise AnswerProblem(
+                _(
+                    "Nothing was kept: the value at position %(position)d is %(value)s; expected 1 to %(most)d."
+                )
+                % {"position": position, "value": short_of(value), "most": most}
+            )
+        if given.get(str(position), {"value": value}) != {"value": value}:
+            raise AnswerProblem(
+                _("Nothing was kept: position %(position)d is answered twice.") % {"position": position}
+            )
+        given[str(position)] = {"value": value}
+    if of_units:
+        key = answer_key(KINDS[paper.design.protocol])
+        checked = checked_answers(of_units, design=paper.design, places=list(paper.places.values()))
+        given |= {position: {key: kept[key]} for position, kept in checked.items()}
+    return given

@@ -1,0 +1,182 @@
+"""Simulated workers of a rehearsal, careful and careless."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Participation, Worker
+from common.errors import WrongState
+from judgments.drawing.draws import rng_for
+from judgments.kinds import Kind
+from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
+
+# kind, position in the page (from 1), number of the person, answer drawn without looking -> answer as seen
+Tick = Callable[[Kind, int, int, Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Sort:
+    """A way not to look.
+
+    Attributes:
+        name: as in ``--sorts``.
+        about: what such a person does.
+        pace: their seconds as a share of a careful person's; ``steady`` where all of the sort are equally fast.
+        tick: what they answer, as they see it.
+    """
+
+    name: str
+    about: str
+    pace: float
+    steady: bool
+    tick: Tick
+
+
+def _draw(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return drawn
+
+
+def _same(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    """Of two answers one person always gives the first and the next one the second."""
+    return drawn if kind.is_open else (kind.values[0], kind.values[-1])[person % 2]
+
+
+def _in_turn(kind: Kind, position: int, person: int, drawn: Any) -> Any:
+    return drawn if kind.is_open else (kind.values[0], kind.values[-1])[(position + person) % 2]
+
+
+SORTS: dict[str, Sort] = {
+    sort.name: sort
+    for sort in (
+        Sort("fast", "answers at random, five times as fast as others", 0.2, True, _draw),
+        Sort("random", "answers at random, as slowly as others", 1.0, False, _draw),
+        Sort("one-sided", "gives the same answer all the time, twice as fast as others", 0.5, False, _same),
+        Sort("alternating", "gives two answers in turn, twice as fast as others", 0.5, False, _in_turn),
+    )
+}
+
+
+APART = 0.1  # careful workers' chances to be right lie within so much of the crowd's accuracy
+SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """Who answers in a rehearsal.
+
+    Attributes:
+        workers: how many; more are brought in where a HIT needs more different people.
+        spammers: share of them who answer without looking.
+        accuracy: mean chance of the others to be right.
+        drop_outs: chance that a HIT is returned instead of answered.
+        speed: how many times as fast as the design's seconds per unit.
+        seed: of every draw.
+        sorts: of spammers, in equal shares: names of ``SORTS`` with commas between them.
+        rules: whether the recommended rules watch, where the study has none of its own. Whoever is stopped is
+            replaced by a newcomer, who is as likely to be a spammer.
+    """
+
+    workers: int = 20
+    spammers: float = 0.1
+    accuracy: float = 0.85
+    drop_outs: float = 0.05
+    speed: float = 1.0
+    seed: int = 0
+    sorts: str = "fast"
+    rules: bool = False
+
+    @property
+    def sort_names(self) -> list[str]:
+        """The sorts of spammers."""
+        return [name.strip() for name in self.sorts.split(",")]
+
+    def __post_init__(self) -> None:
+        """Refuse what is no crowd."""
+        wrong = [
+            f"{name} is {value:g}; expected {expected}"
+            for name, value, expected, right in (
+                ("workers", self.workers, "1 to 100,000", 1 <= self.workers <= 100_000),
+                ("spammers", self.spammers, "a share from 0 to 1", 0 <= self.spammers <= 1),
+                ("accuracy", self.accuracy, "a chance from 0 to 1", 0 <= self.accuracy <= 1),
+                ("drop_outs", self.drop_outs, "a chance from 0 to 0.9", 0 <= self.drop_outs <= 0.9),
+                ("speed", self.speed, "more than 0, at most 100", 0 < self.speed <= 100),
+                ("seed", self.seed, "0 or more", self.seed >= 0),
+            )
+            if not right
+        ]
+        unknown = [name for name in self.sort_names if name not in SORTS]
+        if unknown:
+            wrong.append(f"sorts names {unknown[0]!r}; expected some of {', '.join(SORTS)}")
+        if wrong:
+            raise WrongState(f"The rehearsal was not begun: {'; '.join(wrong)}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A simulated worker. ``accuracy`` is None for a spammer, who answers without looking, as their ``sort`` does."""
+
+    worker: Worker
+    accuracy: float | None
+    seconds: float
+    sort: str = ""
+    number: int = 0
+
+    def ticks(self, kind: Kind, position: int, drawn: Any) -> Any:
+        """What they answer at ``position``, as they see it; ``drawn`` is what was drawn for them."""
+        return SORTS[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
+
+
+def people_of(study: Study, crowd: Crowd) -> list[Person]:
+    """The workers, enough of them that each HIT finds as many different ones as it needs (and a drop-out's
+    replacement), and the newcomers of a rehearsal that is gone on with."""
+    most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
+    total = max(crowd.workers, most + 2)
+    rng = rng_for(crowd.seed, "rehearsal crowd")
+    careless = set(rng.permutation(total)[: round(crowd.spammers * total)].tolist())
+    people = []
+    spammer = 0
+    for number in range(total):
+        accuracy = crowd.accuracy + float(rng.uniform(-APART, APART))
+        pace = pace_of(rng)
+        sort = crowd.sort_names[spammer % len(crowd.sort_names)] if number in careless else ""
+        spammer += bool(sort)
+        people.append(_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
+    there = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
+    people += [newcomer(study, crowd, number) for number in range(total, there)]
+    return people
+
+
+def newcomer(study: Study, crowd: Crowd, number: int) -> Person:
+    """Somebody who comes in place of one who was stopped."""
+    rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
+    spams = bool(rng.random() < crowd.spammers)
+    sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""
+    accuracy = crowd.accuracy + float(rng.uniform(-APART, APART))
+    return _person(study, crowd, number, accuracy=accuracy, pace=pace_of(rng), sort=sort)
+
+
+def _person(study: Study, crowd: Crowd, number: int, *, accuracy: float, pace: float, sort: str) -> Person:
+    base = design_of(study).seconds_per_unit / crowd.speed
+    worker, _ = Worker.objects.get_or_create(
+        study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
+    )
+    Participation.objects.get_or_create(study=study, worker=worker, defaults={"completion_code": "REHEARSE"})
+    if sort:
+        pace = SORTS[sort].pace * (1.0 if SORTS[sort].steady else pace)
+    return Person(
+        worker=worker,
+        accuracy=None if sort else min(max(accuracy, 0.0), 1.0),
+        seconds=base * pace,
+        sort=sort,
+        number=number,
+    )
+
+
+def pace_of(rng: np.random.Generator) -> float:
+    """A factor on seconds: lognormal, and 1 on average, so that a careful crowd takes the hours that the plan says."""
+    return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))

@@ -1,0 +1,236 @@
+"""Rehearse a design: simulated workers answer a study or a copy of it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import ProtectedError, QuerySet
+from django.utils import timezone
+
+from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
+from annotation.models import Assignment, Case, Exclusion, Worker
+from annotation.models.assignments import LIVE
+from annotation.quality.rules import copy_rules, recommend_rules
+from annotation.rehearsal.people import Crowd, Person, newcomer, pace_of, people_of
+from annotation.rehearsal.report import RehearsalReport, report_of, truths_of
+from annotation.work.answers import answer_key
+from annotation.work.claims import claim_assignment, expire_overdue, return_assignment
+from annotation.work.presentation import places_of
+from annotation.work.submissions import submit_assignment
+from common.errors import WrongState
+from judgments.drawing.controls import REPEATED, REPEATS
+from judgments.drawing.draws import rng_for
+from judgments.models import HIT, Job, Study
+from judgments.owners import let_go, new_owner, owner_lives
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import duplicate_study, kind_of
+
+NEWCOMERS = 5  # at most so many times as many people come in place of those who were stopped
+
+
+def rehearse(*, study: Study, crowd: Crowd, progress: Progress = no_progress) -> RehearsalReport:
+    """Fill every HIT of the study with simulated answers; going on where an earlier run was stopped.
+
+    Raises:
+        WrongState: no HITs; people's judgments are there; or the study was or is being rehearsed by another crowd,
+            whose truths these answers would be held against.
+    """
+    owner = _begin(study, crowd)
+    reached = Study.State.OPEN  # where it is cut off, whoever calls again goes on
+    try:
+        people = people_of(study, crowd)
+        truth = truths_of(study, crowd.seed)
+        people = _answer_all(study, people, truth, crowd, progress)
+        reached = Study.State.CLOSED
+    finally:
+        let_go(owner)
+        _end(study, crowd, state=reached)
+    return report_of(study, people, truth, crowd.seed)
+
+
+@transaction.atomic
+def _begin(study: Study, crowd: Crowd) -> str:
+    """Mark the study as simulated, so that no person can join, and open it for the rehearsal's own workers; the
+    name it is held under."""
+    expire_overdue(study=study)
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
+        raise WrongState(f"Study {study.slug!r} has no HITs to rehearse; generate them first.")
+    people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
+    if people.filter(state__in=LIVE).exists():
+        raise WrongState(
+            f"Study {study.slug!r} holds judgments of people or waits for some; duplicate it and rehearse the copy."
+        )
+    copy_rules(study=locked)
+    if crowd.rules:
+        recommend_rules(study=locked)
+    before = locked.notes.get("rehearsal", {})
+    if before.get("owner") and owner_lives(before["owner"]):
+        raise WrongState(f"Study {study.slug!r} is being rehearsed at this moment.")
+    if before and {one.name: before.get(one.name, one.default) for one in fields(crowd)} != asdict(crowd):
+        said = ", ".join(f"{name} {_said(before[name])}" for name in asdict(crowd) if name in before)
+        raise WrongState(
+            f"Study {study.slug!r} was rehearsed with {said}; say the same to go on, "
+            "or duplicate it and rehearse the copy."
+        )
+    owner = new_owner()
+    locked.notes = {**locked.notes, "rehearsal": {**asdict(crowd), "owner": owner}}
+    locked.simulated, locked.state = True, Study.State.OPEN
+    locked.opened_at = locked.opened_at or timezone.now()
+    locked.save(update_fields=["notes", "simulated", "state", "opened_at"])
+    study.refresh_from_db()
+    return owner
+
+
+@transaction.atomic
+def _end(study: Study, crowd: Crowd, *, state: Study.State) -> None:
+    """Let go of the study; a rehearsal that was killed leaves its owner's name, and a dead owner holds nothing."""
+    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
+    locked.state = state
+    locked.closed_at = timezone.now() if state == Study.State.CLOSED else None
+    locked.save(update_fields=["notes", "state", "closed_at"])
+    study.refresh_from_db()
+    if state == Study.State.CLOSED:
+        words = f"Rehearsed: {crowd.workers} simulated workers began to answer it."
+        note_event(study=study, what="rehearsed", words=words, crowd=asdict(crowd))
+
+
+def _said(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _answer_all(
+    study: Study, people: list[Person], truth: dict[int, Any], crowd: Crowd, progress: Progress
+) -> list[Person]:
+    """Workers take turns until nobody finds work any more; everybody who took part, newcomers too."""
+    total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
+    rng = rng_for(crowd.seed, "rehearsal turns")
+    people, waiting = list(people), list(people)
+    most = NEWCOMERS * len(people)
+    done = Assignment.objects.filter(study=study).finished().count()
+    while waiting:
+        person = waiting[int(rng.integers(len(waiting)))]
+        try:
+            claim = claim_assignment(study=study, worker=person.worker)
+        except (WorkPaused, WorkerExcluded):
+            waiting.remove(person)
+            if len(people) < most:
+                people.append(newcomer(study, crowd, len(people)))
+                waiting.append(people[-1])
+            continue
+        if claim is None:
+            waiting.remove(person)
+            continue
+        try:
+            if rng.random() < crowd.drop_outs:
+                return_assignment(assignment=claim.assignment)
+                continue
+            _answer(claim.assignment, person, truth, crowd.seed)
+        except AlreadyEnded:  # only another process can have ended what this worker holds
+            raise WrongState(
+                f"Study {study.slug!r} is rehearsed by another process at the same time; rehearse a copy instead."
+            ) from None
+        done += 1
+        progress(min(1.0, done / total), f"{done:,} of {total:,} pages of work")
+    return people
+
+
+def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
+    """Submit one HIT, with the time it would have taken.
+
+    A careful worker says of a unit that is shown again what they said before, as often as they are right otherwise.
+    """
+    hit = assignment.hit
+    rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
+    kind = kind_of(assignment.study)
+    answers = []
+    said: dict[str, Any] = {}
+    for place in sorted(places_of(assignment), key=lambda place: place.unit.control_kind == REPEATED):
+        right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
+        wanted = said.get(place.unit.content.get(REPEATS, ""), truth[place.unit.pk])
+        given = said[place.unit.key] = kind.draw_answer(place.unit, wanted, right=right, rng=rng)
+        seconds = max(0.3, person.seconds * pace_of(rng))
+        answers.append(
+            {
+                "position": place.position,
+                answer_key(kind): person.ticks(kind, place.position, kind.seen(given, side=place.side)),
+                "seconds": round(seconds, 1),
+            }
+        )
+    submit_assignment(assignment=assignment, answers=answers)
+
+
+OF = "rehearsal_of"  # the note of a copy that holds the row id of its study
+UNDER_WAY = (Job.State.QUEUED, Job.State.RUNNING)
+
+
+@transaction.atomic
+def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
+    """A draft with the same design, marked as simulated from the start, that names the study it is of.
+
+    Raises:
+        WrongState: the study is such a copy itself, or holds imported judgments.
+    """
+    if study.source == Study.Source.IMPORTED:
+        raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to rehearse.")
+    if study.simulated:
+        raise WrongState(f"Study {study.slug!r} is a rehearsal; rehearse the study it is a copy of.")
+    stem = f"{study.slug[:64]}-rehearsal-"
+    taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    number = next(number for number in range(1, len(taken) + 2) if f"{stem}{number}" not in taken)
+    copy = duplicate_study(
+        study=study, name=f"{study.name[:180]} (rehearsal {number})", slug=f"{stem}{number}", user=user
+    )
+    copy.simulated, copy.notes = True, copy.notes | {OF: study.pk}
+    copy.save(update_fields=["simulated", "notes"])
+    note_event(study=study, what="rehearsed", words=f"A rehearsal of a copy, {copy.slug}, was asked for.")
+    return copy
+
+
+def rehearsals_of(study: Study) -> QuerySet[Study]:
+    """Its copies, the newest first."""
+    return Study.objects.filter(**{f"notes__{OF}": study.pk}, simulated=True).order_by("-pk")
+
+
+def study_rehearsed(copy: Study) -> Study | None:
+    """The study that a copy is of, if it is still there."""
+    number = copy.notes.get(OF)
+    return Study.objects.filter(pk=number).first() if number else None
+
+
+@transaction.atomic
+def delete_rehearsal(*, copy: Study) -> None:
+    """Delete a copy with all its simulated answers; what people answered is never deleted.
+
+    Raises:
+        WrongState: it is no such copy, is being rehearsed, holds an answer of a person, or something rests on it.
+    """
+    locked = Study.objects.select_for_update().get(pk=copy.pk)
+    if not locked.simulated or OF not in locked.notes:
+        raise WrongState(
+            f"Study {copy.slug!r} is no rehearsed copy; only such copies are deleted with answers."
+        )
+    if Job.objects.filter(kind="rehearse", args__study=copy.slug, state__in=UNDER_WAY).exists():
+        raise WrongState(f"Study {copy.slug!r} is being rehearsed; wait until that is done.")
+    work = Assignment.objects.filter(study=locked)
+    if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():
+        raise WrongState(f"Study {copy.slug!r} holds answers of people and cannot be deleted.")
+    note_event(
+        study=locked, what="deleted", words="Deleted with its simulated answers.", design=locked.design
+    )
+    of_whom = study_rehearsed(locked)
+    if of_whom is not None:
+        note_event(study=of_whom, what="rehearsal-deleted", words=f"The rehearsal {copy.slug} was deleted.")
+    try:
+        Case.objects.filter(study=locked).delete()
+        work.delete()
+        Exclusion.objects.filter(study=locked).delete()
+        Worker.objects.filter(study=locked, source=Worker.Source.REHEARSAL).delete()
+        locked.delete()
+    except ProtectedError:
+        raise WrongState(f"Something rests on study {copy.slug!r}; it cannot be deleted.") from None

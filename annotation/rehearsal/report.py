@@ -1,0 +1,209 @@
+"""Compare the answers of a rehearsal with the drawn truth and with the quality rules' findings."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from annotation.models import Assignment, Case, Judgment, Participation, QualityRule
+from annotation.quality.controls import control_answers, control_records
+from annotation.rehearsal.people import Person
+from annotation.work.answers import answer_key
+from judgments.drawing.controls import REPEATED, REPEATS
+from judgments.drawing.draws import rng_for
+from judgments.models import HIT, Caption, Output, Study, System, Unit
+from judgments.studies.studies import design_of, kind_of
+
+# how good a caption is on the scale of grades: a person's for the image, a machine's for it, one of another image
+QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
+
+
+def truths_of(study: Study, seed: int) -> dict[int, Any]:
+    """Unit id -> the right answer: of a control item what is expected, else drawn with the seed, leaning the way
+    people's answers do (QUALITY). Triplets of one pair share their truth, and so does a unit that is shown again."""
+    kind = kind_of(study)
+    human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
+    captions = Output.objects.annotations().filter(system__dataset=study.dataset)
+    outputs = captions.values_list("item_id", "caption_id", "system_id")
+    by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
+    truths: dict[int, Any] = {}
+    of_key: dict[str, Any] = {}
+    again: dict[int, str] = {}
+    rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
+    for unit in rows.iterator(2000):
+        if unit.control_kind == REPEATED:
+            again[unit.pk] = unit.content[REPEATS]
+            continue
+        if unit.control:
+            truths[unit.pk] = unit.expected
+            continue
+        qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
+        rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
+        truths[unit.pk] = of_key[unit.key] = kind.draw_truth(unit, qualities, rng)
+    return truths | {pk: of_key[key] for pk, key in again.items()}
+
+
+def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
+    if caption.item_id is not None:
+        return QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
+    return QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]
+
+
+CAREFUL = "careful"
+
+
+@dataclass(frozen=True, slots=True)
+class SortReport:
+    """What became of the people of one sort; "careful" are those who look.
+
+    Attributes:
+        people: who answered at all.
+        stopped: how many of them a rule paused or excluded; of careful people that is the harm done.
+        flagged: how many more have a case that stopped nobody.
+        answers: lower quartile, median and upper quartile of the answers it took to stop them; None where nobody was.
+        judgments: answers of theirs that were stored, and ``kept``: that still count.
+    """
+
+    sort: str
+    people: int
+    stopped: int
+    flagged: int
+    answers: tuple[float, float, float] | None
+    judgments: int
+    kept: int
+
+
+def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[SortReport, ...]:
+    """One report a sort, careful people first. ``sort_of`` names the sort of each worker, '' for the careful ones.
+
+    Empty where no rule watches.
+    """
+    if not QualityRule.objects.filter(study=study, enabled=True).exists():
+        return ()
+    rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
+    judgments: Counter[int] = Counter()
+    kept: Counter[int] = Counter()
+    for worker, state in rows.values_list("assignment__worker_id", "assignment__state").iterator(2000):
+        judgments[worker] += 1
+        kept[worker] += state != "invalidated"
+    stopped_at: dict[int, int] = {}
+    flagged: set[int] = set()
+    cases = Case.objects.filter(study=study).order_by("answers", "pk")
+    for worker, action, answers in cases.values_list("worker_id", "action", "answers"):
+        if action == QualityRule.Action.FLAG:
+            flagged.add(worker)
+        else:
+            stopped_at.setdefault(worker, answers)
+    active = set(
+        Participation.objects.filter(study=study, standing=Participation.Standing.ACTIVE).values_list(
+            "worker_id", flat=True
+        )
+    )
+    by_sort: defaultdict[str, list[int]] = defaultdict(list)
+    for worker in judgments:
+        by_sort[sort_of.get(worker, "") or CAREFUL].append(worker)
+    reports = []
+    for sort in sorted(by_sort, key=lambda name: (name != CAREFUL, name)):
+        workers = by_sort[sort]
+        took = [stopped_at[worker] for worker in workers if worker in stopped_at and worker not in active]
+        low, middle, high = np.quantile(took, [0.25, 0.5, 0.75]).tolist() if took else (0.0, 0.0, 0.0)
+        reports.append(
+            SortReport(
+                sort=sort,
+                people=len(workers),
+                stopped=len(took),
+                flagged=sum(worker in flagged and worker in active for worker in workers),
+                answers=(low, middle, high) if took else None,
+                judgments=sum(judgments[worker] for worker in workers),
+                kept=sum(kept[worker] for worker in workers),
+            )
+        )
+    return tuple(reports)
+
+
+@dataclass(frozen=True, slots=True)
+class RehearsalReport:
+    """How a rehearsal went, and how it was made.
+
+    Attributes:
+        workers, spammers: how many took part.
+        hits: HITs filled.
+        judgments: answers stored, controls included.
+        returned: assignments that drop-outs gave back.
+        hours: simulated working time of all workers.
+        units: judged units with at least one answer.
+        recovered: share of them whose consensus is the truth; of used answers alone, as in ``aggregate``. Graded: the
+            grade nearest to the mean, a half going down.
+        undecided: share of them that ended in a tie.
+        controls_careful, controls_spammers: share of control items got right; None where none was seen.
+        seed: of the crowd.
+        invalidated: judgments of people whom a rule excluded; what the rules cost.
+        by_sort: what the rules found of each sort of people.
+    """
+
+    workers: int
+    spammers: int
+    hits: int
+    judgments: int
+    returned: int
+    hours: float
+    units: int
+    recovered: float
+    undecided: float
+    controls_careful: float | None
+    controls_spammers: float | None
+    seed: int
+    invalidated: int = 0
+    by_sort: tuple[SortReport, ...] = ()
+
+
+def report_of(study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int) -> RehearsalReport:
+    """Count what is stored of the rehearsal."""
+    kind = kind_of(study)
+    people = list(people)
+    careless = {person.worker.pk for person in people if person.accuracy is None}
+    answers: list[tuple[int, int, Any]] = []
+    seen: Counter[bool] = Counter()
+    right: Counter[bool] = Counter()
+    seconds = 0.0
+    count = 0
+    rows = (
+        Judgment.objects.of_study(study)
+        .current()
+        .values_list("unit_id", "unit__control", answer_key(kind), "seconds", "assignment__worker_id")
+    )
+    for unit, control, value, took, worker in rows.iterator(2000):
+        count += 1
+        seconds += took or 0.0
+        if not control:
+            answers.append((unit, worker, value))
+    checks = control_answers(study)
+    for check in checks:
+        seen[check.worker in careless] += 1
+        right[check.worker in careless] += kind.is_right(check.given, check.expected)
+    threshold = design_of(study).controls.threshold
+    records = control_records(checks, threshold=threshold, is_right=kind.is_right)
+    used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
+    found = kind.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
+    recovered = sum(kind.recovers(one, truth[unit]) for unit, one in found.items())
+    judged = len({unit for unit, _, _ in answers})
+    return RehearsalReport(
+        workers=len(people),
+        spammers=len(careless),
+        hits=HIT.objects.filter(study=study, open_slots=0).count(),
+        judgments=count,
+        returned=Assignment.objects.filter(study=study, state=Assignment.State.RETURNED).count(),
+        hours=seconds / 3600,
+        units=judged,
+        recovered=recovered / judged if judged else float("nan"),
+        undecided=sum(one.tie for one in found.values()) / judged if judged else float("nan"),
+        controls_careful=right[False] / seen[False] if seen[False] else None,
+        controls_spammers=right[True] / seen[True] if seen[True] else None,
+        seed=seed,
+        invalidated=Judgment.objects.of_study(study).filter(assignment__state="invalidated").count(),
+        by_sort=reports_by_sort(study, {person.worker.pk: person.sort for person in people}),
+    )

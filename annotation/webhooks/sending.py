@@ -1,0 +1,124 @@
+"""Sending what webhooks are to hear: at least once, whatever breaks in between, and never more than asked of the other
+side. A delivery is marked as begun before it is sent; one whose sender is gone is sent again under the same id.
+"""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from annotation.models import Webhook, WebhookDelivery
+from annotation.webhooks.webhooks import Answer, body_of, give_up_waiting, headers_of, note_completions, post
+from judgments.studies.log import note_event
+
+ATTEMPTS = 10  # over about a day and a half
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
+AT_ONCE = 200  # messages of one round
+GONE_AFTER = timedelta(seconds=60)  # an attempt takes five seconds: whoever began so long ago is gone
+GONE = 410  # Standard Webhooks: the endpoint wants no more
+State = WebhookDelivery.State
+
+
+def send_webhooks(*, rng: random.Random | None = None) -> int:
+    """A round: note completions, send what is due, forget what is old; how many messages were delivered.
+
+    Args:
+        rng: draws the jitter; left out, one is seeded by the system.
+    """
+    if not Webhook.objects.exists():
+        return 0
+    rng = rng or random.Random()
+    note_completions()
+    delivered = 0
+    for _ in range(AT_ONCE):
+        delivery = _next()
+        if delivery is None:
+            break
+        if _begin(delivery):
+            delivered += _send(delivery, rng)
+    forget_old()
+    return delivered
+
+
+def forget_old() -> int:
+    """Delete what ended ``WEBHOOK_LOG_DAYS`` ago."""
+    before = timezone.now() - timedelta(days=settings.WEBHOOK_LOG_DAYS)
+    old = WebhookDelivery.objects.filter(made_at__lt=before, state__in=[State.DELIVERED, State.GIVEN_UP])
+    return WebhookDelivery.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:1000])).delete()[0]
+
+
+def _due() -> Q:
+    now = timezone.now()
+    return Q(state=State.WAITING, next_at__lte=now) | Q(state=State.SENDING, started_at__lte=now - GONE_AFTER)
+
+
+def _next() -> WebhookDelivery | None:
+    """What waits for those that answer comes first: a server that hangs holds nobody else up for long."""
+    resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
+    due = WebhookDelivery.objects.filter(_due(), resting, webhook__active=True)
+    return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
+
+
+def _begin(delivery: WebhookDelivery) -> bool:
+    """Stored before it is sent; whether this sender has it."""
+    now = timezone.now()
+    begun = WebhookDelivery.objects.filter(_due(), pk=delivery.pk).update(
+        state=State.SENDING, started_at=now, attempts=F("attempts") + 1
+    )
+    delivery.started_at, delivery.attempts = now, delivery.attempts + 1
+    return bool(begun)
+
+
+def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
+    body = body_of(delivery)
+    headers = headers_of(delivery, body, timestamp=int(timezone.now().timestamp()))
+    answer = post(delivery.webhook.url, body=body, headers=headers)
+    return _book(delivery, answer, rng)
+
+
+@transaction.atomic
+def _book(delivery: WebhookDelivery, answer: Answer, rng: random.Random) -> int:
+    """1 where it was delivered. Whoever was taken for gone says nothing of what another sends meanwhile."""
+    now = timezone.now()
+    webhook = delivery.webhook
+    own = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.SENDING, started_at=delivery.started_at)
+    if not answer.problem:
+        booked = own.update(state=State.DELIVERED, delivered_at=now, status=answer.status, problem="")
+        Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
+        return booked
+    over = delivery.attempts >= ATTEMPTS or answer.status == GONE
+    wait = max(answer.retry_after, _pause(rng, delivery.attempts))
+    booked = own.update(
+        state=State.GIVEN_UP if over else State.WAITING,
+        next_at=now + timedelta(seconds=wait),
+        status=answer.status,
+        problem=answer.problem[:300],
+    )
+    if not booked:
+        return 0
+    if answer.status == GONE:
+        _switch_off(webhook)
+        return 0
+    rest = max(answer.retry_after, _pause(rng, webhook.failures + 1))
+    Webhook.objects.filter(pk=webhook.pk).update(
+        failures=F("failures") + 1, rests_until=now + timedelta(seconds=rest)
+    )
+    return 0
+
+
+def _switch_off(webhook: Webhook) -> None:
+    if Webhook.objects.filter(pk=webhook.pk, active=True).update(active=False):
+        give_up_waiting(webhook)
+        words = "A webhook was switched off: its address answered 410, it wants no more."
+        note_event(study=webhook.study, what="webhook-gone", words=words, webhook=webhook.pk)
+
+
+def _pause(rng: random.Random, times: int) -> float:
+    """Four times as long after each failure, between half of it and all of it by chance."""
+    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
+    return rng.uniform(longest / 2, longest)

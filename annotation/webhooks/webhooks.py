@@ -1,0 +1,463 @@
+"""Webhooks of a study: create, test, rotate, remove; their messages and safe posting."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import http.client
+import ipaddress
+import json
+import secrets
+import socket
+import ssl
+import threading
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+from django.utils.crypto import salted_hmac
+
+from annotation.crowds.people import installation_mark
+from annotation.models import Assignment, Exclusion, Webhook, WebhookDelivery, Worker
+from annotation.models.webhooks import COMPLETED, EVENTS, EXCLUDED, PING, SUBMITTED
+from common.errors import DataConflict, DesignError, NotThere, WrongState
+from judgments.models import Study
+from judgments.studies.log import note_event
+
+SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
+
+
+def secret_of(webhook: Webhook) -> str:
+    """The secret that its owner was shown: made anew of SECRET_KEY each time, stored nowhere."""
+    key = salted_hmac("quorum.webhook", f"{webhook.pk}\x1f{webhook.salt}", algorithm="sha256").digest()
+    return SECRET_START + base64.b64encode(key).decode()
+
+
+def sign(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
+    """The header webhook-signature."""
+    key = base64.b64decode(secret.removeprefix(SECRET_START))
+    signed = f"{id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def id_of(delivery: WebhookDelivery) -> str:
+    """The same for every attempt: whoever was told twice knows it by that."""
+    return f"msg_{delivery.pk.hex}"
+
+
+def body_of(delivery: WebhookDelivery) -> bytes:
+    """The message; byte for byte the same in every attempt."""
+    message: dict[str, Any] = {
+        "id": id_of(delivery),
+        "event": delivery.event,
+        "study": delivery.webhook.study.slug,
+        "at": delivery.made_at.isoformat(),
+        "data": delivery.payload,
+    }
+    return json.dumps(message, sort_keys=True, separators=(",", ":")).encode()
+
+
+def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dict[str, str]:
+    """What goes with the message."""
+    message_id = id_of(delivery)
+    return {
+        "Content-Type": "application/json",
+        "User-Agent": "Quorum-Webhooks/1",
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": sign(secret_of(delivery.webhook), id=message_id, timestamp=timestamp, body=body),
+    }
+
+
+SECONDS = 5.0  # for an attempt as a whole
+NAT64 = ipaddress.ip_network("64:ff9b::/96")  # RFC 6052: leads to any IPv4 address
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class BadAddress(Exception):
+    """An address that nothing is ever posted to; ``str()`` is the reason in a sentence's end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came of a post.
+
+    Attributes:
+        status: of HTTP; None where no answer came.
+        problem: why it failed; '' where it did not.
+        retry_after: seconds that the other side asked for.
+    """
+
+    status: int | None
+    problem: str = ""
+    retry_after: int = 0
+
+
+def checked_url(url: str) -> SplitResult:
+    """The parts of an address that a webhook may have.
+
+    Raises:
+        BadAddress: it is no https address; plain http reaches 127.0.0.1 alone, and that only where private addresses
+            are allowed.
+    """
+    if len(url) > 500 or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
+        raise BadAddress("it is longer than 500 characters, or holds spaces or letters beyond ASCII")
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise BadAddress("it is no address") from None
+    if parts.scheme == "http" and not (_private_allowed() and host in ("127.0.0.1", "localhost")):
+        raise BadAddress("expected https://, which keeps the message from being read on its way")
+    if parts.scheme not in ("http", "https") or not host or port == 0:
+        raise BadAddress("expected https://host/path")
+    if parts.username is not None or parts.password is not None or parts.fragment:
+        raise BadAddress("it holds a user name, a password or a fragment")
+    if not _private_allowed():
+        try:
+            literal = ipaddress.ip_address(host)
+        except ValueError:
+            if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+                raise BadAddress("it leads into a private network") from None
+        else:
+            _refuse_private(literal)
+    return parts
+
+
+def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = SECONDS) -> Answer:
+    """Post once; whatever goes wrong is said in the answer."""
+    sockets: list[socket.socket] = []
+    late = threading.Event()
+
+    def cut_off() -> None:
+        late.set()
+        for one in sockets:
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # closed already
+
+    watchdog = threading.Timer(seconds, cut_off)  # a server that sends a byte now and then never times out
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        parts = checked_url(url)
+        return _exchange(parts, body, headers, seconds, sockets)
+    except BadAddress as problem:
+        return Answer(None, f"Not sent: {problem}.")
+    except ssl.SSLError as problem:
+        return Answer(
+            None, _late(late, seconds) or f"No secure connection: {problem.reason or 'it was cut off'}."
+        )
+    except TimeoutError:
+        return Answer(None, f"No answer within {seconds:g} seconds.")
+    except OSError as problem:
+        return Answer(
+            None, _late(late, seconds) or f"No connection: {problem.strerror or type(problem).__name__}."
+        )
+    except (http.client.HTTPException, ValueError) as problem:
+        return Answer(None, _late(late, seconds) or f"The answer is not HTTP: {type(problem).__name__}.")
+    finally:
+        watchdog.cancel()
+        for one in sockets:
+            one.close()
+
+
+def _late(late: threading.Event, seconds: float) -> str:
+    return f"No answer within {seconds:g} seconds." if late.is_set() else ""
+
+
+def _exchange(
+    parts: SplitResult, body: bytes, headers: dict[str, str], seconds: float, sockets: list[socket.socket]
+) -> Answer:
+    host = parts.hostname or ""
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    address = _address_of(host, port)
+    connection = http.client.HTTPConnection(host, port, timeout=seconds)
+    plain = socket.create_connection((address, port), timeout=seconds)
+    sockets.append(plain)
+    if parts.scheme == "https":
+        # certificate and name are checked against the name, not the address
+        secure = ssl.create_default_context().wrap_socket(plain, server_hostname=host)
+        sockets.append(secure)
+        connection.sock = secure
+    else:
+        connection.sock = plain
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    own = {"Host": parts.netloc, "Connection": "close"}
+    connection.request("POST", path, body=body, headers=headers | own)
+    reply = connection.getresponse()  # its body is nobody's concern, and never read
+    if 200 <= reply.status < 300:
+        return Answer(reply.status)
+    asked = reply.headers.get("Retry-After", "")
+    pause = int(asked) if asked.isdecimal() and len(asked) < 7 else 0
+    where = "; redirects are not followed" if 300 <= reply.status < 400 else ""
+    return Answer(reply.status, f"The answer was {reply.status}{where}.", pause)
+
+
+def _address_of(host: str, port: int) -> str:
+    """The address to connect to.
+
+    Raises:
+        BadAddress: one of those the name stands for is not public.
+    """
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in found]
+    if not _private_allowed():
+        for address in addresses:
+            _refuse_private(ipaddress.ip_address(address.partition("%")[0]))
+    return addresses[0]
+
+
+def _refuse_private(address: Address) -> None:
+    inner: list[Address] = [address]
+    if isinstance(address, ipaddress.IPv6Address):
+        inner += [one for one in (address.ipv4_mapped, address.sixtofour) if one is not None]
+        inner += list(address.teredo or ())
+        if address in NAT64:
+            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
+    if not all(one.is_global and not one.is_multicast for one in inner):
+        raise BadAddress("it leads into a private network")
+
+
+def _private_allowed() -> bool:
+    return bool(settings.WEBHOOK_PRIVATE or settings.DEBUG)
+
+
+MOST = 10  # webhooks of a study
+State = WebhookDelivery.State
+
+
+@transaction.atomic
+def add_webhook(
+    *, study: Study, url: str, events: Collection[str], by: User | None = None
+) -> tuple[Webhook, str]:
+    """A new webhook and its secret, which is told this once.
+
+    Raises:
+        DesignError: the address cannot be one, or there is no such event.
+        DataConflict: the study has a webhook of this address, or too many.
+    """
+    url = url.strip()
+    try:
+        checked_url(url)
+    except BadAddress as problem:
+        raise DesignError(f"The webhook's address cannot be used: {problem}.", field="url") from None
+    unknown = sorted(set(events) - EVENTS.keys())
+    if unknown or not events:
+        said = f"There is no event {unknown[0]!r}" if unknown else "A webhook needs an event"
+        raise DesignError(f"{said}; expected one or more of {', '.join(EVENTS)}.", field="events")
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if Webhook.objects.filter(study=study).count() >= MOST:
+        raise DataConflict(f"Study {study.slug!r} has {MOST} webhooks already; remove one first.")
+    try:
+        with transaction.atomic():
+            webhook = Webhook.objects.create(
+                study=study,
+                url=url,
+                salt=secrets.token_hex(32),
+                submissions=SUBMITTED in events,
+                completions=COMPLETED in events,
+                exclusions=EXCLUDED in events,
+                # who begins to listen to a finished study is not told that it was finished
+                told_complete_at=timezone.now() if is_complete(study) else None,
+                made_by=by,
+            )
+    except IntegrityError:
+        raise DataConflict(f"Study {study.slug!r} has a webhook of this address already.") from None
+    words = f"A webhook was added that hears of {', '.join(webhook.events)}."
+    note_event(study=study, what="webhook-added", words=words, by=by, webhook=webhook.pk)
+    return webhook, secret_of(webhook)
+
+
+@transaction.atomic
+def rotate_secret(*, webhook: Webhook, by: User | None = None) -> str:
+    """Another secret, told this once; from now on the old one signs nothing.
+
+    Raises:
+        NotThere: the webhook was removed meanwhile.
+    """
+    webhook.salt = secrets.token_hex(32)
+    if not Webhook.objects.filter(pk=webhook.pk).update(salt=webhook.salt):
+        raise NotThere("There is no such webhook any more.")
+    words = "The secret of a webhook was changed."
+    note_event(study=webhook.study, what="webhook-rotated", words=words, by=by, webhook=webhook.pk)
+    return secret_of(webhook)
+
+
+@transaction.atomic
+def remove_webhook(*, webhook: Webhook, by: User | None = None) -> None:
+    """It hears nothing any more, and its log goes; twice is harmless."""
+    removed, _ = Webhook.objects.filter(pk=webhook.pk).delete()
+    if removed:
+        words = "A webhook was removed, and its log with it."
+        note_event(study=webhook.study, what="webhook-removed", words=words, by=by)
+
+
+@transaction.atomic
+def switch_webhook(*, webhook: Webhook, active: bool, by: User | None = None) -> None:
+    """Off: it hears nothing, and what waited is given up. On: it hears what happens from now on."""
+    found = Webhook.objects.filter(pk=webhook.pk, active=not active).update(
+        active=active,
+        failures=0,
+        rests_until=None,
+        told_complete_at=timezone.now() if is_complete(webhook.study) else None,
+    )
+    if not found:
+        return
+    if not active:
+        give_up_waiting(webhook)
+    words = f"A webhook was switched {'on' if active else 'off'}."
+    note_event(study=webhook.study, what="webhook-switched", words=words, by=by, webhook=webhook.pk)
+
+
+def give_up_waiting(webhook: Webhook) -> None:
+    """Within the caller's transaction: nothing is sent to a webhook that is off."""
+    WebhookDelivery.objects.filter(webhook=webhook, state=State.WAITING).update(
+        state=State.GIVEN_UP, problem="The webhook was switched off."
+    )
+
+
+@transaction.atomic
+def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery:
+    """Write a test message, which goes out next.
+
+    Raises:
+        WrongState: the webhook is off.
+    """
+    if not Webhook.objects.filter(pk=webhook.pk, active=True).update(rests_until=None):
+        raise WrongState("Nothing was sent: the webhook is switched off.")
+    return WebhookDelivery.objects.create(
+        webhook=webhook,
+        event=PING,
+        key=f"ping:{uuid4().hex}",
+        payload={"by": "test", "events": webhook.events},
+    )
+
+
+@transaction.atomic
+def retry_delivery(*, delivery: WebhookDelivery) -> WebhookDelivery:
+    """Send again what was given up, under the same id.
+
+    Raises:
+        WrongState: it was not given up, or the webhook is off.
+    """
+    if not Webhook.objects.filter(pk=delivery.webhook_id, active=True).update(rests_until=None):
+        raise WrongState("Nothing was sent: the webhook is switched off.")
+    moved = WebhookDelivery.objects.filter(pk=delivery.pk, state=State.GIVEN_UP).update(
+        state=State.WAITING, attempts=0, next_at=timezone.now(), problem=""
+    )
+    if not moved:
+        raise WrongState("Nothing was changed: only what was given up can be sent again.")
+    delivery.refresh_from_db()
+    return delivery
+
+
+def listens_to_submissions() -> Exists:
+    """For a query of assignments: whether a webhook hears of them, without a query of its own."""
+    return Exists(Webhook.objects.filter(study=OuterRef("study"), active=True, submissions=True))
+
+
+def note_submission(*, assignment: Assignment, judgments: int) -> None:
+    """Within the transaction of the submission; only where ``listens_to_submissions``."""
+    payload = {
+        "assignment": str(assignment.pk),
+        "hit": assignment.hit.key if assignment.hit is not None else None,
+        "worker": told_name(assignment.study, assignment.worker),
+        "submitted_at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
+        "judgments": judgments,
+        "simulated": assignment.simulated,
+    }
+    listening = Webhook.objects.filter(study=assignment.study_id, active=True, submissions=True)
+    _note(listening.values_list("pk", flat=True), SUBMITTED, f"submitted:{assignment.pk}", payload)
+
+
+def note_exclusion(*, exclusion: Exclusion) -> None:
+    """Within the transaction of the exclusion. The reason is not told: it may quote what the worker wrote."""
+    study = exclusion.study
+    listening = Webhook.objects.filter(study=study, active=True, exclusions=True)
+    payload = {
+        "exclusion": exclusion.pk,
+        "worker": told_name(study, exclusion.worker),
+        "rule": exclusion.rule or None,
+        "excluded_at": exclusion.made_at.isoformat(),
+    }
+    _note(listening.values_list("pk", flat=True), EXCLUDED, f"excluded:{exclusion.pk}", payload)
+
+
+def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, Any]) -> None:
+    rows = [WebhookDelivery(webhook_id=pk, event=event, key=key, payload=payload) for pk in webhooks]
+    if rows:
+        WebhookDelivery.objects.bulk_create(rows)
+
+
+def told_name(study: Study, worker: Worker) -> str:
+    """A crowd's worker goes by a pseudonym everywhere; others chose their name, and get one for outside."""
+    if worker.source == Worker.Source.CROWD:
+        return worker.name
+    return f"w-{installation_mark('webhook', str(study.pk), str(worker.pk))[:16]}"
+
+
+def is_complete(study: Study) -> bool:
+    """Whether the study was closed, or has neither a place that is offered nor one that is being worked on."""
+    if study.state == Study.State.CLOSED:
+        return True
+    if study.state != Study.State.OPEN or study.hits.filter(open_slots__gt=0).exists():
+        return False
+    working = Assignment.objects.filter(study=study, state__in=["reserved", "accepted"])
+    return not working.exists() and study.assignments.finished().exists()
+
+
+def note_completions() -> int:
+    """Tell webhooks once of each completion; how many were written.
+
+    Looked for from the rows rather than in the last submission: two people who hand in the last two pages at one
+    moment do not see each other's, and every other way to completion (an early stop, an expiry, a closing) is found the
+    same way. Harmless at any time, and where two look at once.
+    """
+    written = 0
+    known: dict[int, bool] = {}
+    for webhook in Webhook.objects.filter(active=True, completions=True).select_related("study"):
+        study = webhook.study
+        if study.pk not in known:
+            known[study.pk] = is_complete(study)
+        told = webhook.told_complete_at
+        if not known[study.pk]:
+            if told is not None:
+                Webhook.objects.filter(pk=webhook.pk, told_complete_at=told).update(told_complete_at=None)
+        elif told is None or _worked_again(study, webhook):
+            written += _note_completion(webhook)
+    return written
+
+
+def _worked_again(study: Study, webhook: Webhook) -> bool:
+    """Whether it was completed anew between two looks: more was handed in, and not only what people still held when it
+    was closed."""
+    return (
+        study.state == Study.State.OPEN
+        and study.assignments.finished().filter(submitted_at__gt=webhook.told_complete_at).exists()
+    )
+
+
+@transaction.atomic
+def _note_completion(webhook: Webhook) -> int:
+    study, now = webhook.study, timezone.now()
+    moved = Webhook.objects.filter(pk=webhook.pk, told_complete_at=webhook.told_complete_at).update(
+        told_complete_at=now
+    )
+    if moved:
+        closed = study.state == Study.State.CLOSED
+        payload = {
+            "because": "closed" if closed else "all-judged",
+            "assignments": study.assignments.finished().count(),
+        }
+        _note([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
+    return moved

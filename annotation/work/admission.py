@@ -1,0 +1,106 @@
+"""Who may take work in a study they joined, or join it: the quiz, and what the study asks of its workers.
+
+A country is what the worker declared; approval is this installation's own record. The rehearsal crowd is not asked.
+"""
+
+from __future__ import annotations
+
+from django.db.models import Count, Q
+from django.utils.translation import gettext as _
+
+from annotation.errors import CountryProblem, QuizFailed, QuizNotPassed, RequirementNotMet
+from annotation.models import Assignment, Worker
+from annotation.quiz.quizzes import has_passed, standing_of
+from judgments.countries import COUNTRIES, country_name
+from judgments.design.requirements import approval_is_enough
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Workers
+from judgments.models import Study
+
+# what became of a HIT that was given back or ran out counts for nobody
+COUNTED = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
+
+
+def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") -> None:
+    """Hold a worker against a study's requirements.
+
+    Args:
+        worker: None for somebody who is new here.
+        country: as declared just now, where the worker declared none before.
+
+    Raises:
+        RequirementNotMet: with the requirement in words.
+    """
+    if asked.countries:
+        code = (worker.country if worker is not None else "") or country
+        if not code:
+            raise RequirementNotMet(_("Please say in which country you live; this study asks for it."))
+        if code not in asked.countries:
+            raise RequirementNotMet(
+                _("This study is for people who live in other countries than %(country)s.")
+                % {"country": country_name(code)}
+            )
+    if not asked.approval_above and not asked.approved_at_least:
+        return
+    approved, rejected = _record_of(worker) if worker is not None else (0, 0)
+    if approved < asked.approved_at_least:
+        raise RequirementNotMet(
+            _(
+                "This study is for people with at least %(wanted)s approved pages of work here; you have %(approved)s."
+            )
+            % {"wanted": asked.approved_at_least, "approved": approved}
+        )
+    if asked.approval_above and not approval_is_enough(approved, rejected, asked.approval_above):
+        raise RequirementNotMet(
+            _("This study is for people of whose work here more than %(share)s %% was approved.")
+            % {"share": f"{asked.approval_above * 100:g}"}
+        )
+
+
+def _record_of(worker: Worker) -> tuple[int, int]:
+    """Pages of work of the worker that were approved and rejected, in all studies of this installation."""
+    counts = Assignment.objects.filter(worker=worker).aggregate(
+        approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
+        rejected=Count("pk", filter=Q(state=Assignment.State.REJECTED)),
+    )
+    return counts["approved"], counts["rejected"]
+
+
+def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> None:
+    """Before work is given out; no query where the study asks nothing.
+
+    Raises:
+        QuizNotPassed, QuizFailed: the quiz comes first, or no attempt at it is left.
+        RequirementNotMet: see ``refuse_unfit``.
+    """
+    if not worker.is_person:
+        return
+    refuse_unfit(asked=design.workers, worker=worker)
+    if has_passed(study=study, design=design, worker=worker):
+        return
+    standing = standing_of(study=study, worker=worker)
+    if standing.running is None and not standing.attempts_left:
+        raise QuizFailed(study.slug)
+    raise QuizNotPassed(study.slug)
+
+
+def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
+    """Whether the worker took as many HITs of the study as one person may; no query where there is no limit."""
+    limit = design.workers.hits_at_most
+    if not limit or not worker.is_person:
+        return False
+    return Assignment.objects.filter(study=study, worker=worker, state__in=COUNTED).count() >= limit
+
+
+def checked_country(code: str) -> str:
+    """A country's two letters, or '' for none.
+
+    Raises:
+        CountryProblem: there is no such country.
+    """
+    code = code.strip().upper()
+    if code and code not in COUNTRIES:
+        raise CountryProblem(
+            _("%(code)r is no country; expected two letters of ISO 3166-1, such as US.") % {"code": code}
+        )
+    return code

@@ -1,0 +1,262 @@
+"""More workers for HITs than the design says, more time for who holds one, and less of either.
+
+The design is frozen once HITs are generated. What is added afterwards stands in ``HIT.extra``, so that it can always be
+told from what was planned, and in the study's log with who, when and why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import timedelta
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import F, QuerySet
+from django.utils import timezone
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.outbox import ask_to_take_down
+from annotation.crowds.publishing import ask_to_extend, plan_publications
+from annotation.models import Assignment, Publication
+from annotation.work.claims import HELD, free_seats
+from annotation.work.pausing import reason_of
+from annotation.work.stopping import lock_for_settling, settle_hits
+from common.errors import NotThere, WrongState
+from common.streams import batched
+from judgments.drawing.stopping import stops_early
+from judgments.models import HIT, Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+MOST_WORKERS = 100  # that may be added at a time
+MOST_MINUTES = 7 * 24 * 60
+MOST_REQUIRED = 32_000  # what the column holds on every database
+KEYS_AT_ONCE = 500
+LIVE_THERE = (Publication.State.PUBLISHED, Publication.State.PLANNED)
+
+
+@transaction.atomic
+def extend_study(
+    *, study: Study, workers: int, why: str, hits: Collection[str] | None = None, by: User | None = None,
+    what: str = "extended",
+) -> int:  # fmt: skip
+    """So many workers more for each of the HITs of these keys, or for all HITs; how many HITs. All of them or none,
+    and none where the budget does not reach.
+
+    Args:
+        what: the word of the log entry.
+
+    Raises:
+        WrongState: the study is not open, no reason is given, or the number is not 1 to 100.
+        NotThere: there is no such HIT.
+        OverBudget: it costs more than is left.
+    """
+    reason = reason_of(why)
+    if not 1 <= workers <= MOST_WORKERS:
+        raise WrongState(
+            f"Nothing was changed: a HIT can get 1 to {MOST_WORKERS} more workers at a time, not {workers}."
+        )
+    _require_open(study)
+    chosen = _hits_of(study, hits)
+    lock_for_settling(study=study, hits=chosen)
+    rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
+    if any(row.required + workers > MOST_REQUIRED for row in rows):
+        raise WrongState(f"Nothing was changed: a HIT can ask for {MOST_REQUIRED:,} workers at most.")
+    if stops_early(study):  # how many of them are needed, settling finds out
+        HIT.objects.filter(pk__in=chosen).update(
+            required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
+        )
+        settle_hits(study=study, hits=chosen)
+    else:
+        HIT.objects.filter(pk__in=chosen).update(
+            required=F("required") + workers, open_slots=F("open_slots") + workers, extra=F("extra") + workers
+        )
+    _offer_places(study, chosen, workers, why=reason, by=by)
+    of = (
+        "every HIT"
+        if hits is None
+        else f"{len(chosen):,} of its HITs"
+        if len(chosen) > 1
+        else "one of its HITs"
+    )
+    note_event(
+        study=study,
+        what=what,
+        words=f"{workers} more {'worker' if workers == 1 else 'workers'} for {of}, beyond what the design says.",
+        why=reason,
+        by=by,
+        workers=workers,
+        hits="all" if hits is None else sorted(hits),
+    )
+    return len(chosen)
+
+
+def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
+    """Row ids in ascending order."""
+    if keys is None:
+        return list(study.hits.order_by("pk").values_list("pk", flat=True))
+    found: dict[str, int] = {}
+    for some in batched(sorted(set(keys)), KEYS_AT_ONCE):
+        found.update(study.hits.filter(key__in=some).values_list("key", "pk"))
+    unknown = sorted(set(keys) - found.keys())
+    if unknown:
+        raise NotThere(f"Nothing was changed: study {study.slug!r} has no HIT {unknown[0]!r}.")
+    if not found:
+        raise WrongState("Nothing was changed: no HIT is named.")
+    return sorted(found.values())
+
+
+def _offer_places(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
+    """At the crowd, as many places as seats were added; what pausing took down comes back by resuming."""
+    backend = backend_of(study)
+    if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.place:
+        return
+    up = Publication.objects.filter(study=study, place=study.place, state__in=LIVE_THERE).select_related(
+        "study"
+    )
+    whole = up.filter(hit=None).last()
+    if whole is not None:  # a place there is a person's session of several HITs
+        sessions = -(-workers * len(hits) // design_of(study).panel.hits)
+        ask_to_extend(publication=whole, places=sessions, by=by, why=why)
+        return
+    wanting = {
+        hit: slots for hit, slots in HIT.objects.filter(pk__in=hits).values_list("pk", "open_slots") if slots
+    }
+    for publication in up.filter(hit__in=wanting, state=Publication.State.PUBLISHED).order_by("pk"):
+        if publication.hit_id in wanting:
+            places = min(workers, wanting.pop(publication.hit_id))
+            ask_to_extend(publication=publication, places=places, by=by, why=why)
+    if wanting:
+        plan_publications(study=study, by=by)
+
+
+@transaction.atomic
+def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
+    """So many minutes more for everybody who holds a HIT at the moment; how many leases.
+
+    Raises:
+        WrongState: no reason is given, the minutes are not 1 to a week's, or nobody holds one.
+    """
+    reason = reason_of(why)
+    if not 1 <= minutes <= MOST_MINUTES:
+        raise WrongState(
+            f"Nothing was changed: a lease can get 1 to {MOST_MINUTES:,} minutes more, not {minutes}."
+        )
+    held = Assignment.objects.holding(timezone.now()).filter(study=study)
+    moved = held.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
+    if not moved:
+        raise WrongState(f"Nothing was changed: nobody holds a HIT of study {study.slug!r} at the moment.")
+    note_event(
+        study=study,
+        what="leases-extended",
+        words=f"{minutes} minutes more for {'one HIT that is' if moved == 1 else f'{moved:,} HITs that are'} held.",
+        why=reason,
+        by=by,
+        minutes=minutes,
+    )
+    return moved
+
+
+@transaction.atomic
+def expire_assignments(
+    *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
+) -> int:
+    """Take back HITs that are held, these or all whose lease ended; what was saved on them is kept, and their seats are
+    free for others. How many.
+
+    Raises:
+        WrongState: no reason is given, or none of them is held any more.
+    """
+    reason = reason_of(why)
+    rows = Assignment.objects.filter(study=study, state__in=HELD)
+    overdue = assignments is None
+    wanted = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
+    ended = free_seats(wanted, Assignment.State.EXPIRED)
+    if not ended:
+        raise WrongState(
+            "Nothing was changed: no lease is over."
+            if overdue
+            else "Nothing was changed: nobody holds this any more."
+        )
+    pages = "One HIT was" if ended == 1 else f"{ended:,} HITs were"
+    note_event(
+        study=study,
+        what="expired",
+        words=f"{pages} taken back from who held {'it' if ended == 1 else 'them'}.",
+        why=reason,
+        by=by,
+        overdue=overdue,
+    )
+    return ended
+
+
+@transaction.atomic
+def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | None = None) -> int:
+    """Offer no more seats of these HITs; who holds one goes on. How many slots went.
+
+    Raises:
+        WrongState: no reason is given, nothing is open, or the study stops early and settles its slots by itself.
+        NotThere: there is no such HIT.
+    """
+    reason = reason_of(why)
+    if stops_early(study):
+        raise WrongState(
+            f"Nothing was changed: study {study.slug!r} stops early, so its slots follow from its judgments."
+        )
+    chosen = _hits_of(study, hits)
+    rows: QuerySet[HIT] = HIT.objects.filter(pk__in=chosen, open_slots__gt=0).order_by("pk")
+    slots = sum(row.open_slots for row in rows.select_for_update(no_key=True))
+    if not slots:
+        raise WrongState("Nothing was changed: none of these HITs has an open slot.")
+    rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
+    if study.place and Ability.EXPIRE in backend_of(study).can:
+        up = Publication.objects.filter(
+            study=study, place=study.place, hit__in=chosen, state=Publication.State.PUBLISHED
+        )
+        for publication in up.select_related("study").order_by("pk"):
+            ask_to_take_down(publication=publication, by=by, why=reason)
+    note_event(
+        study=study,
+        what="slots-expired",
+        words=f"{slots:,} open {'slot' if slots == 1 else 'slots'} of {len(chosen):,} "
+        f"{'HIT is' if len(chosen) == 1 else 'HITs are'} not offered any more.",
+        why=reason,
+        by=by,
+        hits=sorted(hits),
+    )
+    return slots
+
+
+@transaction.atomic
+def reopen_units(
+    *, study: Study, units: Collection[str], votes: int, why: str, by: User | None = None
+) -> int:
+    """So many more votes for each of the units of these keys, by as many more workers for their HITs: a HIT is the
+    smallest thing that is handed out, so the units beside them get the votes too. How many HITs.
+
+    Raises:
+        WrongState, OverBudget: as ``extend_study``.
+        NotThere: there is no such judged unit.
+    """
+    found: dict[str, str] = {}
+    for some in batched(sorted(set(units)), KEYS_AT_ONCE):
+        rows = study.units.filter(key__in=some, control=False, places__isnull=False)
+        found.update(rows.values_list("key", "places__hit__key"))
+    unknown = sorted(set(units) - found.keys())
+    if unknown:
+        raise NotThere(f"Nothing was changed: study {study.slug!r} has no judged unit {unknown[0]!r}.")
+    if not found:
+        raise WrongState("Nothing was changed: no unit is named.")
+    return extend_study(
+        study=study, workers=votes, hits=set(found.values()), why=why, by=by, what="units-reopened"
+    )
+
+
+def _require_open(study: Study) -> None:
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    study.refresh_from_db()
+    if study.state != Study.State.OPEN:
+        raise WrongState(
+            f"Nothing was changed: study {study.slug!r} is {study.state}; open it first, so that the work is offered."
+        )

@@ -1,0 +1,325 @@
+"""Join a study with a name and a token, by invitation or openly."""
+
+from __future__ import annotations
+
+import re
+import secrets
+import unicodedata
+from dataclasses import dataclass
+
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.crowds.people import comes_by_the_link
+from annotation.errors import CountryProblem, JoinRefused, NameProblem, NameTaken, NotJoined
+from annotation.models import Invitation, Participation, Worker
+from annotation.models.workers import hash_secret, new_secret
+from annotation.work.admission import checked_country, refuse_unfit
+from common.errors import WrongState
+from judgments.countries import country_name
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.draws import content_key
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+
+def consent_version(design: StudyDesign) -> str:
+    """Which consent text this is: a hash of it, '' where the study has none."""
+    return content_key(design.consent)[:16] if design.consent else ""
+
+
+def instructions_version(design: StudyDesign) -> str:
+    """Which question, instructions and worked examples these are."""
+    examples = [example.model_dump(mode="json") for example in design.examples]
+    return content_key(design.question, design.instructions, examples)[:16]
+
+
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that are taken for one another
+LENGTH = 12  # 59 bits: nobody guesses one
+MOST = 500
+
+
+@transaction.atomic
+def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invitation]:
+    """``count`` new codes, each good for one person.
+
+    Raises:
+        WrongState: the study is not for invited people, or more than 500 are asked for at once.
+    """
+    if design_of(study).access.join != "invited":
+        raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
+    if not 1 <= count <= MOST:
+        raise WrongState(f"{count} invitations were asked for; expected 1 to {MOST} at a time.")
+    made = Invitation.objects.bulk_create(
+        Invitation(study=study, code="".join(secrets.choice(LETTERS) for _ in range(LENGTH)), note=note)
+        for _ in range(count)
+    )
+    words = "One invitation was made." if count == 1 else f"{count} invitations were made."
+    note_event(study=study, what="invited", words=words, note=note)
+    return made
+
+
+NAME_LENGTH = 100
+CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"  # none that are read as another
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A worker's way in. ``resume`` is shown once, when the worker is new; ``token`` is the one the worker came with,
+    which stays valid, or a new one."""
+
+    worker: Worker
+    participation: Participation
+    token: str
+    resume: str | None
+
+
+def suggest_name() -> str:
+    """A name for a worker who gives none."""
+    return "w-" + "".join(secrets.choice("abcdefghjkmnpqrstuvwxyz23456789") for _ in range(8))
+
+
+def worker_for_token(token: str) -> Worker | None:
+    """Whose token this is."""
+    worker = Worker.objects.filter(token_hash=hash_secret(token)).first() if token else None
+    if worker is not None:
+        worker.token = token
+    return worker
+
+
+@transaction.atomic
+def join_study(
+    *,
+    study: Study,
+    name: str,
+    code: str = "",
+    consent: bool = False,
+    country: str = "",
+    known: Worker | None = None,
+) -> Joined:
+    """Let a worker into an open study.
+
+    Args:
+        name: as the worker gives it; a name that is taken is refused unless ``known`` is its worker.
+        code: the study's code or the invitation's, where the study asks for one.
+        consent: whether the worker agreed to the consent text, where there is one.
+        country: where the worker lives, in two letters; what a worker declared before stays.
+        known: the worker whose token came with the request.
+
+    Raises:
+        NameProblem: the name cannot be used.
+        JoinRefused: the study is not open, the code is wrong, or the consent is missing.
+        RequirementNotMet: the study is for other workers.
+        CountryProblem: there is no such country, or the worker lives in another one.
+        NameTaken: the name belongs to somebody else.
+    """
+    name, code, country = checked_name(name), _typed_code(code), checked_country(country)
+    if known is not None and (known.name != name or known.source != Worker.Source.LOCAL):
+        known = None
+    joined_before = _participation(study, known)
+    if joined_before is None:
+        _refuse_strangers(study, design_of(study), code, consent)
+        _refuse_unfit(study, known, country)
+    worker, token, resume = _worker_named(name, known, country)
+    participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
+    return Joined(worker=worker, participation=participation, token=token, resume=resume)
+
+
+@transaction.atomic
+def resume_worker(
+    *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
+) -> Joined:
+    """A new token for a worker who kept the resume code; the old token stops working.
+
+    A worker who is new to this study joins it, on its terms.
+
+    Raises:
+        NameTaken: no such worker has this resume code.
+        JoinRefused, RequirementNotMet: as for ``join_study``, where the worker is new to the study.
+    """
+    code, country = _typed_code(code), checked_country(country)
+    worker = _worker_of_code(name, resume)
+    participation = _participation(study, worker)
+    if participation is None:
+        _refuse_strangers(study, design_of(study), code, consent)
+        _refuse_unfit(study, worker, country)
+        _remember_country(worker, country)
+        participation = _participate(study, worker, code, consent, new=False)
+    return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
+
+
+@transaction.atomic
+def recall_worker(*, name: str, resume: str) -> tuple[Worker, str]:
+    """The worker of this name and resume code, in no study in particular, and a new token; the old one stops working.
+
+    Raises:
+        NameTaken: no such worker has this resume code.
+    """
+    worker = _worker_of_code(name, resume)
+    return worker, _new_token(worker)
+
+
+@transaction.atomic
+def new_resume_code(*, worker: Worker) -> str:
+    """Another resume code, to be shown once; the one before stops working."""
+    resume = secrets.token_urlsafe(12)
+    worker.resume_hash = hash_secret(resume)
+    worker.save(update_fields=["resume_hash"])
+    return resume
+
+
+def require_participation(*, study: Study, worker: Worker) -> Participation:
+    """The worker's part in the study.
+
+    Raises:
+        NotJoined: there is none.
+    """
+    participation = _participation(study, worker)
+    if participation is None:
+        raise NotJoined(_("You have not joined this study."))
+    return participation
+
+
+def checked_name(name: str) -> str:
+    """The name as it is stored: composed, with single spaces.
+
+    Raises:
+        NameProblem: nothing is left of it, it is too long, or it holds characters that cannot be seen.
+    """
+    name = unicodedata.normalize("NFC", " ".join(name.split()))
+    if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
+        raise NameProblem(_("A worker's name is 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
+    if re.fullmatch(r"anon-\d+", name):
+        raise NameProblem(
+            _("The name %(name)r is kept for raters of published totals; please choose another one.")
+            % {"name": name}
+        )
+    return name
+
+
+def _typed_code(code: str) -> str:
+    """A code without the blanks around it; '' for what nobody can have been given (and no database takes)."""
+    code = code.strip()
+    return code if code.isprintable() else ""
+
+
+def _worker_of_code(name: str, resume: str) -> Worker:
+    worker = Worker.objects.filter(
+        name=checked_name(name), source=Worker.Source.LOCAL, resume_hash=hash_secret(_typed_code(resume))
+    ).first()
+    if worker is None:
+        raise NameTaken(_("Name and resume code do not belong together."))
+    return worker
+
+
+def _refuse_unfit(study: Study, worker: Worker | None, country: str) -> None:
+    if worker is not None and worker.country and country not in ("", worker.country):
+        raise CountryProblem(
+            _("You said before that you live in %(country)s; if that changed, write to the researchers.")
+            % {"country": country_name(worker.country)}
+        )
+    refuse_unfit(asked=design_of(study).workers, worker=worker, country=country)
+
+
+def _remember_country(worker: Worker, country: str) -> None:
+    """What was declared first stays."""
+    if country and not worker.country:
+        worker.country = country
+        worker.save(update_fields=["country"])
+
+
+def _participation(study: Study, worker: Worker | None) -> Participation | None:
+    return Participation.objects.filter(study=study, worker=worker).first() if worker is not None else None
+
+
+def _refuse_strangers(study: Study, design: StudyDesign, code: str, consent: bool) -> None:
+    if study.state != Study.State.OPEN:
+        raise JoinRefused(_("This study is not open for answers."))
+    if study.simulated:
+        raise JoinRefused(_("This study is a rehearsal with simulated answers; nobody can join it."))
+    if not comes_by_the_link(study.place):
+        raise JoinRefused(_("This study is for people whom a panel sends; please open it from there."))
+    access = design.access
+    if access.join == "code" and not secrets.compare_digest(code.encode(), access.code.strip().encode()):
+        raise JoinRefused(_("The code is not the one of this study."))
+    if access.join == "invited":
+        invitation = Invitation.objects.filter(study=study, code=code).first() if code else None
+        if invitation is None or invitation.used_at is not None:
+            raise JoinRefused(
+                _("This study is for invited people; the invitation code is unknown or was used.")
+            )
+    if design.consent and not consent:
+        raise JoinRefused(_("Please read the consent text and agree to it before you join."))
+
+
+def _worker_named(name: str, known: Worker | None, country: str) -> tuple[Worker, str, str | None]:
+    if known is not None:
+        _remember_country(known, country)
+        # a token that came with the request stays: its holder may be at work in another window
+        return known, known.token or _new_token(known), None
+    token, resume = new_secret(), secrets.token_urlsafe(12)
+    try:
+        with transaction.atomic():
+            worker = Worker.objects.create(
+                name=name,
+                token_hash=hash_secret(token),
+                resume_hash=hash_secret(resume),
+                country=country,
+            )
+    except IntegrityError:
+        raise NameTaken(
+            _(
+                "The name %(name)r is taken. Choose another one, or come back with the resume code you were shown."
+            )
+            % {"name": name}
+        ) from None
+    return worker, token, resume
+
+
+def _new_token(worker: Worker) -> str:
+    token = new_secret()
+    worker.token_hash = hash_secret(token)
+    worker.save(update_fields=["token_hash"])
+    return token
+
+
+def take_part(*, study: Study, worker: Worker, consent: bool) -> Participation:
+    """The part of a person whom the study's crowd let in; within the caller's transaction.
+
+    Raises:
+        JoinRefused: there is a consent text that they did not agree to.
+    """
+    joined = _participation(study, worker)
+    if joined is not None:
+        return joined
+    if design_of(study).consent and not consent:
+        raise JoinRefused(_("Please read the consent text and agree to it before you join."))
+    return _participate(study, worker, "", consent, new=False)
+
+
+def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new: bool) -> Participation:
+    design = design_of(study)
+    version = consent_version(design)
+    terms = {
+        "consent_version": version,
+        "consented_at": timezone.now() if version and consent else None,
+        "completion_code": "".join(secrets.choice(CODE_LETTERS) for _ in range(8)),
+    }
+    if new:
+        participation, created = Participation.objects.create(study=study, worker=worker, **terms), True
+    else:  # whose other window may join at the same moment
+        participation, created = Participation.objects.get_or_create(
+            study=study, worker=worker, defaults=terms
+        )
+    if created and design.access.join == "invited" and worker.source == Worker.Source.LOCAL:
+        _use_invitation(study, worker, code)
+    return participation
+
+
+def _use_invitation(study: Study, worker: Worker, code: str) -> None:
+    """An invitation is used once, by a guarded update: two people with one code cannot both get in."""
+    free = Invitation.objects.filter(study=study, code=code, used_at=None)
+    if not free.update(used_at=timezone.now(), worker=worker):
+        raise JoinRefused(_("This invitation was used by somebody else."))

@@ -1,0 +1,307 @@
+"""Leases of claimed HITs: prefetch, extend, reclaim; and the active time that is paid."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, FloatField, QuerySet, Sum
+from django.db.models.functions import Cast
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.errors import AlreadyEnded, NoMoreTime, SeatTaken, TooLate
+from annotation.models import Assignment, CrowdSession, Judgment, Participation
+from annotation.models.assignments import LIVE
+from annotation.quality.exclusions import refuse_stopped, refuse_while_paused
+from annotation.work.claims import ATTEMPTS, Beaten, Claim, Offer, look_for_hit, pass_gate, take
+from annotation.work.joining import instructions_version
+from annotation.work.stopping import lock_for_settling, settle_hits
+from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
+
+CLOCKS_DIFFER = 5.0  # seconds by which a browser's clock and ours may differ on one page of work
+
+Span = tuple[datetime, datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class PaidTime:
+    """Seconds of active time of a session: as sent, and as paid; ``differs`` beyond what clocks do."""
+
+    claimed: float
+    paid: float
+    differs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """One page of work for which time was sent, and when it was held."""
+
+    session: int
+    handed_in: datetime
+    claimed: float
+    held: list[Span]
+
+
+def times_of(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
+    """Session -> active time; sessions for which none was sent are missing. Two queries.
+
+    A crowd lets people hold several HITs at once, but nobody works twice at the same time: a worker's pages are gone
+    through in the order of handing in, and time that earlier ones were paid for is not paid again. Answers that were
+    revised keep the time of the first submission.
+    """
+    claimed: defaultdict[int, float] = defaultdict(float)
+    paid: defaultdict[int, float] = defaultdict(float)
+    differs: set[int] = set()
+    for pages in _pages_by_worker(sessions).values():
+        together, given = _Union(), 0.0
+        for page in sorted(pages, key=lambda one: one.handed_in):
+            together.add(page.held)
+            seconds = min(page.claimed, _Union.of(page.held).seconds, together.seconds - given)
+            given += seconds
+            claimed[page.session] += page.claimed
+            paid[page.session] += seconds
+            if page.claimed > seconds + CLOCKS_DIFFER:
+                differs.add(page.session)
+    return {pk: PaidTime(claimed[pk], paid[pk], pk in differs) for pk in claimed}
+
+
+def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
+    claims = dict(
+        Judgment.objects.filter(assignment__session__in=sessions, replaces__isnull=True)
+        .values("assignment")
+        .annotate(seconds=Sum(Cast(F("seconds"), FloatField())))
+        .order_by()
+        .values_list("assignment", "seconds")
+    )
+    rows = Assignment.objects.filter(session__in=sessions).order_by("session", "hit", "accepted_at", "pk")
+    pages: defaultdict[int, list[_Page]] = defaultdict(list)
+    lapsed: list[Assignment] = []
+    for row in rows.only(
+        "session", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
+    ).iterator():
+        assert row.session_id is not None  # sought by it
+        lapsed = [one for one in lapsed if (one.session_id, one.hit_id) == (row.session_id, row.hit_id)]
+        seconds = claims.get(row.pk) or 0.0
+        if seconds:
+            assert row.submitted_at is not None  # it has judgments
+            held = _spans_held([*lapsed, row])
+            pages[row.worker_id].append(_Page(row.session_id, row.submitted_at, seconds, held))
+        elif row.state == Assignment.State.EXPIRED:
+            lapsed.append(row)  # its answers, with their times, went on to the row that took its place
+    return pages
+
+
+def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
+    """When a worker held a HIT by the server's clock: rows in which the lease ended, then the one handed in.
+
+    Each counts from taking to handing in, or to the end of its lease, without the gaps before it was taken up again.
+    """
+    ends = [later.accepted_at for later in rows[1:]] + [rows[-1].submitted_at]
+    spans: list[Span] = []
+    for row, end in zip(rows, ends, strict=True):
+        last = min(filter(None, (end, row.expires_at)))
+        start = row.accepted_at
+        for gap in row.gaps:
+            left, back = map(datetime.fromisoformat, gap)
+            spans.append((start, min(left, last)))
+            start = back
+        spans.append((start, last))
+    return [(start, end) for start, end in spans if start < end]
+
+
+@dataclass(slots=True)
+class _Union:
+    """Spans put together: what several of them cover counts once."""
+
+    spans: list[Span] = field(default_factory=list)  # apart from each other, in order
+    length: timedelta = timedelta()
+
+    @classmethod
+    def of(cls, spans: Iterable[Span]) -> _Union:
+        union = cls()
+        union.add(spans)
+        return union
+
+    @property
+    def seconds(self) -> float:
+        return self.length.total_seconds()
+
+    def add(self, spans: Iterable[Span]) -> None:
+        for start, end in spans:
+            later: list[Span] = []
+            while self.spans and self.spans[-1][1] >= start:
+                first, last = self.spans.pop()
+                if first > end:
+                    later.append((first, last))
+                    continue
+                self.length -= last - first
+                start, end = min(start, first), max(end, last)
+            self.spans += [(start, end), *reversed(later)]
+            self.length += end - start
+
+
+TWICE = timedelta(minutes=1)  # asked again within it, an extension is the one that was given
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """How long a worker may hold a HIT, and how often that can still be made longer."""
+
+    expires_at: datetime
+    more: int
+
+
+def reserve_next(*, assignment: Assignment) -> Claim | None:
+    """Hold a seat of the HIT that comes after ``assignment``, so that its page can be fetched while this one is worked
+    on; the same one when asked again. None where nothing is left, or ``assignment`` is not being worked on.
+
+    Raises:
+        NotJoined: as ``claim_assignment``.
+    """
+    if not Assignment.objects.holding(timezone.now()).filter(pk=assignment.pk).exists():
+        return None
+    for attempt in range(ATTEMPTS):
+        found = look_for_hit(assignment.study, assignment.worker, attempt=attempt, besides=assignment)
+        if not isinstance(found, Offer):
+            reserved = found is not None and found.assignment.state == Assignment.State.RESERVED
+            return found if reserved else None
+        try:
+            with transaction.atomic():
+                return take(found, ahead=True)
+        except (Beaten, IntegrityError):
+            continue  # nothing of the attempt was kept; look again
+    return None
+
+
+def lease_of(assignment: Assignment) -> Lease:
+    """As it stands in ``assignment``."""
+    assert assignment.expires_at is not None  # imported work is held by nobody
+    allowed = design_of(assignment.study).crowd.extensions
+    return Lease(expires_at=assignment.expires_at, more=max(0, allowed - assignment.extended))
+
+
+def extend_lease(*, assignment: Assignment) -> Lease:
+    """A whole lease from now on, as often as the study's ``crowd.extensions`` says. A call repeated at once changes
+    nothing.
+
+    Raises:
+        NoMoreTime: it was extended as often as allowed; it ends when it would have.
+        TooLate, AlreadyEnded: it is over.
+    """
+    crowd = design_of(assignment.study).crowd
+    now = timezone.now()
+    wanted = now + timedelta(minutes=crowd.lease_minutes)
+    held = Assignment.objects.holding(now).filter(pk=assignment.pk)
+    gains = held.filter(expires_at__lt=wanted - min(TWICE, timedelta(minutes=crowd.lease_minutes) / 10))
+    moved = gains.filter(extended__lt=crowd.extensions).update(extended=F("extended") + 1, expires_at=wanted)
+    assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
+    fresh = (
+        crowd.extensions and held.exists() and not gains.exists()
+    )  # no time to gain: just taken, or called twice
+    if moved or fresh:
+        return lease_of(assignment)
+    if held.exists():
+        raise NoMoreTime(
+            _("Your answers are saved; the time for this page of work cannot be made longer any more.")
+        )
+    if assignment.state in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
+        raise TooLate(_("What you had saved is kept; the time for this page of work was over before."))
+    raise AlreadyEnded(_("Nothing was changed: you submitted or returned this page of work."))
+
+
+def retake_assignment(*, assignment: Assignment) -> Assignment:
+    """Take up a HIT again whose lease ended, with the answers saved on it, if a seat is free: in the same row where
+    nobody asked for its seat, else in a new one. The order and the sides are as they were.
+
+    Raises:
+        SeatTaken: others have all of its seats, the study takes no more work, or another HIT is held.
+        WorkPaused, WorkerExcluded: the worker gets no work.
+        AlreadyEnded: it was submitted or returned.
+        StudyPaused: its seat was given back, and nothing is handed out for a while.
+    """
+    try:
+        with transaction.atomic():
+            return _retake(assignment)
+    except IntegrityError:  # in another window, at the same moment
+        raise SeatTaken(_holds_another()) from None
+
+
+def _retake(assignment: Assignment) -> Assignment:
+    study, now = assignment.study, timezone.now()
+    pass_gate(study)
+    lost = Assignment.objects.select_for_update().get(pk=assignment.pk)
+    lost.study = study
+    if lost.state == Assignment.State.ACCEPTED and lost.expires_at is not None and lost.expires_at > now:
+        return lost
+    if lost.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
+        raise AlreadyEnded(_("Nothing was changed: you submitted or returned this page of work."))
+    mine = Assignment.objects.filter(study=study, worker=lost.worker_id)
+    for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=lost.pk):
+        if other.hit_id == lost.hit_id:
+            return other
+        raise SeatTaken(_holds_another())
+    _refuse_shut(lost)
+    until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
+    if lost.state == Assignment.State.ACCEPTED:  # nobody asked for its seat
+        lost.renew_lease(now=now, until=until)
+        return lost
+    return _new_row(lost, now=now, until=until)
+
+
+def _refuse_shut(lost: Assignment) -> None:
+    refuse_stopped(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
+    if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
+        raise SeatTaken(_("Your answers are kept, but your submission to this study is over."))
+    study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
+    if study is None:
+        raise SeatTaken(_("Your answers are kept, but this study takes no more work."))
+    if lost.state == Assignment.State.EXPIRED:  # its seat was given back: it would be handed out anew
+        refuse_while_paused(study)
+
+
+def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
+    assert lost.hit_id is not None  # whose HIT is not known was imported, and never had a lease
+    lock_for_settling(study=lost.study, hits=[lost.hit_id])
+    mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
+    if mine.filter(state=Assignment.State.ACCEPTED).exists():
+        # taken in another window while this one waited for the pairs; if it is being submitted just now, that waits
+        # for the same pairs, and the row below would wait for it: in a circle
+        raise SeatTaken(_holds_another())
+    live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
+    if live.filter(worker=lost.worker_id).exists() or not _seat(lost.hit_id):
+        raise SeatTaken(_("Your answers are kept, but somebody else has this page of work now."))
+    seats = set(live.values_list("seat", flat=True))
+    taken = Assignment.objects.create(
+        study=lost.study,
+        hit_id=lost.hit_id,
+        worker_id=lost.worker_id,
+        session_id=lost.session_id,
+        external_id=lost.external_id,
+        seat=next(seat for seat in count() if seat not in seats),
+        accepted_at=now,
+        expires_at=until,
+        order=lost.order,
+        flips=lost.flips,
+        answers=lost.answers,
+        consent_version=lost.consent_version,
+        instructions_version=instructions_version(design_of(lost.study)),
+        simulated=lost.simulated,
+    )
+    # a copy as it was may lack a unit that is wanted again by now
+    settle_hits(study=lost.study, hits=[lost.hit_id])
+    return taken
+
+
+def _seat(hit: int) -> int:
+    """Takes a slot of the HIT; 0 where there was none."""
+    return HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
+
+
+def _holds_another() -> str:
+    return _("Your answers are kept, but you hold another page of work now: finish or return that one first.")

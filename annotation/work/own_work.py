@@ -1,0 +1,191 @@
+"""What a worker did here, what it pays, and what is open for them: a few queries for any number of studies.
+
+Nothing here tells which items were control items; how many of them were right is told only where a study says so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Sum
+from django.utils import timezone
+
+from annotation.crowds.people import BY_THE_LINK
+from annotation.models import Assignment, Judgment, Participation, QuizAttempt, Worker
+from annotation.models.assignments import LIVE, NOT_COUNTED
+from annotation.quality.controls import ControlRecord, control_answers, control_record
+from annotation.quiz.sheet import qualification_of
+from annotation.work.answers import answer_key
+from annotation.work.presentation import places_of, texts_shown
+from judgments.design.quizzes import asks_anything
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import KINDS
+from judgments.models import HIT, Study
+from judgments.studies.studies import design_of
+
+HANDED_IN = ("submitted", "approved", "rejected", *NOT_COUNTED)
+MOST_OPEN_STUDIES = 20
+MOST_REJECTED = 50
+
+
+@dataclass(slots=True)
+class OwnStudy:
+    """A worker's part in a study.
+
+    Attributes:
+        pages: pages of work by state.
+        approved_before: pages that were approved and are invalidated now.
+        judgments: answers that stand.
+        seconds: active time on them.
+        controls: how the worker did on control items, where the study shows it.
+        held: whether a page of work is waiting half done.
+        more: whether there is work for this worker.
+        rejected: pages that were rejected, with the reason.
+        quiz: "open" where a quiz comes before the work, "failed" where no attempt at it is left, else "".
+    """
+
+    study: Study
+    design: StudyDesign
+    participation: Participation
+    pages: Counter[str] = field(default_factory=Counter)
+    approved_before: int = 0
+    judgments: int = 0
+    seconds: float = 0.0
+    controls: ControlRecord | None = None
+    held: bool = False
+    more: bool = False
+    rejected: list[Assignment] = field(default_factory=list)
+    quiz: str = ""
+
+    @property
+    def submitted(self) -> int:
+        """Pages handed in, whatever became of them."""
+        return sum(self.pages[state] for state in HANDED_IN)
+
+    @property
+    def pending_cents(self) -> int:
+        """For pages that nobody decided about yet."""
+        return self.pages["submitted"] * self.design.crowd.reward_cents
+
+    @property
+    def approved_cents(self) -> int:
+        """For pages that were approved, also where an exclusion invalidated them since: what was granted is owed."""
+        return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
+
+
+def own_studies(worker: Worker) -> list[OwnStudy]:
+    """The studies a worker takes part in, the latest first: four queries, one more where a study has a quiz, and one
+    or two for each study that shows accuracy."""
+    mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
+    done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE)
+    free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
+    rows = Participation.objects.filter(worker=worker).select_related("study")
+    rows = rows.annotate(
+        held=Exists(mine.holding(timezone.now())),
+        more=Exists(free),
+    )
+    found = {
+        row.study_id: OwnStudy(
+            study=row.study,
+            design=design_of(row.study),
+            participation=row,
+            held=row.held,
+            more=row.more and row.study.state == Study.State.OPEN,
+        )
+        for row in rows.order_by("-joined_at")
+    }
+    states = Assignment.objects.filter(worker=worker).values("study", "state", "before_exclusion")
+    for row in states.annotate(n=Count("pk")).order_by():
+        if row["study"] in found:
+            found[row["study"]].pages[row["state"]] += row["n"]
+            if row["before_exclusion"] == Assignment.State.APPROVED:
+                found[row["study"]].approved_before += row["n"]
+    answers = Judgment.objects.current().filter(assignment__worker=worker).order_by()
+    sums = answers.values("assignment__study").annotate(n=Count("pk"), seconds=Sum("seconds"))
+    for given in sums:
+        if given["assignment__study"] in found:
+            own = found[given["assignment__study"]]
+            own.judgments, own.seconds = given["n"], given["seconds"] or 0.0
+    rejected = Assignment.objects.filter(worker=worker, state=Assignment.State.REJECTED)
+    rejected = rejected.prefetch_related("appeal_notes")
+    for assignment in rejected.order_by("-submitted_at")[:MOST_REJECTED]:
+        if assignment.study_id in found:
+            found[assignment.study_id].rejected.append(assignment)
+    _add_quizzes(worker, [own for own in found.values() if asks_anything(own.design.quiz)])
+    _add_accuracy(worker, [own for own in found.values() if own.design.workers.show_accuracy])
+    return list(found.values())
+
+
+def _add_quizzes(worker: Worker, asking: list[OwnStudy]) -> None:
+    if not asking:
+        return
+    tries: dict[str, list[QuizAttempt]] = {}
+    for attempt in QuizAttempt.objects.filter(worker=worker):
+        tries.setdefault(attempt.qualification, []).append(attempt)
+    for own in asking:
+        mine = tries.get(qualification_of(own.study, own.design), [])
+        if any(attempt.passed for attempt in mine):
+            continue
+        used_up = all(attempt.finished_at for attempt in mine) and len(mine) >= own.design.quiz.attempts
+        own.quiz = "failed" if used_up else "open"
+
+
+def _add_accuracy(worker: Worker, shown: list[OwnStudy]) -> None:
+    """From ``controls.after`` control items on: fewer would tell which items they were. As first answered, since
+    changing one answer after another and looking here would tell it, too."""
+    for own in shown:
+        kind = KINDS[own.study.protocol]
+        answers = control_answers(own.study, worker=worker, as_first_given=True)
+        if len(answers) >= own.design.controls.after:
+            right = sum(kind.is_right(answer.given, answer.expected) for answer in answers)
+            own.controls = control_record(len(answers), right, own.design.controls.threshold)
+
+
+def open_studies(worker: Worker | None) -> list[Study]:
+    """Studies that anybody may join and this worker did not, the newest first; one query."""
+    found = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
+    found = found.filter(place__in=BY_THE_LINK)
+    if worker is not None:
+        found = found.exclude(participations__worker=worker)
+    return list(found.order_by("-opened_at", "slug")[:MOST_OPEN_STUDIES])
+
+
+def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
+    """Every answer that stands, as the worker saw the item, a page of work at a time."""
+    rows = Assignment.objects.filter(worker=worker, state__in=HANDED_IN)
+    for assignment in rows.select_related("study").order_by("submitted_at", "pk").iterator(chunk_size=100):
+        yield from _answers_of(assignment)
+
+
+def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
+    """Two queries a page of work."""
+    design = design_of(assignment.study)
+    kind = KINDS[design.protocol].of(design)
+    key = answer_key(kind)
+    standing = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
+    given = {judgment.unit_id: judgment for judgment in standing}
+    for place in places_of(assignment):
+        judgment = given.get(place.unit.pk)
+        if judgment is None:
+            continue
+        yield {
+            "study": assignment.study.slug,
+            "study_name": assignment.study.name,
+            "page": str(assignment.pk),
+            "state": assignment.state,
+            "submitted_at": assignment.submitted_at.isoformat() if assignment.submitted_at else None,
+            "position": place.position,
+            "question": design.question,
+            "shown": _texts(texts_shown(place, design=design, kind=kind, picture_url="")),
+            key: kind.seen(getattr(judgment, key), side=place.side),
+            "comment": judgment.comment,
+            "seconds": judgment.seconds,
+        }
+
+
+def _texts(shown: dict[str, Any]) -> dict[str, Any]:
+    """What stood there without pictures: their addresses end with the page of work."""
+    return {name: value for name, value in shown.items() if name != "image"}

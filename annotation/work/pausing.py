@@ -1,0 +1,90 @@
+"""Pausing a study that is open, and going on with it."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.crowds.publishing import ask_to_expire, offer_again
+from annotation.work.claims import free_reserved, shut_gate
+from common.errors import WrongState
+from judgments.models import Study
+from judgments.studies.log import note_event
+
+
+@transaction.atomic
+def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
+    """Hand out nothing new, here and at the crowd; who holds a HIT goes on. What was fetched ahead goes back. Pausing a
+    paused study changes nothing. Whoever calls carries out what the crowd is asked (``carry_out_calls``).
+
+    Raises:
+        WrongState: the study is not open, or no reason is given.
+    """
+    shut_gate(study)
+    _hold(study)
+    if study.paused_at is not None:
+        return
+    reason = reason_of(why)
+    _require_open(study, "only an open study can be paused")
+    study.paused_at = timezone.now()
+    study.save(update_fields=["paused_at"])
+    asked = ask_to_expire(study=study, by=by, for_a_while=True, why=reason)
+    free_reserved(study=study)
+    crowd = (
+        f" The crowd is asked to let nobody new in, for {_counted(asked, 'publication')}." if asked else ""
+    )
+    note_event(
+        study=study, what="paused", words=f"Paused: nothing new is handed out.{crowd}", why=reason, by=by
+    )
+
+
+@transaction.atomic
+def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
+    """Hand out work again; what pausing took down at the crowd is offered there anew. Resuming a study that is not
+    paused changes nothing.
+
+    Raises:
+        WrongState: the study is not open, no reason is given, or the budget does not reach.
+        OverBudget: places that were given back meanwhile cost more than is left; the study stays paused.
+    """
+    _hold(study)
+    _require_open(study, "only an open study can be resumed")
+    since = study.paused_at
+    if since is None:
+        return
+    reason = reason_of(why)
+    study.paused_at = None
+    study.save(update_fields=["paused_at"])
+    asked = offer_again(study=study, since=since, by=by, why=reason) if study.place else 0
+    crowd = f" The crowd is asked to offer {_counted(asked, 'publication')} again." if asked else ""
+    note_event(
+        study=study, what="resumed", words=f"Resumed: work is handed out again.{crowd}", why=reason, by=by
+    )
+
+
+def reason_of(why: str) -> str:
+    """A reason that is kept in the log.
+
+    Raises:
+        WrongState: there is none.
+    """
+    reason = why.strip()
+    if not reason:
+        raise WrongState("Nothing was changed: a reason is missing; it stands in the study's log.")
+    return reason[:500]
+
+
+def _hold(study: Study) -> None:
+    """The study as it stands, held against others until the transaction ends."""
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    study.refresh_from_db()
+
+
+def _require_open(study: Study, otherwise: str) -> None:
+    if study.state != Study.State.OPEN:
+        raise WrongState(f"Nothing was changed: study {study.slug!r} is {study.state}; {otherwise}.")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"one {what}" if number == 1 else f"{number:,} {what}s"

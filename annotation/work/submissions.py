@@ -1,0 +1,456 @@
+"""Save, submit and correct answers. All judgments of an assignment are stored, or none."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Exists
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from annotation.crowds.panel.sessions import note_page
+from annotation.errors import AlreadyEnded, AnswerProblem, AnswersMissing, TooLate, TooLateToChange
+from annotation.models import Assignment, Judgment, Participation, ProblemReport, Worker
+from annotation.quality.exclusions import refuse_stopped
+from annotation.quality.flags import is_stopped, watch_worker
+from annotation.webhooks.webhooks import listens_to_submissions, note_submission
+from annotation.work.answers import answer_key, checked_answers
+from annotation.work.claims import Beaten, Claim, claim_assignment, look_for_hit, pass_gate, settle
+from annotation.work.presentation import Place, places_of
+from annotation.work.stopping import settle_submission
+from common.errors import NotThere, QuorumError
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.stopping import stops_early
+from judgments.kinds import KINDS, Kind
+from judgments.kinds.caption import folded
+from judgments.kinds.caption_rules import RULES
+from judgments.models import Study
+from judgments.studies.studies import design_of
+
+RULE_EXAMPLES = frozenset(folded(text) for rule in RULES for text in (rule.refused, rule.fine))
+
+
+def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
+    """Add to the signals of ``judgments``, rows that are not stored yet, what they are copies of; for kinds that write
+    captions, in two queries.
+
+    ``same_as_another``: as many other workers wrote the same about this image. ``same_as_own``: about so many other
+    images of the study this worker wrote the same. ``from_instructions``: 1 where it stands among the examples. Case
+    and punctuation are no difference. A judgment tells of what was there before it: the first of two copies is not
+    marked.
+    """
+    study = assignment.study
+    if not judgments or not KINDS[study.protocol].writes_captions:
+        return
+    units = [judgment.unit_id for judgment in judgments]
+    there = Judgment.objects.current()
+    others: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    of_others = there.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
+    for unit, text in of_others.values_list("unit_id", "answer"):
+        others[unit][_plain(text)] += 1
+    earlier = there.filter(assignment__study=study, assignment__worker=assignment.worker_id)
+    own = Counter(_plain(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True))
+    own.update(_plain(judgment.answer) for judgment in judgments)
+    examples = RULE_EXAMPLES | _examples(design_of(study))
+    for judgment in judgments:
+        text = _plain(judgment.answer)
+        noticed = {
+            "same_as_another": others[judgment.unit_id][text],
+            "same_as_own": own[text] - 1,
+            "from_instructions": int(text in examples),
+        }
+        # a revision starts from the signals of what it replaces
+        told = {name: count for name, count in judgment.signals.items() if name not in noticed}
+        judgment.signals = told | {name: count for name, count in noticed.items() if count}
+
+
+def _examples(design: StudyDesign) -> set[str]:
+    return {folded(text) for example in design.examples for text in (*example.shown, example.answer)}
+
+
+def _plain(answer: Any) -> str:
+    return folded(str(answer))
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submitted assignment; ``repeated`` where the same submission had come before. Nobody outside sees one with
+    ``missing`` positions: it was only saved."""
+
+    assignment: Assignment
+    repeated: bool
+    missing: tuple[int, ...] = ()
+
+
+def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
+    """The worker's assignment.
+
+    Raises:
+        NotThere: there is none of this id for this worker; a foreign one looks the same.
+    """
+    try:
+        key = UUID(str(assignment_id))
+    except ValueError:
+        raise NotThere("There is no such assignment.") from None
+    found = Assignment.objects.select_related("study", "hit").filter(pk=key, worker=worker).first()
+    if found is None:
+        raise NotThere("There is no such assignment.")
+    found.worker = worker
+    return found
+
+
+def save_answers(
+    *,
+    assignment: Assignment,
+    answers: Sequence[Mapping[str, Any]],
+    unfinished: Mapping[int, Any] | None = None,
+) -> Assignment:
+    """Lay ``answers`` over the draft; saying the same again changes nothing.
+
+    ``unfinished`` (position -> what a plain form held there) is kept in the place of an answer, and is none.
+
+    Raises:
+        AnswerProblem: an answer is not valid; nothing of the call is saved.
+        TooLate, AlreadyEnded: the assignment takes no answers any more.
+    """
+    sheet = read_answers(assignment, answers)
+    with transaction.atomic():
+        locked = lock_assignment(assignment)
+        _refuse_ended(locked)
+        held = {str(position): {"unfinished": given} for position, given in (unfinished or {}).items()}
+        _store_draft(locked, {**sheet.given, **held})
+    return locked
+
+
+def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Submission:
+    """Submit: ``answers`` are laid over the saved ones, and every unit becomes a judgment.
+
+    Repeating the same submission is harmless. One that leaves units out saves what it held.
+
+    Raises:
+        AnswersMissing: units are left out; ``missing`` are their positions, and what came is saved.
+        AnswerProblem: an answer is not valid; nothing of the call is saved.
+        TooLate: the lease ended; nothing changes.
+        AlreadyEnded: it was submitted with other answers, or returned; nothing changes.
+    """
+    sheet = read_answers(assignment, answers)
+    with transaction.atomic():
+        submission = _submit(sheet)
+    _complete(submission)
+    _watch(submission)
+    return submission
+
+
+def submit_and_claim(
+    *, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
+) -> tuple[Submission, Claim | None]:
+    """``submit_assignment``, then ``claim_assignment`` in the same study, stored by one commit where nobody
+    interferes: a commit waits for the disk, and on SQLite everybody waits for it.
+
+    Raises:
+        as ``submit_assignment``; no HIT is taken then.
+    """
+    study, worker = assignment.study, assignment.worker
+    if stops_early(study):
+        # a submission locks HITs to settle them, and taking one locks another: never in one transaction
+        submission = submit_assignment(assignment=assignment, answers=answers)
+        return submission, _claim_next(study, worker)
+    sheet = read_answers(assignment, answers)
+    try:
+        found = look_for_hit(study, worker, besides=assignment)
+    except QuorumError:  # no more work for this worker is no reason to refuse what they did
+        found = None
+    try:
+        with transaction.atomic():
+            if found is not None:
+                pass_gate(study)  # before the assignment is held
+            submission = _submit(sheet)
+            claim = settle(found) if not submission.missing else None
+    except (Beaten, IntegrityError):
+        submission = submit_assignment(assignment=assignment, answers=answers)
+        return submission, _claim_next(study, worker)
+    _complete(submission)
+    return submission, None if _watch(submission) else claim
+
+
+def _claim_next(study: Study, worker: Worker) -> Claim | None:
+    try:
+        return claim_assignment(study=study, worker=worker)
+    except QuorumError:  # stopped by this submission, say; asking for work says so
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Answers that were checked, and the places they are for: all that need not be read while others wait."""
+
+    assignment: Assignment
+    kind: Kind
+    places: list[Place]
+    given: dict[str, dict[str, Any]]
+
+
+def read_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> Sheet:
+    """Check ``answers`` against the assignment's places.
+
+    Raises:
+        AnswerProblem: an answer is not valid.
+    """
+    study = assignment.study
+    places = places_of(assignment)
+    given = checked_answers(answers, design=design_of(study), places=places)
+    return Sheet(assignment=assignment, kind=KINDS[study.protocol], places=places, given=given)
+
+
+def _submit(sheet: Sheet) -> Submission:
+    """Within the caller's transaction; what is missing is saved as a draft, and named in the result."""
+    locked = lock_assignment(sheet.assignment)
+    if locked.submitted_at is not None:  # whatever was decided about it since
+        _refuse_other_answers(locked, sheet.given)
+        return Submission(assignment=locked, repeated=True)
+    _refuse_ended(locked)
+    merged = laid_over(locked.answers, sheet.given)
+    key = answer_key(sheet.kind)
+    missing = tuple(
+        place.position for place in sheet.places if key not in merged.get(str(place.position), {})
+    )
+    if missing:
+        _store_draft(locked, sheet.given)
+    else:
+        _store_judgments(locked, sheet, merged)
+    return Submission(assignment=locked, repeated=False, missing=missing)
+
+
+def _complete(submission: Submission) -> None:
+    """After the commit, so that what an incomplete submission held stays saved."""
+    if submission.missing:
+        raise AnswersMissing(submission.missing)
+
+
+def _watch(submission: Submission) -> bool:
+    """After the commit too: nobody waits for the rules. Whether they stopped the worker."""
+    if submission.repeated:
+        return False
+    return is_stopped(watch_worker(assignment=submission.assignment))
+
+
+def lock_assignment(assignment: Assignment) -> Assignment:
+    """The row as it is now, held against others until the transaction ends (SQLite holds the whole file)."""
+    rows = Assignment.objects.select_for_update().annotate(listened_to=listens_to_submissions())
+    locked = rows.get(pk=assignment.pk)
+    locked.study, locked.heard_of = assignment.study, locked.listened_to
+    return locked
+
+
+def _refuse_ended(assignment: Assignment) -> None:
+    if assignment.state == Assignment.State.RETURNED:
+        raise AlreadyEnded(_("Nothing was changed: you returned this page of work."))
+    if assignment.state == Assignment.State.INVALIDATED:
+        refuse_stopped(Participation.Standing.EXCLUDED)
+    if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
+        raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
+    ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
+    if assignment.state == Assignment.State.EXPIRED or ended:
+        raise TooLate(
+            _(
+                "The time for this page of work is over and its place may be taken; what you had saved is kept."
+            )
+        )
+
+
+def _refuse_other_answers(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
+    key = answer_key(KINDS[assignment.study.protocol])
+    same = all(
+        assignment.answers.get(position, {}).get(key) == answer.get(key)
+        for position, answer in given.items()
+        if key in answer
+    )
+    if not same:
+        raise AlreadyEnded(_("Your answers were submitted before and stay as they were then."))
+
+
+def _store_draft(assignment: Assignment, given: Mapping[str, dict[str, Any]]) -> None:
+    assignment.answers = laid_over(assignment.answers, given)
+    assignment.save(update_fields=["answers"])
+
+
+def laid_over(
+    saved: Mapping[str, dict[str, Any]], given: Mapping[str, dict[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """What is given replaces what is saved, member by member; an answer takes the place of an unfinished one."""
+    instead = {"value", "answer", "unfinished"}
+    kept = {
+        position: {name: one for name, one in saved.get(position, {}).items() if name not in instead}
+        for position in given
+    }
+    return {**saved, **{position: {**kept[position], **answer} for position, answer in given.items()}}
+
+
+def _store_judgments(assignment: Assignment, sheet: Sheet, answers: Mapping[str, dict[str, Any]]) -> None:
+    now = timezone.now()
+    # work that was taken at the moment of an exclusion, which did not see it
+    excluded = Participation.objects.filter(
+        study=assignment.study_id, worker=assignment.worker_id, standing=Participation.Standing.EXCLUDED
+    )
+    moved = (
+        Assignment.objects.holding(now)
+        .filter(~Exists(excluded), pk=assignment.pk)
+        .update(state=Assignment.State.SUBMITTED, submitted_at=now, answers=dict(answers))
+    )
+    if not moved and excluded.exists():
+        refuse_stopped(Participation.Standing.EXCLUDED)
+    if not moved:
+        raise TooLate(
+            _("The time for this page of work ended while it was submitted; what you had saved is kept.")
+        )
+    assignment.state, assignment.submitted_at = Assignment.State.SUBMITTED, now
+    assignment.answers = dict(answers)
+    judgments = [
+        judgment_of(assignment, place, answers[str(place.position)], kind=sheet.kind)
+        for place in sheet.places
+    ]
+    note_copies(judgments, assignment=assignment)
+    Judgment.objects.bulk_create(judgments)
+    settle_submission(assignment=assignment)
+    note_page(assignment=assignment)
+    if assignment.heard_of:
+        assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # read already
+        note_submission(assignment=assignment, judgments=len(judgments))
+
+
+def judgment_of(
+    assignment: Assignment,
+    place: Place,
+    given: Mapping[str, Any],
+    *,
+    kind: Kind,
+    made_at: datetime | None = None,
+) -> Judgment:
+    """The row of one checked answer; not stored."""
+    key = answer_key(kind)
+    return Judgment(
+        assignment=assignment,
+        unit=place.unit,
+        **{key: kind.canonical(given[key], side=place.side)},
+        presented=_presented(kind, place.side),
+        seconds=given.get("seconds"),
+        wall_seconds=given.get("wall_seconds"),
+        comment=given.get("comment", ""),
+        signals=given.get("signals", {}),
+        made_at=made_at or assignment.submitted_at or timezone.now(),
+    )
+
+
+def _presented(kind: Kind, side: Any) -> str:
+    if not kind.two_sided:
+        return ""
+    return Judgment.Presented.SECOND_LEFT if side else Judgment.Presented.FIRST_LEFT
+
+
+@transaction.atomic
+def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
+    """Keep a worker's report about the item at ``position``.
+
+    Raises:
+        AnswerProblem: no such position, or an unknown kind of problem.
+    """
+    place = next((one for one in places_of(assignment) if one.position == position), None)
+    if place is None:
+        raise AnswerProblem(
+            _("The report was not saved: there is no position %(position)s.") % {"position": position}
+        )
+    if what not in ProblemReport.What.values:
+        raise AnswerProblem(
+            f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.What.values)}."
+        )
+    return ProblemReport.objects.create(
+        assignment=assignment, unit=place.unit, what=what, comment=comment.strip()[:2000]
+    )
+
+
+BESIDES = ("seconds", "wall_seconds", "comment", "signals")
+
+
+def changeable_until(assignment: Assignment) -> datetime | None:
+    """Until when its answers may be revised; None where they may not: not submitted, decided on, or never."""
+    minutes = design_of(assignment.study).crowd.edit_minutes
+    if assignment.state != Assignment.State.SUBMITTED or assignment.submitted_at is None or not minutes:
+        return None
+    return assignment.submitted_at + timedelta(minutes=minutes)
+
+
+def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str, dict[str, Any]]:
+    """Position -> the answer that counts now, as the worker sees it, with what came beside it."""
+    kind = KINDS[assignment.study.protocol]
+    key = answer_key(kind)
+    rows = {
+        row.unit_id: row for row in Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
+    }
+    return {
+        str(place.position): {key: kind.seen(getattr(row, key), side=place.side)}
+        | {name: given for name in BESIDES if (given := getattr(row, name)) not in (None, "", {})}
+        for place in places
+        if (row := rows.get(place.unit.pk)) is not None
+    }
+
+
+def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Replace submitted answers by others: each that differs becomes a new judgment, and the one before stays. The same
+    call again changes nothing.
+
+    Returns:
+        The positions that changed.
+
+    Raises:
+        AnswerProblem: an answer is not valid; nothing changes.
+        TooLateToChange: the time for it is over, or the assignment was decided on; nothing changes.
+        AlreadyEnded: it was never submitted.
+    """
+    sheet = read_answers(assignment, answers)
+    key = answer_key(sheet.kind)
+    with transaction.atomic():
+        locked = lock_assignment(assignment)
+        _refuse_late(locked)
+        rows = {
+            row.unit_id: row for row in Judgment.objects.filter(assignment=locked, replaced_by__isnull=True)
+        }
+        now, revised, changed = timezone.now(), [], []
+        for place in sheet.places:
+            given, before = sheet.given.get(str(place.position)), rows.get(place.unit.pk)
+            if given is None or before is None:
+                continue
+            kept = {name: getattr(before, name) for name in BESIDES}
+            judgment = judgment_of(locked, place, {**kept, **given}, kind=sheet.kind, made_at=now)
+            if (getattr(judgment, key), judgment.comment) == (getattr(before, key), before.comment):
+                continue
+            judgment.replaces = before
+            revised.append(judgment)
+            changed.append(place.position)
+        note_copies(revised, assignment=locked)
+        Judgment.objects.bulk_create(revised)
+        if revised:
+            settle_submission(assignment=locked, revised=True)
+    return changed
+
+
+def _refuse_late(assignment: Assignment) -> None:
+    until = changeable_until(assignment)
+    if until is not None and until > timezone.now():
+        return
+    if assignment.submitted_at is None:
+        raise AlreadyEnded(_("Nothing was changed: this page of work was never submitted."))
+    raise TooLateToChange(_("Your answers stay as you submitted them: the time to change them is over."))
+
+
+def last_changeable(assignments: Sequence[Assignment]) -> Assignment | None:
+    """Of a worker's assignments in a study, the one submitted last, where it can still be revised."""
+    finished = [one for one in assignments if one.submitted_at is not None]
+    last = max(finished, key=lambda one: one.submitted_at or one.accepted_at, default=None)
+    until = changeable_until(last) if last is not None else None
+    return last if until is not None and until > timezone.now() else None

@@ -1,0 +1,272 @@
+"""What the scripts of the page of work say: they hold no words of their own. ``{name}`` stands for a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from annotation.work.answers import LONGEST_COMMENT, MOST_SECONDS, answer_key, problem_of
+from annotation.work.presentation import Place, shown_unit
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls import REPEATED
+from judgments.drawing.material import UnitSpec
+from judgments.kinds import KINDS, Kind
+
+
+def script_words(*, pictures: bool) -> dict[str, str]:
+    """The sentences by the names that static/js uses, in the reader's language."""
+    return {
+        "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
+        "later": _("{n} for later"),
+        "complete": _("All answered"),
+        "saving": _("Saving"),
+        "saved": _("Saved"),
+        "notSaved": _("Not saved"),
+        "offlineKept": _("Not saved: no connection; your answers are kept in this browser"),
+        "offlineOpen": _("Not saved: no connection; your answers are kept on this page: leave it open"),
+        "troubleKept": _(
+            "Not saved: the server does not answer as it should; your answers are kept in this browser"
+        ),
+        "troubleOpen": _(
+            "Not saved: the server does not answer as it should; "
+            "your answers are kept on this page: leave it open"
+        ),
+        "offlineSubmit": _("No connection: your answers stay here. Try again once it is back."),
+        "troubleSubmit": _("The server does not answer as it should: your answers stay here. Try again."),
+        "submitting": _("Submitting"),
+        "otherTab": _("Answered in another tab"),
+        "extended": _("You have more time now"),
+        "over": _("The time is over"),
+        "leftMoment": _("less than a minute left"),
+        "leftMinutes": _("{minutes} min left"),
+        "leftHours": _("{hours} h left"),
+        "leftBoth": _("{hours} h {minutes} min left"),
+        "leftDays": _("{days} days left"),
+    }
+
+
+NUMBER_KEYS = "1234567890"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A unit on the page.
+
+    Attributes:
+        position: its number in the assignment.
+        shown: what the worker sees of it (docs/api.md).
+        value: the saved answer, as the worker sees it: a number, or what the kind's open answers are.
+        seconds: the active time saved with it.
+        wall_seconds: the time by the clock saved with it.
+        comment: the comment saved with it.
+        key: the number key that ticks it, in a group.
+        unfinished: what a plain form held in the place of an answer; None where nothing is.
+        problem: why that is no answer yet, for the worker.
+    """
+
+    position: int
+    shown: dict[str, Any]
+    value: Any
+    seconds: float | None
+    wall_seconds: float | None
+    comment: str
+    key: str
+    unfinished: Any = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is on screen at a time: a unit, or the units of one picture.
+
+    Attributes:
+        number: from 1.
+        missing: whether a submission was refused for want of its answer.
+    """
+
+    number: int
+    rows: tuple[Row, ...]
+    missing: bool
+
+    @property
+    def first(self) -> Row:
+        """Its only unit, or the first one of its picture."""
+        return self.rows[0]
+
+    @property
+    def answered(self) -> bool:
+        """Whether all of it is answered."""
+        return all(row.value is not None for row in self.rows)
+
+    @property
+    def seconds(self) -> float:
+        """The active time saved with all of it."""
+        return round(sum(row.seconds or 0.0 for row in self.rows), 2)
+
+    @property
+    def wall_seconds(self) -> float:
+        """The time by the clock saved with all of it."""
+        return round(sum(row.wall_seconds or 0.0 for row in self.rows), 2)
+
+    @property
+    def none_fits(self) -> bool:
+        """In a group: whether it was answered with no box ticked."""
+        return self.answered and not self.missing and not any(row.value for row in self.rows)
+
+
+def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
+    """Whether a page holds pictures, or should: without them nobody could judge captions alone."""
+    images = [step.first.shown["image"] for step in steps if step.first.shown.get("image")]
+    return any(design.about_pictures or image["url"] for image in images)
+
+
+def sheet_of(
+    places: Sequence[Place],
+    *,
+    design: StudyDesign,
+    picture_url: Callable[[Place], str],
+    answers: Mapping[str, Mapping[str, Any]],
+    missing: Collection[int] = (),
+) -> list[Step]:
+    """The steps of a page of work, with ``answers`` (position -> value, seconds) filled in."""
+    steps = []
+    kind = KINDS[design.protocol]
+    for number, group in enumerate(groups_of(places, kind), start=1):
+        rows = tuple(
+            Row(
+                position=place.position,
+                shown=shown_unit(place, design=design, picture_url=picture_url),
+                value=saved.get(answer_key(kind)),
+                seconds=saved.get("seconds"),
+                wall_seconds=saved.get("wall_seconds"),
+                comment=saved.get("comment", ""),
+                key=NUMBER_KEYS[index] if index < len(NUMBER_KEYS) else "",
+                **_unfinished(place, saved, kind=kind, design=design),
+            )
+            for index, place in enumerate(group)
+            for saved in [answers.get(str(place.position), {})]
+        )
+        steps.append(Step(number=number, rows=rows, missing=any(row.position in missing for row in rows)))
+    return steps
+
+
+def _unfinished(place: Place, saved: Mapping[str, Any], *, kind: Kind, design: StudyDesign) -> dict[str, Any]:
+    if "unfinished" not in saved:
+        return {}
+    given = saved["unfinished"]
+    return {"unfinished": given, "problem": problem_of(given, kind=kind, unit=place.unit, design=design)}
+
+
+def open_positions(
+    places: Sequence[Place], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
+) -> list[int]:
+    """Positions without an answer."""
+    return [one.position for one in places if answer_key(kind) not in answers.get(str(one.position), {})]
+
+
+def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
+    """Units that are shown together: one by one, or neighbours of the same picture."""
+    if not kind.grouped:
+        yield from ([place] for place in places)
+        return
+    for _key, group in groupby(places, key=lambda place: _picture_of(place.unit)):
+        yield list(group)
+
+
+def _picture_of(unit: Any) -> object:
+    """An image, and whether it is there for the second time."""
+    return unit.image if isinstance(unit, UnitSpec) else unit.item_id, unit.control_kind == REPEATED
+
+
+def answers_of_form(
+    form: Mapping[str, Any],
+    places: Sequence[Place],
+    *,
+    kind: Kind,
+    final: bool,
+    saved: Mapping[str, Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """The form's answers as ``submit_assignment`` takes them; whether they are allowed is checked there.
+
+    Args:
+        form: the posted fields.
+        final: it is a submission. In a draft, the unticked boxes of a group say nothing yet, except where a tick
+            that was ``saved`` is taken back.
+    """
+    # PostgreSQL stores no U+0000, and no key makes one; what else was typed is kept
+    form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
+    if kind.grouped:
+        values = _ticks(form, groups_of(places, kind), final=final, saved=saved)
+    else:
+        raw = {place.position: kind.read_form(form, place.position, place.unit) for place in places}
+        values = {position: given for position, given in raw.items() if given is not None}
+    return [
+        {
+            "position": position,
+            answer_key(kind): given,
+            **_seconds(form.get(f"t{position}")),
+            **_comment(form.get(f"c{position}")),
+        }
+        for position, given in values.items()
+    ]
+
+
+def undecided(form: Mapping[str, Any], places: Sequence[Place], kind: Kind) -> list[int]:
+    """Positions of the groups that the form leaves open, whatever was saved before: no box and not "none", or both.
+
+    Where units stand alone an answer cannot be taken back, so a form leaves none of them open by itself.
+    """
+    if not kind.grouped:
+        return []
+    return [
+        place.position
+        for group in groups_of(places, kind)
+        if bool(_ticked(form, group)) == _says_none(form, group)
+        for place in group
+    ]
+
+
+def _ticks(
+    form: Mapping[str, Any],
+    groups: Iterator[list[Place]],
+    *,
+    final: bool,
+    saved: Mapping[str, Mapping[str, Any]],
+) -> dict[int, Any]:
+    values: dict[int, Any] = {}
+    for group in groups:
+        ticked, none = _ticked(form, group), _says_none(form, group)
+        # ticks beside "none" contradict it: the ticks are kept, and the group stays unanswered
+        decided = none != bool(ticked) and (none or final)
+        for place in group:
+            taken_back = saved.get(str(place.position), {}).get("value") == 1
+            if place.position in ticked or decided or taken_back:
+                values[place.position] = int(place.position in ticked)
+    return values
+
+
+def _ticked(form: Mapping[str, Any], group: Sequence[Place]) -> set[int]:
+    return {place.position for place in group if form.get(f"u{place.position}") == "1"}
+
+
+def _says_none(form: Mapping[str, Any], group: Sequence[Place]) -> bool:
+    return f"none{group[0].position}" in form
+
+
+def _seconds(text: Any) -> dict[str, float]:
+    """The measured time, where there is a usable one: an answer is never refused for the sake of a clock."""
+    try:
+        seconds = float(text)
+    except (TypeError, ValueError):
+        return {}
+    return {"seconds": round(seconds, 2)} if math.isfinite(seconds) and 0 <= seconds <= MOST_SECONDS else {}
+
+
+def _comment(text: Any) -> dict[str, str]:
+    """The comment field, where the form has one: an empty one takes a saved comment back."""
+    return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

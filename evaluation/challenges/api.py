@@ -1,0 +1,279 @@
+"""The evaluation server for programs: challenges with their leaderboards, and one's own submissions."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import QueryDict
+from django.utils import timezone
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import mixins, serializers, status
+from rest_framework.decorators import action
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.parsers import BaseParser
+from rest_framework.permissions import SAFE_METHODS, BasePermission
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.viewsets import GenericViewSet
+
+from evaluation.challenges.challenges import find_challenge
+from evaluation.challenges.forms import SubmissionForm
+from evaluation.challenges.leaderboards import leaderboard
+from evaluation.challenges.submissions import About, most_bytes, show_submission, submit_captions
+from evaluation.errors import SubmissionRefused
+from evaluation.models import Challenge, Submission
+from judgments.access.permissions import token_of
+from judgments.access.tokens import allows
+from judgments.api.bodies import FormParser, body_of, member
+from judgments.api.resources import SLUG, Filters
+
+
+class TooLarge(SubmissionRefused):
+    """A request that can hold no file that the challenge takes."""
+
+    status = 413
+
+
+class IsParticipant(BasePermission):
+    """Everybody with an account; a token with the scope for what it does."""
+
+    message = "This is for accounts of this installation."
+
+    def has_permission(self, request: Request, view: Any) -> bool:
+        """A worker is no account."""
+        if not isinstance(request.user, User) or not request.user.is_active:
+            return False
+        token = token_of(request)
+        asked = f"submissions:{'read' if request.method in SAFE_METHODS else 'write'}"
+        if token is not None and not allows(token.scopes, asked):
+            raise PermissionDenied(f"The token lacks the scope {asked}.")
+        return True
+
+
+class OpenToParticipants:
+    """No study has to do with these rows, so that none opens or closes them."""
+
+    reading: ClassVar[str] = "judgments.view_study"
+    permission_classes: Any = (IsParticipant,)
+
+    def rows_for(self, queryset: QuerySet[Any], studies: Any, request: Request) -> QuerySet[Any]:
+        """All that the view has."""
+        return queryset
+
+
+class ChallengeSerializer(serializers.ModelSerializer[Challenge]):
+    """A challenge as its public page tells it."""
+
+    dataset = serializers.CharField(source="dataset.name", read_only=True)
+    metrics = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = Challenge
+        fields = [
+            *("slug", "title", "description", "dataset", "split", "metrics", "tokenizer", "images"),
+            *("opens_at", "closes_at", "per_day", "per_total", "shown_before_end"),
+        ]
+        read_only_fields = fields
+
+
+class FiguresSerializer(serializers.Serializer[Any]):
+    """A metric's figure over all images; its interval where the figure is a mean over images."""
+
+    corpus = serializers.FloatField()
+    low = serializers.FloatField(required=False)
+    high = serializers.FloatField(required=False)
+
+
+class SubmissionSerializer(serializers.ModelSerializer[Submission]):
+    """One's own submission; scores are empty as long as the challenge does not show them."""
+
+    challenge = serializers.CharField(source="challenge.slug", read_only=True)
+    scores = serializers.SerializerMethodField()
+    signatures = serializers.DictField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = Submission
+        fields = [
+            *("id", "challenge", "system", "team", "description", "link", "public", "sha256", "captions"),
+            *("state", "reason", "scores", "signatures", "removed_at", "removed_why", "made_at", "scored_at"),
+        ]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.DictField(child=FiguresSerializer()))
+    def get_scores(self, row: Any) -> dict[str, dict[str, float]]:
+        """Of all images together; those of single images would tell of their references."""
+        return row.scores if row.challenge.shows_scores_at(timezone.now()) else {}
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    """A row of a leaderboard."""
+
+    rank_low = serializers.IntegerField(allow_null=True, help_text="Null until ranks are computed.")
+    rank_high = serializers.IntegerField(allow_null=True)
+    submission = serializers.IntegerField()
+    system = serializers.CharField()
+    team = serializers.CharField()
+    description = serializers.CharField()
+    link = serializers.CharField()
+    own = serializers.BooleanField()
+    made_at = serializers.DateTimeField()
+    scores = serializers.DictField(child=FiguresSerializer())
+
+
+class LeaderboardSerializer(serializers.Serializer[Any]):
+    """All rows of a leaderboard, the best first."""
+
+    ranked_by = serializers.CharField()
+    shown = serializers.BooleanField()
+    rows = PlaceSerializer(many=True)
+
+
+class SubmissionBody(serializers.Serializer[Any]):
+    """What is sent as multipart/form-data."""
+
+    challenge = serializers.CharField()
+    system = serializers.CharField(max_length=80)
+    team = serializers.CharField(max_length=80)
+    description = serializers.CharField(max_length=2000, required=False)
+    link = serializers.URLField(max_length=300, required=False)
+    public = serializers.BooleanField(required=False, default=True)
+    file = serializers.FileField()
+
+
+class PublicSerializer(serializers.Serializer[Any]):
+    """Whether a submission is shown on the leaderboard."""
+
+    public = serializers.BooleanField()
+
+
+@extend_schema_view(leaderboard=extend_schema(responses=LeaderboardSerializer, filters=False))
+class ChallengeResource(
+    OpenToParticipants, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Challenge]
+):
+    """Datasets whose references are hidden, and who described their images best."""
+
+    queryset = Challenge.objects.select_related("dataset")
+    serializer_class = ChallengeSerializer
+    orderings: ClassVar[dict[str, str]] = {"slug": "slug", "opens_at": "opens_at"}
+    lookup_field, lookup_value_regex = "slug", SLUG
+
+    @action(detail=True, methods=["get"], pagination_class=None)
+    def leaderboard(self, request: Request, slug: str) -> Response:
+        """Its rows with ranges of ranks; none while scores are not shown."""
+        challenge, now = find_challenge(slug), timezone.now()
+        rows = leaderboard(challenge=challenge, user_id=request.user.pk, now=now)
+        return Response(
+            {
+                "ranked_by": challenge.ranked_by,
+                "shown": challenge.shows_scores_at(now),
+                "rows": [
+                    {
+                        "rank_low": row.low,
+                        "rank_high": row.high,
+                        "submission": row.submission.pk,
+                        **{
+                            name: getattr(row.submission, name)
+                            for name in ("system", "team", "description", "link")
+                        },
+                        "own": row.own,
+                        "made_at": row.submission.made_at,
+                        "scores": {cell.metric: row.submission.scores[cell.metric] for cell in row.cells},
+                    }
+                    for row in rows
+                ],
+            }
+        )
+
+
+class SubmissionFilters(Filters):
+    """Of one's own submissions."""
+
+    class Meta:
+        model = Submission
+        fields: ClassVar[list[str]] = ["state", "public"]
+
+
+REFUSALS = {
+    404: OpenApiResponse(description="There is no such challenge."),
+    409: OpenApiResponse(description="It takes no captions now, or its references changed."),
+    429: OpenApiResponse(description="As many submissions as it allows were made."),
+}
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request={"multipart/form-data": SubmissionBody},
+        responses={201: SubmissionSerializer, 200: SubmissionSerializer, **REFUSALS},
+        description="COCO results JSON with a caption of every image; 200 where the same captions were there already.",
+    ),
+    partial_update=extend_schema(request=PublicSerializer, responses=SubmissionSerializer),
+)
+class SubmissionResource(
+    OpenToParticipants, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Submission]
+):
+    """One's own submissions: send a file, then follow its state."""
+
+    filterset_class = SubmissionFilters
+    queryset = Submission.objects.select_related("challenge")
+    serializer_class = SubmissionSerializer
+    orderings: ClassVar[dict[str, str]] = {"id": "pk"}
+    lookup_value_regex = "[0-9]{1,18}"
+
+    def get_queryset(self) -> QuerySet[Submission]:
+        """Nobody else's."""
+        return super().get_queryset().filter(user=self.request.user.pk)
+
+    def get_parsers(self) -> list[BaseParser]:
+        """Files come as forms, everything else as JSON."""
+        if self.request is not None and self.request.method == "POST":
+            return [FormParser()]
+        return super().get_parsers()
+
+    def create(self, request: Request) -> Response:
+        """Store captions and queue them for scoring."""
+        _refuse_too_large(request)
+        data = request.data
+        if not isinstance(data, QueryDict):  # a request without a body has no form either
+            raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
+        challenge = find_challenge(data.get("challenge", ""))
+        values = data.dict()
+        values.setdefault(
+            "public", "true"
+        )  # what a form leaves out is not ticked; what a program leaves out is
+        form = SubmissionForm(values, request.FILES)
+        if not form.is_valid():
+            raise ValidationError(
+                {name: [str(word) for word in words] for name, words in form.errors.items()}
+            )
+        about = dict(form.cleaned_data)
+        file = about.pop("file")
+        if file.size > most_bytes(challenge.images):
+            raise TooLarge(f"The file is larger than {most_bytes(challenge.images):,} bytes.")
+        assert isinstance(request.user, User), "the permission asked"
+        made, new = submit_captions(
+            challenge=challenge, user=request.user, about=About(**about), chunks=file.chunks()
+        )
+        place = reverse("api:submissions-detail", args=[made.pk], request=request)
+        return Response(
+            self.get_serializer(made).data,
+            status=status.HTTP_201_CREATED if new else status.HTTP_200_OK,
+            headers={"Location": place},
+        )
+
+    def partial_update(self, request: Request, pk: str) -> Response:
+        """Put it on the leaderboard, or take it off."""
+        submission = self.get_object()
+        show_submission(submission=submission, public=member(body_of(request), "public", bool))
+        return Response(self.get_serializer(submission).data)
+
+
+def _refuse_too_large(request: Request) -> None:
+    """Before the body is read, when only its length is known: no challenge takes so much."""
+    sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
+    most = most_bytes(sizes[0] if sizes else 0) + (1 << 16)
+    given = request.META.get("CONTENT_LENGTH") or "0"
+    if not given.isdecimal() or int(given) > most:
+        raise TooLarge(f"The request is larger than {most:,} bytes.")

@@ -1,0 +1,190 @@
+"""Challenges: made, changed and closed by researchers; what is done to them is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from hashlib import sha256
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from common.audit import acting_person
+from common.errors import NotThere, WrongState
+from evaluation.errors import ChallengeError
+from evaluation.models import Challenge, ChallengeEvent, Submission
+from judgments.jobs import enqueue
+from judgments.models import Caption, Dataset
+
+# What the paired test compares are means over images; the leaderboard's own figure must be one.
+RANKABLE = "mean over images"
+
+
+def find_challenge(slug: str) -> Challenge:
+    """The challenge of this short name.
+
+    Raises:
+        NotThere: there is none.
+    """
+    found = Challenge.objects.filter(slug=slug).first()
+    if found is None:
+        raise NotThere(f"There is no challenge {slug!r}.")
+    return found
+
+
+def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
+    """Image -> references, in the order that captions are scored in; images without a reference are left out."""
+    rows: QuerySet[Caption] = Caption.objects.filter(item__dataset=dataset, role=Caption.Role.REFERENCE)
+    if split:
+        rows = rows.filter(item__split=split)
+    found: dict[str, list[str]] = {}
+    ordered = rows.order_by("item__position", "item_id", "position", "id")
+    for name, text in ordered.values_list("item__name", "text").iterator(chunk_size=10_000):
+        found.setdefault(name, []).append(text)
+    return found
+
+
+def image_names(challenge: Challenge) -> list[str]:
+    """The images of a challenge in the order that captions are scored in; their references are not read."""
+    rows = challenge.dataset.items.filter(references__role=Caption.Role.REFERENCE)
+    if challenge.split:
+        rows = rows.filter(split=challenge.split)
+    names = list(rows.order_by("position", "pk").distinct().values_list("name", flat=True))
+    return list(dict.fromkeys(names))
+
+
+def hash_of(references: dict[str, list[str]]) -> str:
+    """SHA-256 over images and references; no text can be read as another's part."""
+    digest = sha256()
+    for image, texts in references.items():
+        for text in (image, *texts):
+            encoded = text.encode("utf-8", "surrogatepass")
+            digest.update(f"{len(encoded)}:".encode() + encoded)
+        digest.update(b";")
+    return digest.hexdigest()
+
+
+def check_metrics(metrics: Sequence[str], tokenizer: str) -> None:
+    """Raises ChallengeError for metrics or a tokenizer that cannot make a leaderboard."""
+    # the metrics bring their compiler along, which a web process does without until it is asked for them
+    from evaluation.metrics.errors import UnknownName
+    from evaluation.metrics.registry import metric_named
+    from evaluation.metrics.text import tokenizer_named
+
+    if not isinstance(metrics, list) or not metrics or not all(isinstance(name, str) for name in metrics):
+        raise ChallengeError("A challenge has a list of one metric or more.", field="metrics")
+    if len(set(metrics)) != len(metrics):
+        raise ChallengeError("A metric is named twice; expected each once.", field="metrics")
+    try:
+        chosen = [metric_named(name) for name in metrics]
+    except UnknownName as error:
+        raise ChallengeError(f"There is an {error}.", field="metrics") from None
+    try:
+        tokenizer_named(tokenizer)
+    except UnknownName as error:
+        raise ChallengeError(f"There is an {error}.", field="tokenizer") from None
+    if chosen[0].statistics != RANKABLE:
+        raise ChallengeError(
+            f"The leaderboard cannot be ordered by {chosen[0].name}: its figure is no mean over images, which the "
+            "paired test compares; put another metric first, such as cider-d.",
+            field="metrics",
+        )
+
+
+def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge:
+    """Store a challenge that was filled in, with the hash of its references.
+
+    Raises:
+        ChallengeError: the metrics cannot be used, there are no references, or it closes before it opens.
+    """
+    check_challenge(challenge)
+    references = references_of(challenge.dataset, challenge.split)
+    challenge.images = len(references)
+    challenge.references_sha256 = hash_of(references)
+    challenge.made_by = by
+    with transaction.atomic():
+        challenge.save(force_insert=True)
+        note_challenge(challenge=challenge, what="made", words=f"Made with {challenge.images} images.", by=by)
+    return challenge
+
+
+def check_challenge(challenge: Challenge) -> None:
+    """Raises ChallengeError where it cannot be as it was filled in."""
+    check_metrics(challenge.metrics, challenge.tokenizer)
+    if challenge.closes_at is not None and challenge.closes_at < challenge.opens_at:
+        raise ChallengeError("The challenge closes before it opens.", field="closes_at")
+    rows = Caption.objects.filter(item__dataset=challenge.dataset, role=Caption.Role.REFERENCE)
+    if challenge.split:
+        rows = rows.filter(item__split=challenge.split)
+    if not rows.exists():
+        raise ChallengeError(
+            f"Dataset {challenge.dataset.name!r} has no references in the split {challenge.split!r}.",
+            field="split",
+        )
+
+
+def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | None = None) -> None:
+    """Store what was changed of its words, times and limits; what is scored, and how, stays as it is.
+
+    Raises:
+        ChallengeError: it would close before it opens.
+    """
+    if not fields:
+        return
+    check_challenge(challenge)
+    with transaction.atomic():
+        challenge.save(update_fields=list(fields))
+        note_challenge(challenge=challenge, what="changed", words=f"Changed: {', '.join(fields)}.", by=by)
+
+
+def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -> None:
+    """No more captions from now on.
+
+    Raises:
+        ChallengeError: no reason was given.
+        WrongState: it is closed already, or not open yet.
+    """
+    if not why.strip():
+        raise ChallengeError("Say why the challenge is closed.", field="why")
+    now = timezone.now()
+    with transaction.atomic():
+        still_open = Challenge.objects.filter(pk=challenge.pk, opens_at__lte=now).exclude(closes_at__lte=now)
+        if not still_open.update(closes_at=now):
+            raise WrongState(f"The challenge {challenge.slug!r} is not open.")
+        note_challenge(challenge=challenge, what="closed", words="Closed.", why=why, by=by)
+    challenge.refresh_from_db()
+
+
+def remove_submission(*, submission: Submission, why: str, by: User | None = None) -> None:
+    """Take a submission off the leaderboard; the row stays, and counts against its author's limits.
+
+    Raises:
+        ChallengeError: no reason was given.
+        WrongState: it was removed already.
+    """
+    if not why.strip():
+        raise ChallengeError("Say why the submission is removed.", field="why")
+    with transaction.atomic():
+        changed = Submission.objects.filter(pk=submission.pk, removed_at__isnull=True).update(
+            removed_at=timezone.now(), removed_why=why.strip()[:500]
+        )
+        if not changed:
+            raise WrongState("The submission was removed already.")
+        note_challenge(
+            challenge=submission.challenge,
+            what="submission-removed",
+            words=f"Submission {submission.pk} ({submission.system}) was removed.",
+            why=why,
+            by=by,
+        )
+        enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})
+
+
+def note_challenge(
+    *, challenge: Challenge, what: str, words: str, why: str = "", by: User | None = None
+) -> None:
+    """Write down, within the caller's transaction, what was done."""
+    ChallengeEvent.objects.create(
+        challenge=challenge, what=what, words=words[:1000], why=why.strip()[:500], by=by or acting_person()
+    )

@@ -1,0 +1,315 @@
+"""Submissions to a challenge: streamed, checked, numbered."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC
+from hashlib import sha256
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from common.errors import WrongState
+from common.files import can_be_stored
+from evaluation.challenges.challenges import image_names
+from evaluation.errors import LimitReached, SubmissionRefused
+from evaluation.models import Challenge, Submission, SubmissionContent
+from judgments.jobs import enqueue
+
+LONGEST_CAPTION = 1000  # characters
+LONGEST_ENTRY = 1 << 16  # characters of one object of the file
+FEW = 3  # images named in a sentence
+BYTES_AN_IMAGE = 500
+BYTES_AT_LEAST = 1 << 20
+_BLANKS = " \t\r\n"
+
+
+def most_bytes(images: int) -> int:
+    """The largest file that a challenge of so many images takes."""
+    return BYTES_AT_LEAST + BYTES_AN_IMAGE * images
+
+
+def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
+    """The caption of every image, in the order of ``positions`` (image -> 0, 1, ...).
+
+    Raises:
+        SubmissionRefused: the file is not of the format, an image is missing, unknown or there twice, or a caption is
+            empty or too long.
+    """
+    found: list[str | None] = [None] * len(positions)
+    unknown: list[str] = []
+    twice: list[str] = []
+    number = 0
+    for number, entry in enumerate(_entries(chunks), start=1):
+        image, caption = _checked(number, entry)
+        place = positions.get(image)
+        if place is None:
+            unknown.append(image)
+            if len(unknown) > FEW:
+                break
+        elif found[place] is not None:
+            twice.append(image)
+            if len(twice) > FEW:
+                break
+        else:
+            found[place] = caption
+    if unknown:
+        raise SubmissionRefused(
+            _("The file names images that the challenge does not have: %(images)s.")
+            % {"images": _few(unknown)}
+        )
+    if twice:
+        raise SubmissionRefused(
+            _("The file has more than one caption of the images %(images)s; expected one.")
+            % {"images": _few(twice)}
+        )
+    missing = [image for image, place in positions.items() if found[place] is None]
+    if missing:
+        raise SubmissionRefused(
+            _("The file has %(found)s of %(wanted)s captions; the first images without one: %(images)s.")
+            % {
+                "found": len(positions) - len(missing),
+                "wanted": len(positions),
+                "images": _few(missing[: FEW + 1]),
+            }
+        )
+    return [caption for caption in found if caption is not None]
+
+
+def _few(images: list[str]) -> str:
+    shown = ", ".join(repr(image[:60]) for image in images[:FEW])
+    return f"{shown}, …" if len(images) > FEW else shown
+
+
+def _checked(number: int, entry: Any) -> tuple[str, str]:
+    """Image and caption of the entry, the ``number``-th of the file."""
+    if not isinstance(entry, dict):
+        raise SubmissionRefused(
+            _("Entry %(number)s is no object; expected one with image_id and caption.") % {"number": number}
+        )
+    image, caption = entry.get("image_id"), entry.get("caption")
+    # True is an int to Python and no image's name
+    if isinstance(image, bool) or not isinstance(image, str | int):
+        raise SubmissionRefused(
+            _("Entry %(number)s has no image_id that is a name or a whole number.") % {"number": number}
+        )
+    if not isinstance(caption, str) or not caption.strip():
+        raise SubmissionRefused(
+            _("Entry %(number)s has no caption; expected a text that is not empty.") % {"number": number}
+        )
+    if len(caption) > LONGEST_CAPTION:
+        raise SubmissionRefused(
+            _("Entry %(number)s has a caption of %(length)s characters; expected at most %(most)s.")
+            % {"number": number, "length": len(caption), "most": LONGEST_CAPTION}
+        )
+    if not can_be_stored([str(image), caption]):
+        raise SubmissionRefused(
+            _("Entry %(number)s holds a character that is none (U+0000 or half of a pair).")
+            % {"number": number}
+        )
+    return str(image), caption
+
+
+def _entries(chunks: Iterable[bytes]) -> Iterator[Any]:
+    """The values of the file's array, one after the other; at most one of them is held."""
+    text = _Text(chunks)
+    if text.next() != "[":
+        raise _no_array()
+    if text.next(peek=True) == "]":
+        text.next()
+    else:
+        while True:
+            yield text.value()
+            mark = text.next()
+            if mark == "]":
+                break
+            if mark != ",":
+                raise _no_array()
+    if text.next():
+        raise SubmissionRefused(_("The file goes on behind the end of its array; expected nothing there."))
+
+
+def _no_array() -> SubmissionRefused:
+    return SubmissionRefused(
+        _('The file is not COCO results JSON: expected [{"image_id": …, "caption": "…"}, …].')
+    )
+
+
+class _Text:
+    """A window on the decoded file that moves on."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        self._json = json.JSONDecoder()
+        self._buffer, self._at, self._ended = "", 0, False
+
+    def _more(self) -> bool:
+        """Read on; False at the end of the file."""
+        if self._ended:
+            return False
+        chunk = next(self._chunks, b"")
+        self._ended = not chunk
+        try:
+            self._buffer = self._buffer[self._at :] + self._decode(chunk, self._ended)
+        except UnicodeDecodeError:
+            raise SubmissionRefused(_("The file is not UTF-8; expected JSON in UTF-8.")) from None
+        self._at = 0
+        return True
+
+    def next(self, *, peek: bool = False) -> str:
+        """The next mark that is no blank; '' at the end."""
+        while True:
+            while self._at < len(self._buffer) and self._buffer[self._at] in _BLANKS:
+                self._at += 1
+            if self._at < len(self._buffer):
+                mark = self._buffer[self._at]
+                self._at += not peek
+                return mark
+            if not self._more():
+                return ""
+
+    def value(self) -> Any:
+        """The JSON value that comes next."""
+        self.next(peek=True)
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._buffer, self._at)
+            except RecursionError:
+                raise SubmissionRefused(
+                    _("The file is nested too deeply; expected an array of objects.")
+                ) from None
+            except ValueError:  # broken, or cut off where the window ends
+                if len(self._buffer) - self._at <= LONGEST_ENTRY and self._more():
+                    continue
+                raise _no_array() from None
+            if end == len(self._buffer) and self._more():
+                continue  # a number may go on
+            self._at = end
+            return value
+
+
+TRIES = 20  # uploads of one account that may be stored at the same moment
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a participant says of their system."""
+
+    system: str
+    team: str
+    description: str = ""
+    link: str = ""
+    public: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How many submissions of an account a challenge still takes."""
+
+    today: int
+    at_all: int
+
+    @property
+    def left(self) -> int:
+        """Now."""
+        return min(self.today, self.at_all)
+
+
+def places_left(*, challenge: Challenge, user: User) -> Places:
+    """For one person, at this moment."""
+    own = Submission.objects.filter(challenge=challenge, user=user)
+    today = own.filter(day=timezone.now().astimezone(UTC).date()).count()
+    return Places(max(challenge.per_day - today, 0), max(challenge.per_total - own.count(), 0))
+
+
+def submit_captions(
+    *, challenge: Challenge, user: User, about: About, chunks: Iterable[bytes]
+) -> tuple[Submission, bool]:
+    """Check a file, store its captions, and queue them for scoring; the same captions again are the same submission.
+
+    Returns:
+        The submission, and whether it is new.
+
+    Raises:
+        WrongState: the challenge is not open.
+        SubmissionRefused: the file cannot be used; nothing is counted.
+        LimitReached: the account has made as many submissions as the challenge allows.
+    """
+    if not challenge.is_open_at(timezone.now()):
+        raise WrongState(_("This challenge takes no captions at the moment."))
+    if not about.system.strip() or not about.team.strip():
+        raise SubmissionRefused(_("A submission has the name of a system and of its authors."))
+    positions = {name: place for place, name in enumerate(image_names(challenge))}
+    captions = read_captions(chunks, positions)
+    encoded = json.dumps(captions, ensure_ascii=False).encode()
+    digest = sha256(encoded).hexdigest()
+    packed = zlib.compress(encoded)
+    for _attempt in range(TRIES):
+        known = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
+        if known is not None:
+            return _again(known), False
+        try:
+            return _store(challenge, user, about, digest, len(captions), packed), True
+        except IntegrityError:  # another upload of this account took the place first
+            continue
+    raise LimitReached(_("Too many uploads at the same moment; please try again."))
+
+
+@transaction.atomic
+def _store(
+    challenge: Challenge, user: User, about: About, digest: str, count: int, packed: bytes
+) -> Submission:
+    day = timezone.now().astimezone(UTC).date()
+    own = Submission.objects.filter(challenge=challenge, user=user)
+    used, today = own.count(), own.filter(day=day).count()
+    if today >= challenge.per_day:
+        raise LimitReached(
+            _("You made %(n)s submissions today, as many as this challenge takes in a day of UTC.")
+            % {"n": today}
+        )
+    if used >= challenge.per_total:
+        raise LimitReached(_("You made %(n)s submissions, as many as this challenge takes.") % {"n": used})
+    submission = Submission.objects.create(
+        challenge=challenge,
+        user=user,
+        system=about.system.strip(),
+        team=about.team.strip(),
+        description=about.description.strip(),
+        link=about.link,
+        public=about.public,
+        sha256=digest,
+        captions=count,
+        day=day,
+        nth_of_day=today + 1,
+        nth=used + 1,
+    )
+    SubmissionContent.objects.create(submission=submission, captions=packed)
+    enqueue(kind="score_submission", args={"submission": submission.pk}, user=user)
+    return submission
+
+
+@transaction.atomic
+def _again(known: Submission) -> Submission:
+    """Captions that are there already; where scoring them failed, another try that costs nothing."""
+    failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
+    if failed.update(state=Submission.State.QUEUED, reason=""):
+        enqueue(kind="score_submission", args={"submission": known.pk}, user=known.user)
+        known.refresh_from_db()
+    return known
+
+
+@transaction.atomic
+def show_submission(*, submission: Submission, public: bool) -> None:
+    """Put one's submission on the leaderboard, or take it off."""
+    changed = Submission.objects.filter(pk=submission.pk).exclude(public=public).update(public=public)
+    if changed:
+        enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})
+    submission.public = public

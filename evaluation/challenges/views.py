@@ -1,0 +1,203 @@
+"""The public pages of the evaluation server."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.models import User
+from django.contrib.auth.views import LoginView
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.shortcuts import render, resolve_url
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from common.errors import NotThere, QuorumError
+from common.markup import render_markdown
+from evaluation.challenges.challenges import find_challenge
+from evaluation.challenges.forms import SubmissionForm
+from evaluation.challenges.leaderboards import cells_of, leaderboard
+from evaluation.challenges.submissions import About, most_bytes, places_left, show_submission, submit_captions
+from evaluation.models import Challenge, Submission
+
+MOST_CHALLENGES = 100
+ROOM_FOR_FIELDS = 1 << 16  # bytes of a request beside its file
+SEE_OTHER = 303
+
+
+class SignIn(LoginView):
+    """For everybody with an account; the administration's own page lets in staff alone."""
+
+    template_name = "evaluation/challenges/sign_in.html"
+    authentication_form = AuthenticationForm
+    redirect_authenticated_user = True
+
+    def get_default_redirect_url(self) -> str:
+        """Back to the challenges."""
+        return reverse("evaluation:challenges")
+
+
+@require_POST
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """End the session."""
+    logout(request)
+    return _see_other("evaluation:challenges")
+
+
+@never_cache
+@require_safe
+def challenges(request: HttpRequest) -> HttpResponse:
+    """All of them, the newest first."""
+    now = timezone.now()
+    found = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
+    listed = [{"challenge": one, "state": _state(one)} for one in found]
+    return render(request, "evaluation/challenges/list.html", {"challenges": listed, "now": now})
+
+
+@never_cache
+@require_safe
+def challenge(request: HttpRequest, slug: str) -> HttpResponse:
+    """What is asked, and the leaderboard."""
+    found, user, now = _found(slug), _person(request), timezone.now()
+    rows = leaderboard(challenge=found, user_id=user.pk if user else None, now=now)
+    context: dict[str, Any] = {
+        "challenge": found,
+        "state": _state(found),
+        "description": render_markdown(found.description),
+        "rows": rows,
+        "ranked": any(row.low is not None for row in rows),
+        "shown": found.shows_scores_at(now),
+        "places": places_left(challenge=found, user=user) if user else None,
+    }
+    return render(request, "evaluation/challenges/challenge.html", context)
+
+
+@csrf_exempt  # looked at below, once it is known that the request is not too large to be read
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def submit(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form for a file of captions."""
+    found = _found(slug)
+    if _person(request) is None:
+        return _to_sign_in(request)
+    if is_too_large(request, found):
+        error = _("The file is larger than %(most)s bytes, the most that this challenge takes.") % {
+            "most": f"{most_bytes(found.images):,}"
+        }
+        # the body is left unread
+        return _form_page(request, found, SubmissionForm(), status=413, error=error)
+    return _submit(request, found)
+
+
+@csrf_protect
+def _submit(request: HttpRequest, found: Challenge) -> HttpResponse:
+    user = _person(request)
+    assert user is not None, "submit asked"
+    if request.method != "POST":
+        return _form_page(request, found, SubmissionForm(initial={"team": user.get_full_name()}))
+    form = SubmissionForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return _form_page(request, found, form, status=400)
+    values = dict(form.cleaned_data)
+    file = values.pop("file")
+    try:
+        made, new = submit_captions(challenge=found, user=user, about=About(**values), chunks=file.chunks())
+    except QuorumError as error:
+        return _form_page(request, found, form, status=error.status, error=str(error))
+    said = (
+        _("Your captions are stored and will be scored.") if new else _("These captions were there already.")
+    )
+    messages.success(request, said)
+    return _see_other("evaluation:own", made.challenge.slug)
+
+
+@never_cache
+@require_safe
+def own(request: HttpRequest, slug: str) -> HttpResponse:
+    """A participant's submissions to a challenge."""
+    found, user = _found(slug), _person(request)
+    if user is None:
+        return _to_sign_in(request)
+    shown = found.shows_scores_at(timezone.now())
+    submissions = list(Submission.objects.filter(challenge=found, user=user))
+    rows = [{"submission": one, "cells": cells_of(found, one) if shown else []} for one in submissions]
+    context = {
+        "challenge": found,
+        "rows": rows,
+        "shown": shown,
+        "places": places_left(challenge=found, user=user),
+        "waiting": any(one.state == Submission.State.QUEUED for one in submissions),
+        "state": _state(found),
+    }
+    return render(request, "evaluation/challenges/own.html", context)
+
+
+@require_POST
+def show(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Put one's submission on the leaderboard, or take it off."""
+    user = _person(request)
+    submission = (
+        Submission.objects.select_related("challenge")
+        .filter(pk=pk, challenge__slug=slug, user=user, removed_at__isnull=True)
+        .first()
+        if user
+        else None
+    )
+    if submission is None:
+        raise Http404
+    show_submission(submission=submission, public=request.POST.get("public") == "yes")
+    return _see_other("evaluation:own", slug)
+
+
+def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
+    """Whether the body can hold no file that the challenge takes; it is not read for that."""
+    given = request.META.get("CONTENT_LENGTH") or "0"
+    return not given.isdecimal() or int(given) > most_bytes(challenge.images) + ROOM_FOR_FIELDS
+
+
+def _found(slug: str) -> Challenge:
+    try:
+        return find_challenge(slug)
+    except NotThere:
+        raise Http404 from None
+
+
+def _person(request: HttpRequest) -> User | None:
+    return request.user if isinstance(request.user, User) and request.user.is_active else None
+
+
+def _state(challenge: Challenge) -> str:
+    now = timezone.now()
+    if challenge.is_over_at(now):
+        return "over"
+    return "open" if challenge.is_open_at(now) else "coming"
+
+
+def _form_page(
+    request: HttpRequest, challenge: Challenge, form: SubmissionForm, *, status: int = 200, error: str = ""
+) -> HttpResponse:
+    user = _person(request)
+    context = {
+        "challenge": challenge,
+        "form": form,
+        "error": error,
+        "most": most_bytes(challenge.images),
+        "state": _state(challenge),
+        "places": places_left(challenge=challenge, user=user) if user else None,
+    }
+    return render(request, "evaluation/challenges/submit.html", context, status=status)
+
+
+def _to_sign_in(request: HttpRequest) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse('evaluation:sign-in')}?{urlencode({'next': request.path})}")
+
+
+def _see_other(to: str, *args: Any) -> HttpResponse:
+    return HttpResponseRedirect(resolve_url(to, *args), status=SEE_OTHER)

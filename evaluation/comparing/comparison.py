@@ -1,0 +1,313 @@
+"""How far two sources of judgments agree: kappa at thresholds, precision, recall, alpha, correlations. Pure.
+
+The first source is held against the second: precision is the share of the first's yes that the second confirms, recall
+the share of the second's yes that the first finds. docs/statistics.md has each figure and the rules behind it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluation.comparing.sources import Matched, Source, match_sources
+from evaluation.provenance import signature, without_nan
+from evaluation.results.consensus import FULL_DEPTH, alpha_dict
+from evaluation.statistics.agreement import (
+    KappaGrid,
+    ThresholdAgreement,
+    alpha_of_judgments,
+    kappa_grid,
+    kappa_interval,
+)
+from evaluation.statistics.correlation import correlation
+from evaluation.statistics.inputs import one_of
+from evaluation.statistics.resampling import RESAMPLES
+from evaluation.statistics.results import as_json
+
+MISSING = ("leave-out", "no")
+COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")
+
+NO_UNITS = "the sources share no unit"
+NO_CUTS = "{} has no thresholds of its own: name one"
+TEXTS = "the answers of {} are texts, which have no mean"
+TWO_SCALES = "the sources answer on different scales"
+NOT_NOMINAL = "the answers are grades, not categories"
+STOPPED = "judgments of one source stopped where an outcome was decided"
+JOINED = "several units of one source are one here, so a rater may have answered it more than once"
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two sources, matched, and every figure of them as JSON; an undefined one is null beside its `reason`."""
+
+    matched: Matched
+    grid: KappaGrid | None
+    result: dict[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        return self.result
+
+
+def compare_sources(
+    first: Source,
+    second: Source,
+    *,
+    first_at_least: float | None = None,
+    second_at_least: float | None = None,
+    missing: str = "leave-out",
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> Comparison:
+    """Compare the first source with the second, which is taken as the standard.
+
+    Args:
+        first_at_least, second_at_least: where each source's scores are cut into yes and no; None: at every cut that its
+            protocol is reported at.
+        missing: units that only the second source has are left out, or count as a no of the first (H13's convention for
+            pairs that the filter kept from the crowd). Units that only the first has are always left out.
+
+    Raises:
+        EvaluationError: sources that cannot be compared. BadOption: an unknown `missing`, or a broken number.
+    """
+    one_of(missing, MISSING, "missing")
+    matched = match_sources(first, second)
+    grid, reason = _grid(matched, first_at_least, second_at_least, missing, resamples, seed)
+    settings: dict[str, Any] = {"missing": missing, "resamples": resamples, "seed": seed}
+    for name, cut in (("first_at_least", first_at_least), ("second_at_least", second_at_least)):
+        if cut is not None:
+            settings[name] = cut
+    result = {
+        "first": _of_source(first, resamples, seed),
+        "second": _of_source(second, resamples, seed),
+        "units": _units(matched),
+        "missing": _left_out(matched, missing),
+        "thresholds": _thresholds(grid, reason),
+        "consensus": _consensus(matched, resamples, seed),
+        "correlation": _correlations(matched, resamples, seed),
+        "pooled_alpha": _pooled(matched, resamples, seed),
+        "signature": signature("comparison", settings),
+    }
+    return Comparison(matched, grid, without_nan(result))
+
+
+def _of_source(source: Source, resamples: int, seed: int) -> dict[str, Any]:
+    """What the source is, and alpha within it over all of its units, or those judged to full depth."""
+    own = source if source.full_depth is None else source.among(source.full_depth)
+
+    def alpha(level: str) -> dict[str, Any]:
+        found = alpha_of_judgments(own.unit, own.rater, own.value, level, resamples=resamples, seed=seed)
+        return alpha_dict(found)
+
+    return {
+        "name": source.name,
+        "protocol": None if source.kind is None else source.kind.name,
+        "level": source.level,
+        "score": source.score,
+        "units": len(np.unique(source.unit)),
+        "judgments": len(source.unit),
+        "left_out": dict(source.left_out),
+        "alpha": alpha(source.level),
+        **({"ordinal": alpha("ordinal")} if source.level == "interval" else {}),
+        **({} if source.full_depth is None else {"full_depth": FULL_DEPTH}),
+    }
+
+
+def _units(matched: Matched) -> dict[str, Any]:
+    own = [len(np.unique(one.unit)) for one in (matched.first, matched.second)]
+    shared = int(matched.shared.sum())
+    return {
+        "shared": shared,
+        "by_id": matched.by_id,
+        "by_content": shared - matched.by_id,
+        "first_only": own[0] - shared,
+        "second_only": own[1] - shared,
+        "sides_exchanged": matched.turned,
+        "first_joined": matched.joined[0],
+        "second_joined": matched.joined[1],
+        "reference_ignored": matched.without_reference,
+    }
+
+
+def _left_out(matched: Matched, missing: str) -> dict[str, Any]:
+    """What becomes of units that one source lacks, in the figures at thresholds."""
+    units = _units(matched)
+    taken = missing == "no"
+    return {
+        "policy": missing,
+        "taken_as_no": units["second_only"] if taken else 0,
+        "left_out": units["first_only"] + (0 if taken else units["second_only"]),
+    }
+
+
+def _no_scores(matched: Matched) -> str:
+    for one in (matched.first, matched.second):
+        if not one.is_numeric:
+            return TEXTS.format(one.name)
+    return ""
+
+
+def _cuts(source: Source, chosen: float | None) -> Sequence[float]:
+    if chosen is not None:
+        return (chosen,)
+    return () if source.kind is None else sorted(source.kind.people_cuts)
+
+
+def _grid(
+    matched: Matched,
+    first_at_least: float | None,
+    second_at_least: float | None,
+    missing: str,
+    resamples: int,
+    seed: int,
+) -> tuple[KappaGrid | None, str]:
+    """The second's units (with "no": also those that the first lacks), cut at each pair of thresholds."""
+    reason = _no_scores(matched)
+    cuts = _cuts(matched.first, first_at_least), _cuts(matched.second, second_at_least)
+    for one, own in zip((matched.first, matched.second), cuts, strict=True):
+        if not reason and not own:
+            reason = NO_CUTS.format(one.name)
+    if reason:
+        return None, reason
+    theirs = matched.second.scores()
+    compared = ~np.isnan(theirs)
+    mine = matched.first.scores()
+    found = kappa_grid(
+        mine[compared], theirs[compared], *cuts, missing=missing, resamples=resamples, seed=seed
+    )
+    return found, ""
+
+
+def _thresholds(grid: KappaGrid | None, reason: str) -> dict[str, Any]:
+    if grid is None:
+        return {"first": [], "second": [], "cells": [], "best": None, "reason": reason}
+    return {
+        "first": list(grid.first_thresholds),
+        "second": list(grid.second_thresholds),
+        "cells": [_cell(one) for one in grid.cells],
+        "best": None if grid.best is None else _cell(grid.best),
+        "reason": "",
+    }
+
+
+def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
+    return as_json(
+        cell, "first_at_least", "second_at_least", "kappa", "precision", "recall", "f1", "both", "first_only",
+        "second_only", "neither", "n", "reason",
+    )  # fmt: skip
+
+
+def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+    """Kappa of the two consensuses over shared units that both decide, and the table of their answers."""
+    nothing: dict[str, Any] = {"kappa": None, "labels": [], "table": [], "n": 0, "same": 0, "undecided": 0}
+    kinds = matched.first.kind, matched.second.kind
+    if any(one.level != "nominal" for one in (matched.first, matched.second)):
+        return nothing | {"reason": NOT_NOMINAL}
+    if not matched.same_scale:
+        return nothing | {"reason": TWO_SCALES}
+    mine, theirs = (one.among(matched.shared).consensus() for one in (matched.first, matched.second))
+    both = sorted(mine.keys() & theirs.keys())
+    answers = [mine[unit] for unit in both], [theirs[unit] for unit in both]
+    labels: list[Any] = (
+        list(kinds[0].values) if kinds[0] is not None else sorted({*answers[0], *answers[1]}, key=str)
+    )
+    found = kappa_interval(*answers, labels=labels or None, resamples=resamples, seed=seed)
+    counts = Counter(zip(*answers, strict=True))
+    return {
+        "kappa": {**as_json(found, "value", "low", "high"), "n": len(both)},
+        "labels": labels,
+        "table": [[counts[row, column] for column in labels] for row in labels],
+        "n": len(both),
+        "same": sum(counts[label, label] for label in labels),
+        "undecided": int(matched.shared.sum()) - len(both),
+        "reason": found.reason,
+    }  # fmt: skip
+
+
+def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+    """Between the scores of the shared units."""
+    reason = _no_scores(matched) or ("" if matched.shared.any() else NO_UNITS)
+    if reason:
+        return {
+            name: {"value": None, "low": None, "high": None, "n": 0, "reason": reason}
+            for name in COEFFICIENTS
+        }
+    mine, theirs = (one.scores()[matched.shared] for one in (matched.first, matched.second))
+    found = {}
+    for name in COEFFICIENTS:
+        one = correlation(mine, theirs, name, resamples=resamples, seed=seed)
+        found[name] = as_json(one, "value", "low", "high", "n", "reason")
+    return found
+
+
+def _pooled(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
+    """Alpha of both sources' raters together over the shared units, beside alpha within each over the same units."""
+    nothing = {"value": None, "low": None, "high": None, "n": 0}
+    if not matched.same_scale:
+        return nothing | {"reason": TWO_SCALES}
+    if any(matched.joined):
+        return nothing | {"reason": JOINED}
+    if matched.stopped_early:
+        return nothing | {"reason": STOPPED}
+    one, other = matched.first.among(matched.shared), matched.second.among(matched.shared)
+    level = one.level
+    # A name in both sources is two raters: nobody knows whether it is the same person.
+    raters = np.concatenate([one.rater, other.rater + 1 + one.rater.max(initial=0)])
+    values = np.concatenate([one.value, other.value])
+
+    def alpha(unit: Any, rater: Any, value: Any) -> dict[str, Any]:
+        return alpha_dict(alpha_of_judgments(unit, rater, value, level, resamples=resamples, seed=seed))
+
+    return {
+        **alpha(np.concatenate([one.unit, other.unit]), raters, values),
+        "first": alpha(one.unit, one.rater, one.value),
+        "second": alpha(other.unit, other.rater, other.value),
+    }
+
+
+def compared_in_words(result: dict[str, Any]) -> str:
+    """What the figures say, in one or two sentences; no adjective stands for a number."""
+    shared = result["units"]["shared"]
+    if not shared:
+        return "The two share no unit, so nothing can be said about their agreement."
+    consensus, grid = result["consensus"], result["thresholds"]
+    if consensus["n"]:
+        return (
+            f"On {consensus['same']:,} of the {consensus['n']:,} shared units that both decide, the two come to "
+            f"the same answer{_kappa_in_words(consensus['kappa'])}."
+        )
+    cells = [one for one in grid["cells"] if one["kappa"]["value"] is not None]
+    if len(grid["cells"]) == 1 and cells:
+        cell = cells[0]
+        return (
+            f"Of {cell['n']:,} units, the first says yes to {cell['both'] + cell['first_only']:,} and the second "
+            f"to {cell['both'] + cell['second_only']:,}, both to {cell['both']:,}{_kappa_in_words(cell['kappa'])}."
+        )
+    if cells:
+        best = grid["best"]
+        return (
+            f"Kappa is highest, {_short(best['kappa']['value'])}, where the first is cut at "
+            f"{best['first_at_least']:g} and the second at {best['second_at_least']:g}. The highest of "
+            f"{len(grid['cells'])} is too high an estimate: fix the thresholds beforehand to report one."
+        )
+    tau = result["correlation"]["kendall-tau-b"]
+    if tau["value"] is not None:
+        return (
+            f"Over {tau['n']:,} shared units, the scores correlate by {_short(tau['value'])} (Kendall's tau-b, "
+            f"95 % interval {_short(tau['low'])} to {_short(tau['high'])})."
+        )
+    return f"No figure is defined: {grid['reason'] or consensus['reason']}."
+
+
+def _kappa_in_words(kappa: dict[str, Any]) -> str:
+    if kappa["value"] is None:
+        return "; kappa is undefined"
+    low, high = _short(kappa["low"]), _short(kappa["high"])
+    return f"; Cohen's kappa is {_short(kappa['value'])} (95 % interval {low} to {high}; 0 is chance, 1 is always)"
+
+
+def _short(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"

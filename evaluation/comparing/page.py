@@ -1,0 +1,144 @@
+"""The page "Compare" of a study: its judgments beside those of another study on the same units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from evaluation.comparing.comparison import MISSING
+from evaluation.comparing.studies import comparable_studies, remembered_comparison
+from evaluation.errors import EvaluationError
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, page_address
+
+OFFERED = 200  # studies in the list
+SHADES = 4  # steps of a cell's background
+MISSING_IN_WORDS = {
+    "leave-out": "leave them out",
+    "no": "count them as a no of this study",
+}
+
+
+class CompareForm(forms.Form):
+    """With which study, and what becomes of units that this one lacks."""
+
+    def __init__(self, data: Any, *, studies: list[Study]) -> None:
+        """Offer the studies that the person may see."""
+        super().__init__(data)
+        self.fields["with"] = forms.ChoiceField(
+            label="Compare with", widget=UnfoldAdminSelectWidget,
+            choices=[("", "Choose a study"), *((one.slug, _label(one)) for one in studies)],
+        )  # fmt: skip
+        self.fields["missing"] = forms.ChoiceField(
+            label="Units that only the other study has", widget=UnfoldAdminSelectWidget,
+            choices=[(name, MISSING_IN_WORDS[name]) for name in MISSING],
+        )  # fmt: skip
+
+
+def _label(study: Study) -> str:
+    simulated = ", simulated" if study.simulated else ""
+    return f"{study.name} ({study.protocol}{simulated})"
+
+
+def can_compare(study: Study) -> bool:
+    """A study whose answers are numbers."""
+    return not KINDS[study.protocol].is_open
+
+
+@require_safe
+def show_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The figures of both studies, or what to do to get some."""
+    seen = comparable_studies(study, Study.objects.visible_to(request.user))
+    slug = request.GET.get("with", "")
+    missing = request.GET.get("missing", "")
+    missing = missing if missing in MISSING else MISSING[0]
+    studies = list(seen[:OFFERED]) if can_compare(study) else []
+    other = next((one for one in studies if one.slug == slug), None) or (
+        seen.filter(slug=slug).first() if slug else None
+    )
+    context |= {
+        "studies": studies,
+        "comparable": can_compare(study),
+        "form": CompareForm({"with": slug, "missing": missing}, studies=studies),
+        "other": other,
+        "unknown": slug if slug and other is None else "",
+    }
+    if other is not None:
+        context |= {"other_link": page_address(other, "results")} | _shown(request, study, other, missing)
+    return TemplateResponse(request, "evaluation/study_compare.html", context)
+
+
+def _shown(request: HttpRequest, study: Study, other: Study, missing: str) -> dict[str, Any]:
+    try:
+        result = remembered_comparison(first=study, second=other, missing=missing)
+    except EvaluationError as error:
+        return {"refused": str(error)}
+    grid = result["thresholds"]
+    chosen = _chosen(grid, request.GET.get("cell", ""))
+    return {
+        "result": result,
+        "missing_rule": missing,
+        "chosen": grid["cells"][chosen] if chosen is not None else None,
+        "rows": _grid_rows(grid, chosen),
+        "confusion": _confusion(study, result["consensus"]),
+        "made_at": result["made_at"],
+    }
+
+
+def _chosen(grid: dict[str, Any], asked: str) -> int | None:
+    """The cell whose figures are shown below: the one asked for, else the one with the highest kappa."""
+    cells = grid["cells"]
+    if asked.isdecimal() and int(asked[:6]) < len(cells):
+        return int(asked[:6])
+    return cells.index(grid["best"]) if grid["best"] is not None else None
+
+
+def _grid_rows(grid: dict[str, Any], chosen: int | None) -> list[dict[str, Any]]:
+    """Each threshold of this study with its cells: kappa, shade, and where the page shows more of it."""
+    wide = len(grid["second"])
+    rows = []
+    for row, cut in enumerate(grid["first"]):
+        cells = []
+        for place in range(row * wide, (row + 1) * wide):
+            kappa = grid["cells"][place]["kappa"]
+            cells.append(
+                {"number": place, "kappa": kappa, "shade": _shade(kappa["value"]), "chosen": place == chosen}
+            )
+        rows.append({"cut": cut, "cells": cells})
+    return rows
+
+
+def _shade(kappa: float | None) -> int:
+    """0 for chance and below, SHADES for full agreement."""
+    return 0 if kappa is None or kappa <= 0 else min(SHADES, 1 + int(kappa * SHADES))
+
+
+def _confusion(study: Study, consensus: dict[str, Any]) -> list[tuple[str, list[int]]]:
+    """This study's answers in words, each with how often the other study gives each answer."""
+    words = _in_words(study)
+    return [(words[label], row) for label, row in zip(consensus["labels"], consensus["table"], strict=True)]
+
+
+def _in_words(study: Study) -> dict[float, str]:
+    kind = KINDS[study.protocol]
+    if kind.two_sided:
+        return {1: "first", 2: "second"}
+    return {float(choice.value): choice.words for choice in kind.choices}
+
+
+add_page(
+    StudyPage(
+        name="compare",
+        label="Compare",
+        order=54,
+        view=show_comparison,
+        shown=can_compare,
+        group=Group.ANALYSE,
+    )
+)

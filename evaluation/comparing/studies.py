@@ -1,0 +1,194 @@
+"""Comparing two studies: their judgments as sources, and the figures, which a job computes where a study is large."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from django.db.models import Q, QuerySet
+
+from annotation.snapshots import much_work
+from common.errors import NotThere
+from common.rows import plain_rows
+from evaluation import loaders
+from evaluation.comparing.comparison import MISSING, compare_sources, compared_in_words
+from evaluation.comparing.sources import Content, Source
+from evaluation.errors import EvaluationError
+from evaluation.records import JudgmentTable
+from evaluation.results.consensus import RESAMPLES
+from judgments.kinds import KINDS
+from judgments.models import Caption, Study, Unit
+from judgments.remembered import (
+    BeingCounted,
+    Figures,
+    add_figures_by_prefix,
+    remembered,
+    version_of,
+)
+from judgments.studies.studies import design_of, kind_of
+
+PREFIX = "comparison"
+MANY_UNITS = 3_000  # of a slider, the slowest, about a second
+
+
+def source_of_study(study: Study) -> Source:
+    """The judgments of a study that count, and what its units show.
+
+    Raises:
+        EvaluationError: the study's answers are open, or nobody has judged anything.
+    """
+    kind = kind_of(study)
+    if kind.is_open:
+        raise EvaluationError(
+            f"Study {study.slug!r} is of protocol {kind.name}, whose answers are no numbers; expected grades, "
+            "yes or no, or choices between two captions."
+        )
+    table = loaders.load_judgments(study)
+    counted = table.counted
+    if not counted.any():
+        raise EvaluationError(f"Study {study.slug!r} has no judgment that counts, expected one or more.")
+    pks, unit = np.unique(table.unit[counted], return_inverse=True)
+    names, contents = _units_of(study, set(pks.tolist()))
+    full_depth = loaders.full_depth_units(study)
+    return Source(
+        name=study.slug,
+        kind=kind,
+        units=[names[pk] for pk in pks.tolist()],
+        contents=[contents[pk] for pk in pks.tolist()],
+        unit=unit.astype(np.int64),
+        rater=table.worker[counted],
+        value=table.value[counted],
+        left_out=_left_out(table),
+        full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
+    )
+
+
+def _left_out(table: JudgmentTable) -> dict[str, int]:
+    found = {
+        "not used": int((~table.used & ~table.control).sum()),
+        "control items": int(table.control.sum()),
+    }
+    return {why: count for why, count in found.items() if count}
+
+
+def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int, Content]]:
+    """Row id -> key, and what it shows, of some units."""
+    rows = list(
+        plain_rows(
+            Unit.objects.filter(study=study, control=False)
+            .order_by()
+            .values_list("pk", "key", "item__name", "reference_id", "first_id", "second_id")
+        )
+    )
+    captions = dict.fromkeys(caption for row in rows if row[0] in wanted for caption in row[3:] if caption)
+    shown: dict[int | None, tuple[str | None, str | None]] = {None: (None, None)}
+    of_dataset = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
+    for pk, key, text in of_dataset.values_list("pk", "key", "text").iterator(loaders.ROWS_AT_ONCE):
+        if pk in captions:
+            shown[pk] = key, text.strip()
+    names: dict[int, str] = {}
+    contents: dict[int, Content] = {}
+    for pk, name, image, *three in rows:
+        if pk in wanted:
+            names[pk] = name
+            reference, first, second = (shown[caption] for caption in three)
+            contents[pk] = Content(
+                image, (reference[0], first[0], second[0]), (reference[1], first[1], second[1])
+            )
+    return names, contents
+
+
+def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
+    """Other studies of the same dataset whose answers can be compared with this one's, by name."""
+    numeric = [name for name, kind in KINDS.items() if not kind.is_open]
+    collected = Q(source=Study.Source.IMPORTED) | Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
+    found = among.filter(collected, dataset=study.dataset_id, protocol__in=numeric)
+    return found.exclude(pk=study.pk).order_by("name", "pk")
+
+
+def compare_studies(
+    *, first: Study, second: Study, missing: str = MISSING[0], resamples: int = RESAMPLES
+) -> dict[str, Any]:
+    """The figures of two studies (docs/statistics.md); nothing is stored.
+
+    Raises:
+        EvaluationError: they cannot be compared.
+    """
+    found = compare_sources(
+        source_of_study(first),
+        source_of_study(second),
+        missing=missing,
+        resamples=resamples,
+        seed=design_of(first).seed,
+    )
+    result = found.as_json()
+    return result | {"in_words": compared_in_words(result)}
+
+
+def remembered_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
+    """The figures of two studies, computed now or, where one is large, by a job.
+
+    Raises:
+        BeingCounted: the job is at it.
+        EvaluationError: they cannot be compared, or `missing` is none of MISSING.
+    """
+    if missing not in MISSING:
+        raise EvaluationError(f"The rule for missing units is {missing!r}, expected {' or '.join(MISSING)}.")
+    shown = remembered(first, _figures(second, missing))
+    # A row id can be another study's by now.
+    if shown.value is None or shown.value["of"] != _named(second):
+        raise BeingCounted
+    if shown.value["refused"]:
+        raise EvaluationError(shown.value["refused"])
+    result: dict[str, Any] = shown.value["result"]
+    return result | {"made_at": shown.made_at, "again": shown.again}
+
+
+def _figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
+    def compute(first: Study) -> dict[str, Any]:
+        found: dict[str, Any] = {"of": _named(second), "result": None, "refused": ""}
+        try:
+            found["result"] = compare_studies(first=first, second=second, missing=missing)
+        except EvaluationError as error:
+            found["refused"] = str(error)
+        return found
+
+    return Figures(
+        f"{PREFIX}:{second.pk}:{missing}",
+        compute,
+        rows=_rows_behind,
+        version=lambda first: [version_of(first), version_of(second), _named(second)],
+        beyond_a_page=lambda first: _is_large(first) or _is_large(second),
+    )
+
+
+def _figures_named(name: str) -> Figures[dict[str, Any]]:
+    """Of a name that `_figures` gave, for the job.
+
+    Raises:
+        NotThere: the second study is gone.
+    """
+    _, pk, missing = name.split(":")
+    second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
+    if second is None:
+        raise NotThere("The study to compare with is not there any more.")
+    return _figures(second, missing)
+
+
+def _named(study: Study) -> list[str]:
+    return [study.slug, str(study.created_at)]
+
+
+def _rows_behind(found: dict[str, Any]) -> int:
+    result = found["result"]
+    return int(result["first"]["judgments"] + result["second"]["judgments"]) if result else 0
+
+
+def _is_large(study: Study) -> bool:
+    """Whether comparing it is nothing for a page to wait for."""
+    if study.units.order_by()[:MANY_UNITS].count() >= MANY_UNITS:
+        return True
+    return bool(Study.objects.filter(much_work(study), pk=study.pk).exists())
+
+
+add_figures_by_prefix(PREFIX, _figures_named)

@@ -1,0 +1,118 @@
+"""The board of a study: where it stands, as it goes. The page asks for its moving part again and again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+
+from evaluation.dashboard.now import Pulse, ask_for_board, board_now, is_stale, pulse_of
+from evaluation.models import BoardSnapshot
+from evaluation.results.tables_page import drawn, worker_note
+from judgments.kinds import KINDS
+from judgments.kinds.base import Kind
+from judgments.models import Study
+from judgments.studies.study_page import Context, Group, StudyPage, add_page, take_refusal
+
+EVERY_SECONDS = 5
+MEASURED_LATER = "Of answers in words, agreement is measured on the page Results."
+STANDING = {"paused": "paused until somebody has looked", "excluded": "excluded"}
+
+
+def was_opened(study: Study) -> bool:
+    """A study that nobody could work on has no board."""
+    return study.state in (Study.State.OPEN, Study.State.CLOSED) and study.source == Study.Source.DESIGNED
+
+
+@require_safe
+def show_board(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The whole page."""
+    pulse = _look(study)
+    refusal = take_refusal(request, study)
+    context |= _shown(request, study, pulse) | {
+        "every": EVERY_SECONDS,
+        "refusal": refusal,
+        "tag": pulse.tag(study, *_asked(request, context)),
+    }
+    return TemplateResponse(request, "evaluation/study_board.html", context)
+
+
+@require_safe
+def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Its moving part; 304 where nothing happened since the browser got it last."""
+    pulse = _look(study)
+    tag = pulse.tag(study, *_asked(request, context))
+    answer: HttpResponse
+    if request.headers.get("If-None-Match") == tag:
+        answer = HttpResponseNotModified()
+    else:
+        answer = TemplateResponse(
+            request, "evaluation/parts/board_live.html", context | _shown(request, study, pulse)
+        )
+    answer["ETag"] = tag
+    answer["Cache-Control"] = "private, no-cache"
+    return answer
+
+
+def _look(study: Study) -> Pulse:
+    pulse = pulse_of(study)
+    if was_opened(study) and is_stale(study, pulse):
+        ask_for_board(study)
+    return pulse
+
+
+def _asked(request: HttpRequest, context: Context) -> tuple[object, ...]:
+    """What else decides how the page looks."""
+    return request.GET.get("pairs", ""), context["may_change"]
+
+
+def _shown(request: HttpRequest, study: Study, pulse: Pulse) -> dict[str, Any]:
+    kind = KINDS[study.protocol]
+    snapshot = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
+    result: dict[str, Any] = snapshot or {}
+    drawings = result.get("drawings", {})
+    kinds = drawings.get("kinds", {})
+    chosen = request.GET.get("pairs", "")
+    if chosen not in kinds:
+        chosen = "all" if "all" in kinds else ""
+    growth = [row for row in result.get("growth", ()) if row["value"] is not None]
+    threshold = result.get("threshold")
+    return {
+        "now": board_now(study, pulse, result),
+        "made_at": pulse.snapshot.made_at if pulse.snapshot else None,
+        "result": result,
+        "agreement": growth[-1] if growth else None,
+        # the drawings are our own and escape every word in them
+        "growth_figure": drawn(drawings.get("growth", "")),
+        "growth_said": drawings.get("growth_said", ""),
+        "kinds": list(kinds),
+        "chosen": chosen,
+        "now_figure": drawn(kinds[chosen]["now"]) if chosen else "",
+        "earlier_figure": drawn(kinds[chosen]["earlier"]) if chosen else "",
+        "verdict": kinds.get(chosen, {}),
+        "no_metrics": _no_metrics(kind, result),
+        "no_alpha": kind.no_alpha or (MEASURED_LATER if kind.is_open else ""),
+        "two_sided": kind.two_sided,
+        "workers": [row | {"note": _note(row, threshold)} for row in result.get("workers", ())],
+    }
+
+
+def _no_metrics(kind: Kind, result: dict[str, Any]) -> str:
+    if kind.instead_of_evaluate:
+        return f"Metrics of captions are not held against these answers: {kind.instead_of_evaluate}"
+    reason: str = result.get("evaluation", {}).get("reason", "")
+    return reason
+
+
+def _note(row: dict[str, Any], threshold: Any) -> str:
+    notes = [worker_note(row, threshold), STANDING.get(row["standing"], "")]
+    notes += [f"found by the rule {rule}" for rule in row["rules"]]
+    return "; ".join(note for note in notes if note)
+
+
+add_page(
+    StudyPage(name="board", label="Board", order=1, view=show_board, shown=was_opened, group=Group.COLLECT)
+)
+add_page(StudyPage(name="board-live", label="", order=2, view=show_live))

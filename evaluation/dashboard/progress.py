@@ -1,0 +1,134 @@
+"""How far a study is: counts and the course of its judgments over time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from itertools import accumulate
+from typing import Any
+
+from django.db.models import Count, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce, Greatest
+
+from annotation.models import Assignment, Judgment
+from evaluation.export.rows import timestamp
+from judgments.drawing.stopping import expected_share, stops_early
+from judgments.models import HIT, CandidatePair, HITUnit, Outlook, Study
+from judgments.studies.studies import design_of
+
+MOST_POINTS = 200
+ROWS_AT_ONCE = 2_000
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
+
+
+def study_progress(study: Study) -> dict[str, Any]:
+    """Counts of HITs, assignments and judgments.
+
+    Returns:
+        ``judgments`` that are in, ``wanted`` in all (0 for imports), ``hits``, ``hits_done`` (every seat submitted),
+        ``assignments`` by state, ``timeline``: up to 200 ``[time, judgments by then]`` at submissions, ``revised_at``:
+        when an answer was revised last, or None, and ``stopping``: what early stopping saves, None where the design
+        has none.
+    """
+    states, timeline, revised_at = _work(study)
+    return {
+        **_counts(study, states),
+        "judgments": timeline[-1][1] if timeline else 0,  # judgments come with submissions alone
+        "timeline": timeline,
+        "revised_at": revised_at,
+    }
+
+
+def study_counts(study: Study) -> dict[str, Any]:
+    """Of ``study_progress``, ``wanted``, ``hits``, ``hits_done``, ``assignments`` and ``stopping``: what can be told
+    without going through the judgments."""
+    states = Assignment.objects.filter(study=study).order_by("state").values_list("state")
+    return _counts(study, dict(states.annotate(n=Count("pk"))))
+
+
+def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
+    imported = study.source == Study.Source.IMPORTED
+    hits = _hits(study)
+    stopping = _stopping(study) if stops_early(study) else None
+    return {
+        "wanted": stopping["wanted"] if stopping else 0 if imported else hits["wanted"],
+        "hits": hits["n"],
+        "hits_done": hits["done"],
+        "assignments": states,
+        "stopping": stopping,
+    }
+
+
+def _stopping(study: Study) -> dict[str, Any]:
+    """What early stopping saves: of the votes that full depth asks for on the units, how many are not wanted any more,
+    and how many copies of HITs; beside them what the design was expected to use."""
+    design = design_of(study)
+    units = Outlook.objects.filter(unit__study=study)
+    left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
+    found = units.aggregate(
+        n=Count("pk"),
+        settled=Count("pk", filter=Q(done=True)),
+        left=Sum(left, filter=Q(done=True), default=0),
+    )
+    copies = HIT.objects.filter(study=study).aggregate(all=Sum("required"), given_up=Sum("spared"))
+    controls = HITUnit.objects.filter(hit__study=study, unit__control=True).aggregate(
+        wanted=Sum(F("hit__required") - F("hit__spared"), default=0)
+    )
+    full = found["n"] * design.judgments_per_unit
+    pairs = CandidatePair.objects.filter(study=study).count()
+    return {
+        "full": full,
+        "spared": found["left"],
+        "share": found["left"] / full if full else None,
+        "units": found["n"],
+        "done": found["settled"],
+        "copies": copies["all"] or 0,
+        "copies_spared": copies["given_up"] or 0,
+        "wanted": full - found["left"] + controls["wanted"],
+        "expected": 1 - expected_share(design, references=round(found["n"] / pairs) if pairs else 1),
+    }
+
+
+def _hits(study: Study) -> dict[str, int]:
+    """How many HITs there are, how many judgments they want, and how many of them have every seat submitted."""
+    finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
+    rows = HIT.objects.filter(study=study).annotate(
+        size=_beside(HITUnit.objects.filter(hit=OuterRef("pk")), "hit"), handed_in=_beside(finished, "hit")
+    )
+    complete = Q(handed_in__gte=F("required") - F("spared"))
+    if not stops_early(study):  # where it does, a HIT may be complete because nobody was needed
+        complete &= Q(handed_in__gt=0)
+    return rows.aggregate(
+        n=Count("pk"),
+        # each unit of a HIT is wanted from as many workers as the HIT
+        wanted=Sum(F("required") * F("size"), default=0),
+        done=Count("pk", filter=complete),
+    )
+
+
+def _beside(rows: QuerySet[Any], owner: str) -> Coalesce:
+    """How many of ``rows`` belong to the outer row, counted beside it: they stand together in an index, and nothing is
+    sorted or grouped."""
+    counted = rows.order_by().values(owner).annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+
+
+def _work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
+    """Assignments by state, moments with how many judgments there were, and when the last of them was revised."""
+    # what replaces nothing is counted, not asked for: a database may look for it in the index of what replaces
+    own = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
+    first = own.annotate(n=Count("pk") - Count("replaces")).values("n")  # a revision is no further judgment
+    revised = own.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
+    rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
+    columns = ("state", "submitted_at", Subquery(first, output_field=IntegerField()), Subquery(revised))
+    found = list(rows.values_list(*columns).iterator(ROWS_AT_ONCE))
+    finished = [row for row in found if row[0] in FINISHED]
+    totals = list(accumulate(count or 0 for _, _, count, _ in finished))
+    every = -(-len(finished) // MOST_POINTS) or 1
+    shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
+    states = Counter(row[0] for row in found)
+    return (
+        {state: states[state] for state in sorted(states)},
+        [[timestamp(finished[at][1]), totals[at]] for at in shown],
+        max((row[3] for row in finished if row[3] is not None), default=None),
+    )

@@ -1,0 +1,334 @@
+"""The dashboard's slow part: computed by a job, stored as a snapshot, drawn."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from annotation.models import Case as QualityCase
+from annotation.models import Judgment, Participation
+from annotation.money.costs import pay_of_sessions, wages_of
+from annotation.quality.controls import ControlRecord
+from evaluation import loaders
+from evaluation.dashboard.progress import study_counts
+from evaluation.dashboard.replay import (
+    Votes,
+    accuracy_so_far,
+    agreement_grows,
+    correlation_so_far,
+    means_so_far,
+    verdict_sentence,
+    winners_so_far,
+)
+from evaluation.errors import EvaluationError
+from evaluation.judgment_signature import signature_of_study
+from evaluation.models import BoardSnapshot
+from evaluation.provenance import plain
+from evaluation.records import Flags, JudgmentTable
+from evaluation.results.consensus import agreement_rows, one_against_rest, worker_table
+from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER, score_texts
+from evaluation.results.metric_scores import Said, caption_texts, texts_of_pairs
+from evaluation.statistics.meta import wilson_interval
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import design_of
+
+
+def candidate_scores(study: Study) -> dict[str, Any]:
+    """JSON: ``of`` the row ids of pairs or units in order, ``metrics``: metric -> their scores (two of a pair), and
+    ``reason`` why there are none."""
+    kind = KINDS[study.protocol]
+    if kind.instead_of_evaluate:
+        return {"of": [], "metrics": {}, "reason": kind.instead_of_evaluate}
+    if not kind.compares_pairs and kind.has_figures:
+        return {
+            "of": [],
+            "metrics": {},
+            "reason": "The page Results holds them against the scores of captions.",
+        }
+    try:
+        return _of_pairs(study) if kind.compares_pairs else _of_captions(study)
+    except EvaluationError as error:
+        return {"of": [], "metrics": {}, "reason": str(error)}
+
+
+def _of_pairs(study: Study) -> dict[str, Any]:
+    pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
+    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    scored = score_texts(
+        texts,
+        [pair.references for pair in pairs] * 2,
+        documents,
+        metrics=DEFAULT_METRICS,
+        tokenizer=DEFAULT_TOKENIZER,
+    )
+    count = len(pairs)
+    metrics = {
+        name: np.stack([result.images[:count], result.images[count:]], axis=1).tolist()
+        for name, result in scored.scores.items()
+    }
+    return {"of": [pair.pk for pair in pairs], "metrics": metrics, "reason": ""}
+
+
+def _of_captions(study: Study) -> dict[str, Any]:
+    references = loaders.load_references(study)
+    said = [Said(pk, item, key, text, 0.0) for pk, item, key, text in loaders.caption_units(study)]
+    captions, _ = caption_texts(study, said, references)
+    documents = [[text for _, text in rows] for rows in references.of_item.values()]
+    scored = score_texts(
+        [one.text for one in captions],
+        [one.references for one in captions],
+        documents,
+        metrics=DEFAULT_METRICS,
+        tokenizer=DEFAULT_TOKENIZER,
+    )
+    return {
+        "of": [one.unit for one in captions],
+        "metrics": {name: result.images.tolist() for name, result in scored.scores.items()},
+        "reason": "",
+    }
+
+
+def draw(result: Mapping[str, Any], *, simulated: bool, stamp: str = "") -> dict[str, Any]:
+    """``growth``: figure and sentence; ``kinds``: pair kind -> its two figures and their sentences.
+
+    ``stamp``: the judgment signature of the judgments behind them, which stands at the foot of each figure.
+    """
+    # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
+    from evaluation.figures.board import earlier_figure, growth_figure, growth_sentence, metrics_figure
+    from evaluation.figures.canvas import stamped
+
+    known = [row for row in result["growth"] if row["value"] is not None]
+    kinds: dict[str, Any] = {}
+    found = result["evaluation"]
+    for kind, cell in found["kinds"].items():
+        settled, said = verdict_sentence(cell["verdict"])
+        people = found["people"].get(kind)
+        kinds[kind] = {
+            "now": stamped(
+                metrics_figure(
+                    kind,
+                    cell["metrics"],
+                    people,
+                    leaders=cell["verdict"]["leaders"],
+                    correlated=found["correlated"],
+                    simulated=simulated,
+                ),
+                stamp,
+            ),
+            "settled": settled,
+            "said": said,
+            "earlier": stamped(
+                earlier_figure(kind, cell["earlier"], correlated=found["correlated"], simulated=simulated),
+                stamp,
+            ),
+            "n": cell["verdict"]["n"],
+        }
+    return {
+        "growth": stamped(growth_figure(known, simulated=simulated), stamp) if len(known) > 1 else "",
+        "growth_said": growth_sentence(known),
+        "kinds": kinds,
+    }
+
+
+WORKERS_SHOWN = 200
+KIND_ORDER = ("HC", "HI", "HM", "MM")
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """Everything a snapshot holds; nothing is stored yet. ``scores``: None where those before stay, which are many."""
+
+    study: Study
+    judgments: int
+    newest: int
+    event: int
+    result: dict[str, Any]
+    scores: dict[str, Any] | None
+    seconds: float
+
+
+def compute_board(*, study: Study, progress: Progress = no_progress) -> Board:
+    """The board of a study as its rows stand; nothing is stored."""
+    began = time.monotonic()
+    kind, design = KINDS[study.protocol], design_of(study)
+    newest = Judgment.objects.filter(assignment__study=study).aggregate(last=Max("pk"))["last"] or 0
+    event = study.events.aggregate(last=Max("pk"))["last"] or 0
+    progress(0.05, "reading judgments")
+    records = loaders.control_records_of(study)
+    unused = [worker for worker, record in records.items() if not record.used]
+    table = loaders.load_judgments(study, newest=newest, unused=unused)
+    progress(0.5, "replaying them")
+    units = loaders.unit_rows(study)
+    code_of = {unit.pk: code for code, unit in enumerate(units)}
+    votes = _votes(table, table.counted & ~np.isnan(table.value), code_of)
+    agreed = agreement_rows(table, loaders.full_depth_units(study))
+    growth = (
+        [] if kind.is_open else agreement_grows(_votes(table, agreed, code_of), kind.level, seed=design.seed)
+    )
+    kept = _kept_scores(study)
+    scores = candidate_scores(study) if kept is None else kept
+    progress(0.7, "holding metrics against people")
+    kinds = _evaluation(study, votes, units, code_of, scores)
+    people = one_against_rest(table, units, agreed) if kind.compares_pairs and agreed.any() else {}
+    counted = study_counts(study)
+    result: dict[str, Any] = {
+        "wanted": counted["wanted"],
+        "finished": sum(
+            counted["assignments"].get(state, 0) for state in ("submitted", "approved", "rejected")
+        ),
+        "hits": counted["hits"],
+        "hits_done": counted["hits_done"],
+        "stopping": counted["stopping"],
+        "level": "" if kind.is_open else kind.level,
+        "no_alpha": kind.no_alpha,
+        "growth": growth,
+        "evaluation": {
+            "kinds": kinds,
+            "people": people,
+            "reason": scores["reason"],
+            "correlated": not kind.compares_pairs,
+        },
+        "controls": {},
+        **_workers(study, table, records, design.controls.threshold),
+        "wages": _wages(study),
+    }
+    stamp = str(signature_of_study(study, table=table)) if len(table) else ""
+    result["drawings"] = draw(result, simulated=study.simulated, stamp=stamp)
+    # what came in while this was computed is counted beside the snapshot
+    judgments = Judgment.objects.filter(pk__lte=newest, assignment__study=study, replaces=None).count()
+    made = scores if kept is None else None
+    return Board(study, judgments, newest, event, result, made, time.monotonic() - began)
+
+
+@transaction.atomic
+def store_board(board: Board) -> BoardSnapshot:
+    """In place of the one before."""
+    values = {
+        "judgments": board.judgments,
+        "newest": board.newest,
+        "event": board.event,
+        "result": board.result,
+        "seconds": board.seconds,
+        "made_at": timezone.now(),
+    }
+    if board.scores is not None:
+        values["scores"] = board.scores
+    stored, _ = BoardSnapshot.objects.defer("scores").update_or_create(study=board.study, defaults=values)
+    return stored
+
+
+def _kept_scores(study: Study) -> dict[str, Any] | None:
+    """Those of the snapshot before, where there is one: a candidate's score does not change."""
+    kept = BoardSnapshot.objects.filter(study=study).values_list("scores", flat=True).first()
+    return kept if kept and "of" in kept else None
+
+
+def _votes(table: JudgmentTable, keep: Flags, code_of: dict[int, int]) -> Votes:
+    """Those of ``keep``, in the order they came in; all are on judged units."""
+    rows = np.flatnonzero(keep)
+    rows = rows[np.argsort(table.pk[rows])]
+    known = np.array(sorted(code_of), dtype=np.int64)
+    codes = np.array([code_of[pk] for pk in known.tolist()], dtype=np.int64)
+    unit = codes[np.searchsorted(known, table.unit[rows])] if len(known) else table.unit[:0]
+    return Votes(unit=unit, value=table.value[rows], units=len(known))
+
+
+def _evaluation(
+    study: Study, votes: Votes, units: list[Any], code_of: dict[int, int], scores: dict[str, Any]
+) -> dict[str, Any]:
+    """Pair kind (or ``all``) -> metrics now and earlier; {} where there is nothing to say yet."""
+    if not scores["metrics"] or not len(votes):
+        return {}
+    if not KINDS[study.protocol].compares_pairs:
+        place = {pk: at for at, pk in enumerate(scores["of"])}
+        spots = np.array([place.get(unit.pk, -1) for unit in units], dtype=np.int64)
+        by_unit = {
+            name: np.where(spots >= 0, np.array(values, dtype=np.float64)[spots], np.nan)
+            for name, values in scores["metrics"].items()
+        }
+        return {"all": correlation_so_far(list(means_so_far(votes)), by_unit, seed=design_of(study).seed)}
+    place = {pk: at for at, pk in enumerate(scores["of"])}
+    pair = np.array([place[unit.pair] for unit in units], dtype=np.int64)
+    decided = {code_of[pk]: one.value for pk, one in loaders.decisions_of(study).items() if pk in code_of}
+    winners = list(winners_so_far(votes, pair, len(place), decided))
+    names = np.empty(len(place), dtype=object)
+    names[:] = ""
+    for unit, at in zip(units, pair.tolist(), strict=True):
+        names[at] = unit.kind
+    there = sorted({str(name) for name in names if name}, key=(*KIND_ORDER, *names.tolist()).index)
+    kinds = {name: names == name for name in there} if len(there) > 1 else {}
+    kinds["all"] = np.ones(len(place), dtype=np.bool_)
+    by_pair = {name: np.array(values, dtype=np.float64) for name, values in scores["metrics"].items()}
+    return accuracy_so_far(winners, by_pair, kinds)
+
+
+def _workers(
+    study: Study, table: JudgmentTable, records: Mapping[int, ControlRecord], threshold: float
+) -> dict[str, Any]:
+    """Workers, those to look at first, what the control items say of all of them, and the side they choose."""
+    people = loaders.worker_rows(study)
+    rows = worker_table(
+        table, people, records, loaders.work_times(study, loaders.without_times(table, people))
+    )
+    standing = dict(
+        Participation.objects.filter(study=study)
+        .exclude(standing=Participation.Standing.ACTIVE)
+        .values_list("worker__name", "standing")
+    )
+    rules: dict[str, list[str]] = {}
+    cases = QualityCase.objects.filter(study=study, state=QualityCase.State.OPEN).order_by("pk")
+    for name, rule in cases.values_list("worker__name", "rule"):
+        rules.setdefault(name, []).append(rule)
+    for row in rows:
+        row |= {"standing": standing.get(row["worker"], ""), "rules": rules.get(row["worker"], [])}
+    rows.sort(
+        key=lambda row: (
+            row["used"] and not row["rules"] and not row["standing"],
+            -row["judgments"],
+            row["worker"],
+        )
+    )
+    seen, right = (sum(one[key] for one in rows) for key in ("controls_seen", "controls_right"))
+    below = [one for one in records.values() if not one.used]
+    sided, left = int(table.sided.sum()), int((table.left & table.sided).sum())
+    low, high = wilson_interval(left, sided)
+    return {
+        "workers": rows[:WORKERS_SHOWN],
+        "workers_left": max(0, len(rows) - WORKERS_SHOWN),
+        "workers_all": len(rows),
+        "per_worker": not any(one.anonymous for one in people),
+        "threshold": threshold,
+        "controls": {
+            "seen": seen,
+            "right": right,
+            "share": right / seen if seen else None,
+            "workers": sum(record.seen > 0 for record in records.values()),
+            "below": len(below),
+            "set_aside": int((~table.used & ~table.control).sum()),
+        },
+        "left": {
+            "share": left / sided if sided else None,
+            "low": plain(low),
+            "high": plain(high),
+            "n": sided,
+        },
+    }
+
+
+def _wages(study: Study) -> dict[str, Any]:
+    wages = wages_of(study, pay_of_sessions(study))
+    return {
+        "median": wages.median_cents,
+        "floor": wages.floor_cents,
+        "below": wages.below,
+        "n": wages.counted,
+    }

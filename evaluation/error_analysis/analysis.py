@@ -1,0 +1,452 @@
+"""Units on which a metric and people disagree, and one of them seen from all sides."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.db.models import Exists, OuterRef, Q
+from scipy.special import betainc
+
+from annotation.models import Judgment
+from common.errors import NotThere
+from evaluation import loaders
+from evaluation.models import Analysis, Consensus, MetricScore
+from evaluation.records import Floats, Ints
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Caption, Study, Unit
+from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
+
+if TYPE_CHECKING:
+    from evaluation.metrics.documents import Documents
+    from evaluation.metrics.explanation import Explanation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """What a metric and people disagree about, the most first.
+
+    Attributes:
+        rows: (k,) int64, which of the rows that were handed in.
+        metric, people: (k,) float64 from 0 to 1: how sure each is (pairs), or where each ranks the caption.
+        size: (k,) float64 from 0 to 1, how far apart they are.
+        compared: how many rows both say something about.
+    """
+
+    rows: Ints
+    metric: Floats
+    people: Floats
+    size: Floats
+    compared: int
+
+
+def quantiles(values: Floats) -> Floats:
+    """(n,) the share of the values below each, and half of those equal to it."""
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    below = np.cumsum(counts) - counts / 2
+    return np.asarray(below[places] / max(values.size, 1))
+
+
+def certainty(wins: Floats, losses: Floats) -> Floats:
+    """(n,) from 0 to 1: how sure so many votes make us of which answer most people would give.
+
+    The posterior probability p, from a uniform prior, that the share of those who say so is above one half, as
+    |2p - 1|: 0 without votes or where they are even, 0.5 for one vote, 0.875 for three of three.
+    """
+    return np.asarray(np.abs(1.0 - 2.0 * betainc(wins + 1.0, losses + 1.0, 0.5)))
+
+
+def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses: Floats) -> Ranking:
+    """Candidate pairs whose winner by the metric is not people's.
+
+    Args:
+        first, second: (n,) the metric's scores of both candidates.
+        winner: (n,) 1 or 2 by people; 0 where there is no consensus.
+        wins, losses: (n,) votes for the first and for the second; both 0 where a winner was published without votes,
+            which counts as one vote.
+
+    How far they are apart is the product of how sure both are: the quantile of the metric's margin among all of its
+    margins, and people's ``certainty``.
+    """
+    known = winner > 0
+    margin = np.abs(first - second)
+    metric = np.zeros(first.size)
+    metric[known] = quantiles(margin[known])
+    silent = known & (wins + losses == 0)
+    people = certainty(wins + (silent & (winner == 1)), losses + (silent & (winner == 2)))
+    opposed = known & (margin > 0) & ((first > second) != (winner == 1))
+    return _ranking(opposed, metric, people, metric * people, int(known.sum()))
+
+
+def rank_captions(scores: Floats, people: Floats) -> Ranking:
+    """Captions by how far apart the metric's rank and people's are; (n,) each, nan where people say nothing."""
+    known = ~np.isnan(people)
+    ours, theirs = np.zeros(scores.size), np.zeros(scores.size)
+    ours[known], theirs[known] = quantiles(scores[known]), quantiles(people[known])
+    apart = np.abs(ours - theirs)
+    return _ranking(known & (apart > 0), ours, theirs, apart, int(known.sum()))
+
+
+def _ranking(kept: np.ndarray, metric: Floats, people: Floats, size: Floats, compared: int) -> Ranking:
+    rows = np.flatnonzero(kept)
+    rows = rows[np.argsort(-size[rows], kind="stable")]
+    return Ranking(rows, metric[rows], people[rows], size[rows], compared)
+
+
+KEPT = 64  # rankings
+CORPORA = 4  # document corpora
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A pair or a caption in the list; ``thing`` is its row, ``scores`` metric -> score(s)."""
+
+    thing: Any
+    consensus: Consensus | None
+    metric: float
+    people: float
+    size: float
+    scores: dict[str, tuple[float, float | None]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranked:
+    """All disagreements of a study by one metric: row ids, pair kinds and figures, the greatest first."""
+
+    pks: np.ndarray
+    kinds: tuple[str, ...]
+    ranking: Ranking
+
+    def of_kind(self, kind: str) -> list[int]:
+        """The places in the ranking of one pair kind, or all of them for ''."""
+        return [place for place, one in enumerate(self.kinds) if not kind or one == kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one worker said of one unit; ``used`` as for the consensus."""
+
+    worker: str
+    value: float | None
+    used: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A metric's scores of the candidate(s), taken apart; or why they cannot be."""
+
+    metric: str
+    signature: str
+    explanations: tuple[Explanation, ...]
+    why_not: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Closer:
+    """One pair, or one caption of an image, with what people and metrics say of it.
+
+    Attributes:
+        captions: the candidates, one or two.
+        references: the texts that metrics compared them with.
+        votes: each unit with what its workers said.
+    """
+
+    key: str
+    kind: str
+    item: Any
+    captions: tuple[Caption, ...]
+    references: tuple[str, ...]
+    consensus: Consensus | None
+    votes: tuple[tuple[Unit, tuple[Vote, ...]], ...]
+
+
+def newest_evaluation(study: Study) -> Analysis | None:
+    """The meta-evaluation whose scores are stored."""
+    found = Analysis.objects.filter(study=study, what=Analysis.What.META_EVALUATION)
+    scored = Exists(MetricScore.objects.filter(analysis=OuterRef("pk")))
+    return found.filter(scored).order_by("-created_at", "-pk").first()
+
+
+def find_disagreements(study: Study, analysis: Analysis, metric: str, *, wait: bool = True) -> Ranked:
+    """What the metric and people disagree about.
+
+    Args:
+        wait: rank at once, however many there are; a page has a large study ranked by a job.
+
+    Raises:
+        NotThere: the analysis has no such metric.
+        BeingCounted: the job is at it.
+    """
+    if metric not in analysis.result["metrics"]:
+        known = ", ".join(analysis.result["metrics"])
+        raise NotThere(f"Metric {metric!r} was not computed for study {study.slug!r}; there are {known}.")
+    stamp = _stamp(study, analysis)
+    if wait or not _has_many(study):
+        return _ranked(study.pk, KINDS[study.protocol].compares_pairs, analysis.pk, metric, stamp)
+    return _ranked_before(study.pk, metric, stamp)
+
+
+def _stamp(study: Study, analysis: Analysis) -> tuple[Any, ...]:
+    """When the scores and the consensus were stored that a ranking stands on."""
+    aggregated = Analysis.objects.filter(study=study, what=Analysis.What.AGGREGATION)
+    newest = aggregated.order_by("-created_at").values_list("created_at", flat=True).first()
+    return analysis.pk, analysis.created_at, newest
+
+
+def _has_many(study: Study) -> bool:
+    """Whether ranking them is nothing for a page to wait for."""
+    rows = study.pairs if KINDS[study.protocol].compares_pairs else study.units
+    return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+
+
+@lru_cache(maxsize=KEPT)
+def _ranked_before(study: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
+    """As a job ranked them.
+
+    Raises:
+        BeingCounted: it has not yet.
+    """
+    return _unpacked(certain(remembered(Study.objects.get(pk=study), DISAGREEMENTS))[metric])
+
+
+def _ranked_by_all(study: Study) -> dict[str, str]:
+    """Metric of the newest evaluation -> its ranking, packed."""
+    analysis = newest_evaluation(study)
+    if analysis is None:
+        return {}
+    pairs = KINDS[study.protocol].compares_pairs
+    scored = MetricScore.objects.filter(analysis=analysis).order_by("pk")
+    rank = _ranked_pairs if pairs else _ranked_captions
+    return {
+        metric: _packed(rank(study.pk, scored.filter(metric=metric))) for metric in analysis.result["metrics"]
+    }
+
+
+def _packed(ranked: Ranked) -> str:
+    """Text that is read back many times faster than lists of numbers, and says the same in every digit."""
+    kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
+    one, file = ranked.ranking, BytesIO()
+    np.savez_compressed(
+        file, pks=ranked.pks, kinds=kinds, code=code.astype(np.int16), rows=one.rows, metric=one.metric,
+        people=one.people, size=one.size, compared=one.compared,
+    )  # fmt: skip
+    return b64encode(file.getvalue()).decode()
+
+
+def _unpacked(text: str) -> Ranked:
+    with np.load(BytesIO(b64decode(text)), allow_pickle=False) as held:
+        kinds = held["kinds"].tolist()
+        return Ranked(
+            held["pks"],
+            tuple(kinds[code] for code in held["code"].tolist()),
+            Ranking(held["rows"], held["metric"], held["people"], held["size"], int(held["compared"])),
+        )
+
+
+def _stands_on(study: Study) -> object:
+    """Of what the rankings are."""
+    analysis = newest_evaluation(study)
+    return [str(one) for one in _stamp(study, analysis)] if analysis else None
+
+
+DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
+    Figures(
+        "disagreements",
+        _ranked_by_all,
+        rows=len,
+        version=_stands_on,
+        exact=True,
+        beyond_a_page=_has_many,
+    )
+)
+
+
+@lru_cache(maxsize=KEPT)
+def _ranked(study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]) -> Ranked:
+    """``stamp`` is when scores and consensus were stored: newer ones are another entry."""
+    rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
+    return _ranked_pairs(study, rows) if pairs else _ranked_captions(study, rows)
+
+
+def _ranked_pairs(study: int, rows: Any) -> Ranked:
+    table = list(rows.values_list("pair_id", "pair__kind", "first", "second"))
+    said = Consensus.objects.filter(study=study)
+    of_pair = {
+        pk: (value or 0, votes.get("wins", 0), votes.get("losses", 0))
+        for pk, value, votes in said.filter(pair__isnull=False).values_list("pair_id", "value", "votes")
+    }
+    # A pair that is one unit has its voters behind it; one of many units has the units that each candidate won.
+    alone = said.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
+    for pk, votes in alone:
+        of_pair[pk] = (of_pair[pk][0], votes.get("1", 0), votes.get("2", 0))
+    people = np.array([of_pair.get(pk, (0, 0, 0)) for pk, *_ in table], dtype=np.float64).reshape(-1, 3)
+    scores = np.array([row[2:] for row in table], dtype=np.float64).reshape(-1, 2)
+    ranking = rank_pairs(
+        scores[:, 0], scores[:, 1], people[:, 0].astype(np.int64), people[:, 1], people[:, 2]
+    )
+    return _as_ranked(table, ranking)
+
+
+def _ranked_captions(study: int, rows: Any) -> Ranked:
+    table = list(rows.values_list("unit_id", "unit__kind", "first"))
+    said = Consensus.objects.filter(study=study, unit__isnull=False).values_list("unit_id", "share", "value")
+    people = {pk: value if share is None else share for pk, share, value in said}
+    known = [people.get(pk) for pk, *_ in table]
+    ranking = rank_captions(
+        np.array([row[2] for row in table], dtype=np.float64),
+        np.array([np.nan if one is None else one for one in known], dtype=np.float64),
+    )
+    return _as_ranked(table, ranking)
+
+
+def _as_ranked(table: Sequence[tuple[Any, ...]], ranking: Ranking) -> Ranked:
+    pks = np.array([row[0] for row in table], dtype=np.int64)
+    return Ranked(pks[ranking.rows], tuple(table[row][1] for row in ranking.rows.tolist()), ranking)
+
+
+def disagreements_at(
+    study: Study, analysis: Analysis, ranked: Ranked, places: Sequence[int]
+) -> list[Disagreement]:
+    """Some of the disagreements with everything that is shown of them: three queries, however many."""
+    pairs = KINDS[study.protocol].compares_pairs
+    pks = [int(ranked.pks[place]) for place in places]
+    if pairs:
+        things: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
+        said = Consensus.objects.filter(pair__in=pks)
+        scored = MetricScore.objects.filter(analysis=analysis, pair__in=pks)
+    else:
+        things = Unit.objects.filter(pk__in=pks).select_related("item", "first")
+        said = Consensus.objects.filter(unit__in=pks)
+        scored = MetricScore.objects.filter(analysis=analysis, unit__in=pks)
+    by_pk = {one.pk: one for one in things}
+    consensus = {one.pair_id if pairs else one.unit_id: one for one in said}
+    scores: dict[int, dict[str, tuple[float, float | None]]] = {}
+    for one in scored.order_by("pk"):
+        pk = one.pair_id if pairs else one.unit_id
+        scores.setdefault(pk or 0, {})[one.metric] = (one.first, one.second)
+    ranking = ranked.ranking
+    return [
+        Disagreement(
+            thing=by_pk[pk],
+            consensus=consensus.get(pk),
+            metric=float(ranking.metric[place]),
+            people=float(ranking.people[place]),
+            size=float(ranking.size[place]),
+            scores=scores.get(pk, {}),
+        )
+        for place, pk in zip(places, pks, strict=True)
+        if pk in by_pk
+    ]
+
+
+def look_at(study: Study, key: str) -> Closer:
+    """A candidate pair, or an image-caption unit, by its id.
+
+    Raises:
+        NotThere: the study has none of this id.
+    """
+    kind = KINDS[study.protocol]
+    if kind.compares_pairs:
+        pair = (
+            CandidatePair.objects.filter(study=study, key=key)
+            .select_related("item", "first", "second", "first_system", "second_system", "consensus")
+            .first()
+        )
+        if pair is None:
+            raise NotThere(f"Study {study.slug!r} has no candidate pair {key!r}.")
+        units = list(pair.units.filter(control=False).select_related("reference").order_by("position"))
+        own = dict(_references_of(pair.item_id))
+        references = tuple(own[one] for one in pair.references if one in own) or tuple(own.values())
+        found = Consensus.objects.filter(pair=pair).first()
+        return Closer(
+            key, pair.kind, pair.item, (pair.first, pair.second), references, found, _votes(study, units)
+        )
+    unit = Unit.objects.filter(study=study, key=key, control=False).select_related("item", "first").first()
+    if unit is None or unit.first is None:
+        raise NotThere(f"Study {study.slug!r} has no judged caption {key!r}.")
+    # as the evaluation does: a reference of the caption's own words is left out for it
+    references = tuple(text for _, text in _references_of(unit.item_id) if text != unit.first.text)
+    found = Consensus.objects.filter(unit=unit).first()
+    return Closer(key, unit.kind, unit.item, (unit.first,), references, found, _votes(study, [unit]))
+
+
+def _references_of(item: int) -> list[tuple[str, str]]:
+    rows = Caption.objects.filter(item=item, role=Caption.Role.REFERENCE).order_by("position", "pk")
+    return list(rows.values_list("key", "text"))
+
+
+def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote, ...]], ...]:
+    """What the workers of each unit said, by their names; those whose answers are set aside too."""
+    unused = loaders.unused_workers(study)
+    rows = Judgment.objects.current().filter(unit__in=units)
+    names = ("unit_id", "assignment__worker__name", "assignment__worker_id", "value", "set_aside")
+    by_unit: dict[int, list[Vote]] = {}
+    for unit, name, worker, value, set_aside in rows.values_list(*names):
+        vote = Vote(name, value, not set_aside and worker not in unused)
+        by_unit.setdefault(unit, []).append(vote)
+    return tuple(
+        (unit, tuple(sorted(by_unit.get(unit.pk, []), key=lambda vote: vote.worker))) for unit in units
+    )
+
+
+def explain_metric(study: Study, analysis: Analysis, closer: Closer, metric: str) -> Explained:
+    """Why the metric gave the candidates the scores that it gave them in this analysis.
+
+    Raises:
+        NotThere: the analysis has no such metric.
+    """
+    # Here and not above: the metrics bring a compiler along, which other pages never need.
+    from evaluation.metrics import MetricsError, call_of
+    from evaluation.metrics.explaining import EXPLAINED, explain
+
+    signature = analysis.result["signatures"].get(metric)
+    if signature is None:
+        raise NotThere(f"Metric {metric!r} was not computed for study {study.slug!r}.")
+    try:
+        call = call_of(signature)
+        if call.metric not in EXPLAINED:
+            raise MetricsError(f"{call.metric} cannot be taken apart into n-grams")
+        documents = None
+        if call.metric.startswith("cider"):
+            documents = _documents(
+                study.pk, analysis.settings.get("refs", "all"), analysis.created_at, call.metric,
+                call.tokenizer, tuple(call.options.items()),
+            )  # fmt: skip
+        explanations = tuple(
+            explain(
+                caption.text, closer.references, call.metric, tokenizer=call.tokenizer, documents=documents,
+                **call.options,
+            )
+            for caption in closer.captions
+        )  # fmt: skip
+    except MetricsError as error:
+        return Explained(metric, signature, (), f"{str(error)[:1].upper()}{str(error)[1:]}.")
+    return Explained(metric, signature, explanations)
+
+
+@lru_cache(maxsize=CORPORA)
+def _documents(
+    study: int, references: str, stamp: Any, metric: str, tokenizer: str, options: tuple[tuple[str, Any], ...]
+) -> Documents:
+    """The document corpus of a study's evaluation; ``references`` is its setting: all, or the first so many."""
+    from evaluation.metrics.documents import Documents
+    from evaluation.metrics.explaining import view_of
+
+    leading = int(references.removeprefix("first-")) if references.startswith("first-") else None
+    found = loaders.load_references(Study.objects.get(pk=study))
+    corpus = [[text for _, text in rows[:leading]] for rows in found.of_item.values()]
+    return Documents.of(corpus, view_of(metric, tokenizer=tokenizer, **dict(options)))
+
+
+def other_scores(analysis: Analysis, closer: Closer) -> dict[str, tuple[float, float | None]]:
+    """Metric -> its stored scores of the candidate(s)."""
+    rows = MetricScore.objects.filter(analysis=analysis).filter(
+        Q(pair__key=closer.key, pair__study=analysis.study_id)
+        | Q(unit__key=closer.key, unit__study=analysis.study_id)
+    )
+    return {one.metric: (one.first, one.second) for one in rows.order_by("pk")}

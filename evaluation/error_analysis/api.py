@@ -1,0 +1,319 @@
+"""Look closer for programs: where a metric and people disagree, one such pair from all sides, the next batch."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import asdict
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from common.errors import NotThere
+from evaluation.error_analysis.analysis import (
+    Closer,
+    Disagreement,
+    disagreements_at,
+    explain_metric,
+    find_disagreements,
+    look_at,
+    newest_evaluation,
+    other_scores,
+)
+from evaluation.models import Analysis
+from evaluation.provenance import without_nan
+from evaluation.results.follow_up import MOST, make_next_batch
+from judgments.access.permissions import staff_of, study_for, token_of
+from judgments.access.roles import Right
+from judgments.api.bodies import body_of, member
+from judgments.api.resources import StudySerializer
+from judgments.models import Study
+from judgments.studies.studies import find_study
+
+DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
+NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
+METRIC = OpenApiParameter("metric", str, description="One that was evaluated; the last of them unless told.")
+Scores = dict[str, tuple[float, float | None]]
+
+
+class DisagreementSerializer(serializers.Serializer[Any]):
+    """A candidate pair, or a caption of an image, that a metric and people see differently."""
+
+    id = serializers.CharField(help_text="Of the pair, or the unit.")
+    kind = serializers.CharField(allow_blank=True)
+    image = serializers.CharField()
+    captions = serializers.ListField(child=serializers.CharField(), help_text="One or two.")
+    value = serializers.FloatField(allow_null=True, help_text="People's consensus.")
+    n = serializers.IntegerField(help_text="Behind it.")
+    votes = serializers.DictField(child=serializers.IntegerField())
+    people = serializers.FloatField(help_text="How sure people are, or where they rank the caption; 0 to 1.")
+    metric = serializers.FloatField(
+        help_text="How sure the metric is, or where it ranks the caption; 0 to 1."
+    )
+    size = serializers.FloatField(help_text="How far they are apart, 0 to 1; the list falls by it.")
+    scores = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="Metric -> its score of each caption.",
+    )
+
+
+class DisagreementsSerializer(serializers.Serializer[Any]):
+    """A page of them."""
+
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    metric = serializers.CharField()
+    metrics = serializers.ListField(child=serializers.CharField(), help_text="Those that were evaluated.")
+    compared = serializers.IntegerField(help_text="Rows that both say something about.")
+    results = DisagreementSerializer(many=True)
+
+
+class VoteSerializer(serializers.Serializer[Any]):
+    """What a worker said of a unit."""
+
+    unit = serializers.CharField()
+    reference = serializers.CharField(allow_null=True)
+    worker = serializers.CharField()
+    value = serializers.FloatField(allow_null=True)
+    used = serializers.BooleanField()
+
+
+class ExplanationSerializer(serializers.Serializer[Any]):
+    """A metric's scores of the captions taken apart; ``why_not`` where they cannot be."""
+
+    metric = serializers.CharField()
+    signature = serializers.CharField()
+    why_not = serializers.CharField(allow_blank=True)
+    explanations = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="One a caption: score, parts (n-grams), factors, references, tokens.",
+    )
+
+
+class CloserSerializer(serializers.Serializer[Any]):
+    """One pair, or one caption of an image, from all sides."""
+
+    id = serializers.CharField()
+    kind = serializers.CharField(allow_blank=True)
+    image = serializers.CharField()
+    captions = serializers.ListField(child=serializers.CharField())
+    references = serializers.ListField(child=serializers.CharField())
+    value = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    votes = VoteSerializer(many=True)
+    scores = serializers.DictField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
+    explained = ExplanationSerializer(allow_null=True)
+
+
+def _scores(scores: Scores) -> dict[str, list[float]]:
+    return {name: [one for one in pair if one is not None] for name, pair in scores.items()}
+
+
+def _evaluation(study: Study) -> Analysis:
+    analysis = newest_evaluation(study)
+    if analysis is None:
+        raise NotThere(f"No metric was held against people in study {study.slug!r} yet; evaluate it first.")
+    return analysis
+
+
+class DisagreementsView(APIView):
+    """GET /api/studies/{slug}/disagreements/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        parameters=[
+            METRIC,
+            OpenApiParameter("kind", str, description="HC, HI, HM or MM alone."),
+            OpenApiParameter("cursor", str, description="From `next` or `previous` of another page."),
+            OpenApiParameter(
+                "page_size",
+                {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE},
+                description="Rows a page.",
+            ),
+        ],
+        responses={200: DisagreementsSerializer, 404: NOT_EVALUATED},
+        operation_id="studies_disagreements",
+        summary="Where a metric and people disagree",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Those first on which both are sure."""
+        study = study_for(request, slug)
+        asked = request.query_params
+        for name in asked:
+            if name not in ("metric", "kind", "cursor", "page_size"):
+                raise ValidationError({name: ["is no parameter of this list."]})
+        analysis = _evaluation(study)
+        metrics = list(analysis.result["metrics"])
+        metric = asked.get("metric", metrics[-1])
+        ranked = find_disagreements(study, analysis, metric)
+        places = ranked.of_kind(asked.get("kind", ""))
+        size = _size(asked.get("page_size", str(DEFAULT_SIZE)))
+        stamp = f"{analysis.pk} {metric} {asked.get('kind', '')} {len(places)}"
+        start = _start(asked.get("cursor"), stamp)
+        rows = disagreements_at(study, analysis, ranked, places[start : start + size])
+        return Response(
+            {
+                "next": _link(request, start + size, stamp) if start + size < len(places) else None,
+                "previous": _link(request, max(0, start - size), stamp) if start else None,
+                "metric": metric,
+                "metrics": metrics,
+                "compared": ranked.ranking.compared,
+                "results": [_row(one) for one in rows],
+            }
+        )
+
+
+def _row(one: Disagreement) -> dict[str, Any]:
+    thing, said = one.thing, one.consensus
+    second = getattr(thing, "second", None)
+    row: dict[str, Any] = without_nan(
+        {
+            "id": thing.key,
+            "kind": thing.kind,
+            "image": thing.item.name,
+            "captions": [thing.first.text] + ([second.text] if second is not None else []),
+            "value": said.value if said else None,
+            "n": said.n if said else 0,
+            "votes": said.votes if said else {},
+            "people": one.people,
+            "metric": one.metric,
+            "size": one.size,
+            "scores": _scores(one.scores),
+        }
+    )
+    return row
+
+
+def _size(text: str) -> int:
+    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= LARGEST_SIZE:
+        raise ValidationError({"page_size": [f"must be a whole number from 1 to {LARGEST_SIZE}."]})
+    return int(text)
+
+
+def _start(cursor: str | None, stamp: str) -> int:
+    """Where a page begins; a cursor is good for the results that it was given out with."""
+    if cursor is None:
+        return 0
+    try:
+        place, of = json.loads(urlsafe_b64decode(cursor.encode()))
+        if of == stamp and type(place) is int and place >= 0:
+            return place
+    except (ValueError, TypeError, RecursionError):
+        pass
+    raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})
+
+
+def _link(request: Request, start: int, stamp: str) -> str:
+    cursor = urlsafe_b64encode(json.dumps([start, stamp]).encode()).decode()
+    return request.build_absolute_uri(
+        f"{request.path}?{urlencode({**request.query_params.dict(), 'cursor': cursor})}"
+    )
+
+
+class CloserView(APIView):
+    """GET /api/studies/{slug}/disagreements/{key}/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        parameters=[METRIC],
+        responses={200: CloserSerializer, 404: NOT_EVALUATED},
+        operation_id="studies_closer",
+        summary="One pair from all sides",
+    )
+    def get(self, request: Request, slug: str, key: str) -> Response:
+        """Any candidate pair of the study, or any judged caption, whether or not anybody disagrees about it: people's
+        votes beside what each metric counted."""
+        study = study_for(request, slug)
+        closer = look_at(study, key)
+        analysis = newest_evaluation(study)
+        told = {
+            "id": closer.key,
+            "kind": closer.kind,
+            "image": closer.item.name,
+            "captions": [caption.text for caption in closer.captions],
+            "references": list(closer.references),
+            "value": closer.consensus.value if closer.consensus else None,
+            "n": closer.consensus.n if closer.consensus else 0,
+            "votes": _votes(closer),
+            "scores": _scores(other_scores(analysis, closer)) if analysis else {},
+            "explained": _explained(study, analysis, closer, request.query_params.get("metric")),
+        }
+        return Response(without_nan(told))
+
+
+def _votes(closer: Closer) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": unit.key,
+            "reference": unit.reference.text if unit.reference else None,
+            "worker": vote.worker,
+            "value": vote.value,
+            "used": vote.used,
+        }
+        for unit, votes in closer.votes
+        for vote in votes
+    ]
+
+
+def _explained(
+    study: Study, analysis: Analysis | None, closer: Closer, metric: str | None
+) -> dict[str, Any] | None:
+    if analysis is None:
+        if metric is not None:
+            _evaluation(study)
+        return None
+    found = explain_metric(study, analysis, closer, metric or list(analysis.result["metrics"])[-1])
+    return {
+        "metric": found.metric,
+        "signature": found.signature,
+        "why_not": found.why_not,
+        "explanations": [asdict(one) | {"settings": dict(one.settings)} for one in found.explanations],
+    }
+
+
+class BatchRequest(serializers.Serializer[Any]):
+    """Which pairs, or units, to ask about again."""
+
+    chosen = serializers.ListField(child=serializers.CharField(), min_length=1, max_length=MOST)
+    why = serializers.CharField(required=False, max_length=500, help_text="Stands in the log.")
+
+
+class NextBatchView(APIView):
+    """POST /api/studies/{slug}/next-batch/"""
+
+    @extend_schema(
+        request=BatchRequest,
+        responses={
+            201: StudySerializer,
+            404: OpenApiResponse(description="No such study, or nothing of one of the ids in it."),
+            409: OpenApiResponse(
+                description="Nothing is chosen, or the study's kind leaves nothing to draw again."
+            ),
+        },
+        operation_id="studies_next_batch",
+        summary="A draft that asks again about chosen rows",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """With the study's own design. Nothing is opened."""
+        study = study_for(request, slug, Right.CHANGE)
+        token = token_of(request)
+        if token is not None and token.limited:
+            raise PermissionDenied("A token of some studies creates none.")
+        body = body_of(request)
+        chosen, why = member(body, "chosen", list), member(body, "why", str, "")
+        if not all(type(key) is str for key in chosen):
+            raise ValidationError({"chosen": ["must be a list of ids."]})
+        if len(why) > 500:
+            raise ValidationError({"why": ["must have at most 500 characters."]})
+        batch = make_next_batch(study=study, keys=chosen, why=why.strip(), by=staff_of(request))
+        place = reverse("api:studies-detail", args=[batch.slug], request=request)
+        return Response(StudySerializer(find_study(batch.slug)).data, status=201, headers={"Location": place})

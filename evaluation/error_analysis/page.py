@@ -1,0 +1,302 @@
+"""The pages "Look closer" of a study: where a metric and people disagree, and one such pair from all sides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from unfold.widgets import UnfoldAdminSelectWidget
+
+from common.errors import NotThere
+from evaluation.error_analysis.analysis import (
+    Closer,
+    Disagreement,
+    disagreements_at,
+    explain_metric,
+    find_disagreements,
+    look_at,
+    newest_evaluation,
+    other_scores,
+)
+from evaluation.models import Analysis
+from evaluation.results.follow_up import make_next_batch
+from judgments.access.roles import Right
+from judgments.admin.base import picture_address, signed_in
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.studies import design_of, kind_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
+
+if TYPE_CHECKING:
+    from evaluation.metrics.explanation import Explanation
+
+ON_A_PAGE = 25
+PARTS_SHOWN = 12
+SHADES = 4  # steps of a token's background
+
+
+class CloserForm(forms.Form):
+    """By which metric, and which pairs."""
+
+    def __init__(self, data: Any, *, metrics: list[str], kinds: list[str]) -> None:
+        """Offer what there is."""
+        super().__init__(data)
+        self.fields["metric"] = forms.ChoiceField(
+            label="Metric", choices=[(one, one) for one in metrics], widget=UnfoldAdminSelectWidget
+        )
+        if kinds:
+            self.fields["kind"] = forms.ChoiceField(
+                label="Pairs", required=False, widget=UnfoldAdminSelectWidget,
+                choices=[("", "All kinds"), *((one, one) for one in kinds)],
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A disagreement in the list."""
+
+    key: str
+    link: str
+    kind: str
+    image: str
+    texts: list[tuple[str, str, bool]]
+    people: str
+    sure: str
+    scores: list[tuple[str, str, str]]
+    metric: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shaded:
+    """A word with its share of the score, in words and as a step of shading."""
+
+    word: str
+    shown: str
+    shade: int
+
+
+def show_closer(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The pairs, or captions, that a metric and people see most differently."""
+    pairs = KINDS[study.protocol].compares_pairs
+    analysis = newest_evaluation(study)
+    context |= {"analysis": analysis, "compares_pairs": pairs, "on_a_page": ON_A_PAGE}
+    if analysis is None:
+        return TemplateResponse(request, "evaluation/study_closer.html", context)
+    metrics = list(analysis.result["metrics"])
+    asked = request.GET.get("metric", metrics[-1])
+    metric = asked if asked in metrics else metrics[-1]
+    ranked = find_disagreements(study, analysis, metric, wait=False)
+    kinds = sorted({one for one in ranked.kinds if one})
+    kind = request.GET.get("kind", "") if request.GET.get("kind", "") in kinds else ""
+    page = Paginator(ranked.of_kind(kind), ON_A_PAGE).get_page(request.GET.get("page"))
+    found = disagreements_at(study, analysis, ranked, list(page.object_list))
+    context |= {
+        "form": CloserForm(
+            {"metric": metric, "kind": kind}, metrics=metrics, kinds=kinds if len(kinds) > 1 else []
+        ),
+        "metric": metric,
+        "page": page,
+        "query": "&" + urlencode({"metric": metric, "kind": kind}),
+        "compared": ranked.ranking.compared,
+        "rows": [_row(study, metric, one) for one in found],
+        "can_choose": KINDS[study.protocol].chosen_by_id and (pairs or study.source == Study.Source.DESIGNED),
+    }
+    return TemplateResponse(request, "evaluation/study_closer.html", context)
+
+
+def _row(study: Study, metric: str, one: Disagreement) -> Row:
+    pairs = KINDS[study.protocol].compares_pairs
+    thing, said = one.thing, one.consensus
+    texts = [thing.first.text, thing.second.text] if pairs else [thing.first.text]
+    value = said.value if said else None
+    return Row(
+        key=thing.key,
+        link=f"{page_address(study, 'closer-look')}?{urlencode({'id': thing.key, 'metric': metric})}",
+        kind=thing.kind,
+        image=thing.item.name,
+        texts=[(str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)],
+        people=_people(said, pairs),
+        sure=f"{100 * one.people:.0f} %",
+        metric=f"{100 * one.metric:.0f} %",
+        scores=[(name, _score(first), "" if second is None else _score(second))
+                for name, (first, second) in sorted(one.scores.items(), key=lambda pair: pair[0] != metric)],
+    )  # fmt: skip
+
+
+def _people(said: Any, pairs: bool) -> str:
+    """Votes in words."""
+    if said is None:
+        return "no consensus"
+    if not pairs:
+        shown = f"{said.value:.2f}".rstrip("0").rstrip(".") if said.value is not None else "–"
+        if said.share is not None:
+            return f"{100 * said.share:.0f} % yes of {said.n}"
+        return f"mean {shown} of {said.n}"
+    if not said.votes:
+        return f"{said.value:.0f}, published without votes"
+    wins, losses = said.votes.get("wins", 0), said.votes.get("losses", 0)
+    what = "reference" if said.n != 1 else "unit"
+    return f"{said.value:.0f}, by {max(wins, losses)} of {said.n} {what}{'' if said.n == 1 else 's'}"
+
+
+def _score(value: float) -> str:
+    """Three digits; scores that are tiny and not 0 (BLEU without a match of an order) say that they are not."""
+    return f"{value:.3f}" if not 0 < abs(value) < 0.0005 else "< 0.001"
+
+
+def show_one(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """A pair, or a caption of an image: people's votes beside what each metric counted."""
+    try:
+        closer = look_at(study, request.GET.get("id", "")[:80])
+    except NotThere:
+        raise Http404 from None
+    analysis = newest_evaluation(study)
+    metrics = list(analysis.result["metrics"]) if analysis else []
+    metric = request.GET.get("metric", "")
+    if metrics and metric not in metrics:
+        metric = metrics[-1]
+    context |= {
+        "closer": closer,
+        "picture": picture_address(closer.item),
+        "source": design_of(study).source,
+        "captions": [
+            (number, caption, closer.consensus is not None and closer.consensus.value == number)
+            for number, caption in enumerate(closer.captions, start=1)
+        ],
+        "compares_pairs": len(closer.captions) == 2,
+        "people": _people(closer.consensus, len(closer.captions) == 2),
+        "votes": _vote_rows(study, closer),
+        "metric": metric,
+        "metrics": _metric_rows(study, analysis, closer, metric) if analysis else [],
+        "explained": _explained(study, analysis, closer, metric) if analysis else None,
+        "back": f"{page_address(study, 'closer')}?{urlencode({'metric': metric})}"
+        if metric
+        else page_address(study, "closer"),
+    }
+    return TemplateResponse(request, "evaluation/study_closer_one.html", context)
+
+
+def _vote_rows(study: Study, closer: Closer) -> list[dict[str, Any]]:
+    labels = {choice.value: choice.words for choice in kind_of(study).choices}
+    two_sided = KINDS[study.protocol].two_sided
+
+    def word(value: float | None) -> str:
+        if value is None:
+            return "–"
+        return f"caption {value:.0f}" if two_sided else labels.get(int(value), f"{value:g}")
+
+    return [
+        {
+            "unit": unit.key,
+            "reference": unit.reference.text if unit.reference else "",
+            "votes": [(vote.worker, word(vote.value), vote.used) for vote in votes],
+        }
+        for unit, votes in closer.votes
+    ]
+
+
+def _metric_rows(study: Study, analysis: Analysis, closer: Closer, metric: str) -> list[dict[str, Any]]:
+    rows = []
+    for name, (first, second) in other_scores(analysis, closer).items():
+        names = "" if second is None else ("tie" if first == second else "1" if first > second else "2")
+        value = closer.consensus.value if closer.consensus else None
+        rows.append(
+            {
+                "name": name,
+                "first": _score(first),
+                "second": "" if second is None else _score(second),
+                "names": names,
+                "agrees": names == f"{value:.0f}" if second is not None and value is not None else None,
+                "chosen": name == metric,
+                "link": f"{page_address(study, 'closer-look')}?{urlencode({'id': closer.key, 'metric': name})}",
+            }
+        )
+    return rows
+
+
+def _explained(study: Study, analysis: Analysis, closer: Closer, metric: str) -> dict[str, Any]:
+    found = explain_metric(study, analysis, closer, metric)
+    most = max((abs(token.contribution) for one in found.explanations for token in one.tokens), default=0.0)
+    return {
+        "metric": found.metric,
+        "signature": found.signature,
+        "why_not": found.why_not,
+        "columns": [_column(number, one, most) for number, one in enumerate(found.explanations, start=1)],
+    }
+
+
+def _column(number: int, one: Explanation, most: float) -> dict[str, Any]:
+    """A candidate's explanation as the page shows it."""
+    parts = sorted((part for part in one.parts if part.contribution), key=lambda part: -part.contribution)
+    shown = parts[:PARTS_SHOWN]
+    beside = sorted(enumerate(one.references, start=1), key=lambda pair: -(pair[1].contribution or 0))
+    if all(reference.contribution is None for _, reference in beside):
+        beside.sort(key=lambda pair: not pair[1].chosen)
+    return {
+        "number": number,
+        "score": f"{one.score:.4f}",
+        "words": one.words,
+        "warnings": one.warnings,
+        "tokens": [_shaded(token.word, token.contribution, most) for token in one.tokens],
+        "parts": [(part, _signed(part.contribution), ", ".join(str(at + 1) for at in part.references[:6]))
+                  for part in shown],
+        "parts_left": len(one.parts) - len(shown),
+        "factors": [(factor.name, f"{factor.value:.3f}", factor.words) for factor in one.factors],
+        "weighs": any(part.idf is not None for part in one.parts),
+        "references": [(at, reference, "" if reference.contribution is None else _signed(reference.contribution))
+                       for at, reference in beside[:5]],
+        "references_left": max(0, len(beside) - 5),
+    }  # fmt: skip
+
+
+def _signed(value: float) -> str:
+    return f"{value:.4f}" if abs(value) >= 0.00005 or not value else "< 0.0001"
+
+
+def _shaded(word: str, contribution: float, most: float) -> Shaded:
+    share = contribution / most if most else 0.0
+    return Shaded(word, f"{contribution:.3f}" if contribution >= 0.0005 else "0", round(share * SHADES))
+
+
+def _next_batch(request: HttpRequest, study: Study) -> HttpResponse:
+    keys = [key for key in request.POST.getlist("chosen") if key]
+    batch = make_next_batch(
+        study=study, keys=keys, why=request.POST.get("why", "").strip(), by=signed_in(request)
+    )
+    messages.success(
+        request, f"“{batch.name}” is a draft of {len(set(keys))} chosen rows; nothing is opened by itself."
+    )
+    return redirect(page_address(batch, "change"))
+
+
+def has_metrics(study: Study) -> bool:
+    """Whether metrics are held against what people say in this study."""
+    return not KINDS[study.protocol].instead_of_evaluate
+
+
+add_page(
+    StudyPage(
+        name="closer", label="Look closer", order=52, view=show_closer, shown=has_metrics, group=Group.ANALYSE
+    )
+)
+add_page(StudyPage(name="closer-look", label="", order=53, view=show_one, under="closer"))
+add_step(
+    StudyStep(
+        name="next-batch", label="Make the next batch from these", run=_next_batch, permission=Right.CHANGE
+    )
+)

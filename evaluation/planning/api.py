@@ -1,0 +1,365 @@
+"""Plans and rehearsals for programs: what a study would find and cost, before anybody is paid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import django_filters as filters
+from django.db import transaction
+from django.db.models import BigIntegerField, OuterRef, QuerySet, Subquery
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
+from rest_framework import serializers, status
+from rest_framework.exceptions import PermissionDenied, ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.rehearsal import OF, copy_for_rehearsal, delete_rehearsal
+from common.errors import WrongState
+from evaluation.models import Analysis
+from evaluation.planning.planning import assumptions_for, read_assumptions, use_plan
+from evaluation.planning.rehearsals import rehearsal_shown
+from evaluation.results.api import ComputeView
+from judgments import jobs
+from judgments.access.permissions import require, staff_of, studies_of, study_for, token_of
+from judgments.access.roles import Right
+from judgments.api.bodies import body_of, member
+from judgments.api.resources import (
+    SLUG,
+    Filters,
+    JobSerializer,
+    Resource,
+    StudySerializer,
+    jobs_about,
+    study_filter,
+)
+from judgments.kinds import KINDS
+from judgments.models import Job, Study
+from judgments.studies.studies import find_study
+
+JOB_KIND = "plan_power"
+LONGEST_NAME = 200
+
+
+def may_create(request: Request) -> None:
+    """Raises PermissionDenied where who asks may not add studies, or comes with a token of some studies alone."""
+    token = token_of(request)
+    if not staff_of(request).has_perm("judgments.add_study"):
+        raise PermissionDenied("This takes the permission to add studies.")
+    if token is not None and token.limited:
+        raise PermissionDenied("A token of some studies creates none.")
+
+
+class PowerPlanHeadSerializer(serializers.ModelSerializer[Job]):
+    """A plan, and how far its simulation is."""
+
+    study = serializers.SerializerMethodField(help_text="Slug; null for a plan of no study yet.")
+    pilot = serializers.SerializerMethodField(help_text="Slug of the study whose people were taken, or null.")
+
+    class Meta:
+        model = Job
+        fields = ["id", "study", "pilot", "state", "progress", "error", "created_at", "finished_at"]
+        read_only_fields = fields
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_study(self, job: Job) -> str | None:
+        """As it was asked for."""
+        return job.args.get("study") or None
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_pilot(self, job: Job) -> str | None:
+        """As it was asked for."""
+        return job.args.get("pilot") or None
+
+
+class PowerPlanSerializer(PowerPlanHeadSerializer):
+    """With what was assumed and what came of it, once it is done."""
+
+    assumptions = serializers.SerializerMethodField()
+    result = serializers.SerializerMethodField(
+        help_text="tried, best, fewer_votes, half_the_pairs; null before it is done."
+    )
+
+    class Meta(PowerPlanHeadSerializer.Meta):
+        fields = [*PowerPlanHeadSerializer.Meta.fields, "assumptions", "result"]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.DictField())
+    def get_assumptions(self, job: Job) -> dict[str, Any]:
+        """Laid over by the pilot's, where there is one and the plan is done."""
+        found: dict[str, Any] = self._kept(job)[0]
+        return found
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_result(self, job: Job) -> dict[str, Any] | None:
+        """Every design that was tried, and the cheapest that does."""
+        return self._kept(job)[1]
+
+    def _kept(self, job: Job) -> tuple[dict[str, Any], dict[str, Any] | None]:
+        result = job.result or {}
+        if "plan" in result:
+            return result["settings"], result["plan"]
+        stored = result.get("analysis", 0)  # 0 is no row's
+        analysis = Analysis.objects.filter(pk=stored, what=Analysis.What.PLAN).first()
+        return (analysis.settings, analysis.result) if analysis else (job.args["assumptions"], None)
+
+
+class PlanFilters(Filters):
+    """Of plans."""
+
+    study = filters.CharFilter(field_name="args__study")
+
+    class Meta:
+        model = Job
+        fields = ["study", "state"]
+
+
+class PowerPlanRequest(serializers.Serializer[Any]):
+    """What is assumed (docs/planning.md), and of which study and pilot."""
+
+    study = serializers.CharField(required=False, help_text="Slug; without one, a plan of no study yet.")
+    assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
+    pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
+    first = serializers.CharField(required=False, max_length=LONGEST_NAME, help_text="Of two in the pilot.")
+    second = serializers.CharField(required=False, max_length=LONGEST_NAME)
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=PowerPlanRequest,
+        responses={
+            202: PowerPlanHeadSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="The study compares no pairs, or is being planned already."),
+        },
+        description="Starts a simulation of how many pairs, references and votes a difference takes; follow `state`.",
+    )
+)
+class PlanResource(Resource):
+    """How many pairs, references and votes tell two systems or metrics apart."""
+
+    scope = "reports"
+    queryset = Job.objects.filter(kind=JOB_KIND)
+    filterset_class = PlanFilters
+    orderings: ClassVar[dict[str, str]] = {"id": "pk", "created_at": "created_at"}
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        """With the results only for a single plan."""
+        return PowerPlanHeadSerializer if self.action == "list" else PowerPlanSerializer
+
+    def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
+        """As for jobs."""
+        return jobs_about(rows, studies, request)
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """A job of kind plan_power."""
+        body = body_of(request)
+        slug = member(body, "study", str, "")
+        study = study_for(request, slug, Right.CHANGE) if slug else None
+        if study is None:
+            may_create(request)
+        elif not KINDS[study.protocol].compares_pairs:
+            raise WrongState(f"Study {slug!r} compares no pairs; there is nothing to plan so.")
+        given = body.get("assumptions", {})
+        if not isinstance(given, dict):
+            raise ValidationError({"assumptions": ["must be an object."]})
+        begin: Mapping[str, Any] = assumptions_for(study) if study else {}
+        assumptions = read_assumptions({**begin, **given}).model_dump(mode="json")
+        asked = {"assumptions": assumptions, **_source(request, body)}
+        if study is not None:
+            waiting = Job.objects.filter(
+                kind=JOB_KIND, args__study=slug, state__in=(Job.State.QUEUED, Job.State.RUNNING)
+            )
+            if waiting.exists():
+                raise WrongState(f"Study {slug!r} is being planned already.")
+            asked["study"] = slug
+        job = jobs.enqueue(kind=JOB_KIND, args=asked, user=staff_of(request))
+        place = reverse("api:plans-detail", args=[job.pk], request=request)
+        return Response(
+            PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place}
+        )
+
+
+def _source(request: Request, body: dict[str, Any]) -> dict[str, str]:
+    """The pilot and two names in it, as the job takes them."""
+    pilot = member(body, "pilot", str, "")
+    first, second = (member(body, name, str, "") for name in ("first", "second"))
+    if max(len(first), len(second)) > LONGEST_NAME:
+        raise ValidationError({"first": [f"names have at most {LONGEST_NAME} characters."]})
+    if bool(first) != bool(second):
+        raise ValidationError({"second" if first else "first": ["is missing; name both, or neither."]})
+    if first and not pilot:
+        raise ValidationError({"pilot": ["is missing; expected the study in which the two were compared."]})
+    return {"pilot": study_for(request, pilot).slug if pilot else "", "first": first, "second": second}
+
+
+class UsePlanView(ComputeView):
+    """POST /api/studies/{slug}/use-plan/"""
+
+    scope: ClassVar[str] = "studies"
+
+    @extend_schema(
+        request=None,
+        responses={
+            200: StudySerializer,
+            409: OpenApiResponse(description="No plan reached the power, or the study is no draft."),
+        },
+        operation_id="studies_use_plan",
+        summary="Put a plan into the design",
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """The newest plan's cheapest design: its pairs, references and votes."""
+        study = study_for(request, slug, Right.CHANGE)
+        use_plan(study=study)
+        return Response(StudySerializer(find_study(slug)).data)
+
+
+class RehearsalHeadSerializer(serializers.ModelSerializer[Study]):
+    """A copy of a study that simulated workers answer."""
+
+    of = serializers.CharField(read_only=True, allow_null=True, help_text="The study's slug.")
+
+    class Meta:
+        model = Study
+        fields = ["slug", "name", "of", "state", "created_at"]
+        read_only_fields = fields
+
+
+class RehearsalSerializer(RehearsalHeadSerializer):
+    """With what came of it."""
+
+    crowd = serializers.SerializerMethodField(help_text="Who answered; null before it is done.")
+    result = serializers.SerializerMethodField(
+        help_text="report, recovered, agreement, metrics, systems, power, cost; null before it is done."
+    )
+
+    class Meta(RehearsalHeadSerializer.Meta):
+        fields = [*RehearsalHeadSerializer.Meta.fields, "crowd", "result"]
+        read_only_fields = fields
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_crowd(self, copy: Study) -> dict[str, Any] | None:
+        """As it was asked for."""
+        found = rehearsal_shown(copy)
+        return found.settings if found else None
+
+    @extend_schema_field(serializers.DictField(allow_null=True))
+    def get_result(self, copy: Study) -> dict[str, Any] | None:
+        """Held against the truth that was drawn."""
+        found = rehearsal_shown(copy)
+        return found.result if found else None
+
+
+class RehearsalFilters(Filters):
+    """Of rehearsals."""
+
+    of = study_filter(method="of_study", label="The study's slug.")
+
+    class Meta:
+        model = Study
+        fields = ["of", "state"]
+
+    def of_study(self, queryset: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
+        """The copies of one study."""
+        return queryset.filter(**{f"notes__{OF}": value.pk})
+
+
+class RehearsalRequest(serializers.Serializer[Any]):
+    """A study, and who answers a copy of it."""
+
+    study = serializers.CharField()
+    workers = serializers.IntegerField(min_value=1, max_value=2000, required=False)
+    spammers = serializers.FloatField(min_value=0, max_value=1, required=False)
+    accuracy = serializers.FloatField(min_value=0, max_value=1, required=False)
+    drop_outs = serializers.FloatField(min_value=0, max_value=0.9, required=False)
+    speed = serializers.FloatField(min_value=0.01, max_value=100, required=False)
+    seed = serializers.IntegerField(min_value=0, max_value=2**53, required=False)
+    sorts = serializers.CharField(required=False, help_text="Of spammers, with commas between them.")
+    rules = serializers.BooleanField(required=False, help_text="Let the recommended rules watch.")
+
+
+LIMITS: dict[str, tuple[float, float]] = {
+    "workers": (1, 2000),
+    "spammers": (0, 1),
+    "accuracy": (0, 1),
+    "drop_outs": (0, 0.9),
+    "speed": (0.01, 100),
+    "seed": (0, 2**53),
+}
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=RehearsalRequest,
+        responses={
+            202: JobSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="There is nothing to rehearse, or the crowd is none."),
+        },
+        description="Copies a study and lets simulated workers answer the copy; `args.study` of the job names it. The "
+        "study itself stays clean.",
+    ),
+    destroy=extend_schema(
+        responses={204: None, 409: OpenApiResponse(description="It is under way, or something rests on it.")},
+        description="Deletes a copy with all its simulated answers, as its owner.",
+    ),
+)
+class RehearsalResource(Resource):
+    """Copies of studies that simulated workers answered, and what came of it."""
+
+    study_path, scope = "pk", "studies"
+    filterset_class = RehearsalFilters
+    orderings: ClassVar[dict[str, str]] = {"created_at": "created_at"}
+    lookup_field, lookup_value_regex = "slug", SLUG
+
+    def get_queryset(self) -> QuerySet[Study]:
+        """Each with the study it is a copy of, where who asks may see that."""
+        copies = Study.objects.filter(simulated=True, notes__has_key=OF)
+        if getattr(self, "swagger_fake_view", False):
+            return copies
+        number = Cast(KeyTextTransform(OF, "notes"), BigIntegerField())
+        seen = studies_of(self.request).order_by().filter(pk=OuterRef("of_pk"))
+        return copies.annotate(of_pk=number).annotate(of=Subquery(seen.values("slug")[:1]))
+
+    def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
+        """With the results only for a single one."""
+        return RehearsalHeadSerializer if self.action == "list" else RehearsalSerializer
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """A copy, and a job that answers it."""
+        body = body_of(request)
+        study = study_for(request, member(body, "study", str), Right.CHANGE)
+        may_create(request)
+        asked: dict[str, Any] = {
+            name: _number(body, name, *limits) for name, limits in LIMITS.items() if name in body
+        }
+        asked |= {
+            name: member(body, name, kind) for name, kind in (("sorts", str), ("rules", bool)) if name in body
+        }
+        Crowd(**asked)  # says what is wrong before anything is copied
+        with transaction.atomic():  # a copy without its job would stand there for nothing
+            copy = copy_for_rehearsal(study=study, user=staff_of(request))
+            job = jobs.enqueue(kind="rehearse", args={"study": copy.slug, **asked}, user=staff_of(request))
+        place = reverse("api:rehearsals-detail", args=[copy.slug], request=request)
+        return Response(JobSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": place})
+
+    def destroy(self, request: Request, slug: str) -> Response:
+        """Delete it."""
+        copy: Study = self.get_object()
+        require(request, Right.OWN, copy)
+        delete_rehearsal(copy=copy)
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+def _number(body: dict[str, Any], name: str, low: float, high: float) -> float:
+    value = body[name]
+    kinds = (int,) if name in ("workers", "seed") else (int, float)
+    if type(value) not in kinds or not low <= value <= high:
+        what = "a whole number" if kinds == (int,) else "a number"
+        raise ValidationError({name: [f"must be {what} from {low:g} to {high:,g}."]})
+    found: float = value
+    return found

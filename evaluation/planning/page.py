@@ -1,0 +1,271 @@
+"""What the planner asks, in a researcher's words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from unfold.widgets import (
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextInputWidget,
+)
+
+from common.errors import QuorumError, WrongState
+from evaluation.planning.planning import Assumptions, assumptions_for, newest_plan, read_assumptions, use_plan
+from evaluation.results.tables_page import drawn
+from judgments.admin.base import signed_in
+from judgments.jobs import enqueue
+from judgments.kinds import KINDS
+from judgments.models import Job, Study
+from judgments.studies.study_page import (
+    UNDER_WAY,
+    Context,
+    Group,
+    StartPage,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_start_page,
+    add_step,
+    enqueue_once,
+    page_address,
+    take_refusal,
+)
+
+WORDS = {
+    "win_rate": ("Pairs on which system A is truly better", "a share; .5 would be no difference"),
+    "ties": ("Pairs on which neither is better", ""),
+    "first": ("Accuracy of the first metric", ""),
+    "second": ("Accuracy of the second metric", ""),
+    "agreement": ("Pairs on which both metrics name the same winner", ""),
+    "right": ("Votes that are right, of people who look", ""),
+    "pair_spread": ("How much pairs differ in difficulty", "0 not at all; .3 many clear and many hopeless pairs"),
+    "careless": ("Votes given without looking", "right by half"),
+    "worker_spread": ("How unevenly those lie on workers", "0 everybody alike, 1 some people never look"),
+    "wanted": ("Wanted power", "share of such studies that find the difference"),
+    "alpha": ("Significance level", ""),
+    "replaced": ("Work paid for again", "share of pages of work"),
+}  # fmt: skip
+LISTS = {
+    "pairs": "Numbers of pairs to try",
+    "references": "References for each pair",
+    "votes": "Votes on each unit",
+}
+COUNTS = {
+    "reward_cents": "Reward of a HIT in cents",
+    "units_per_hit": "Units in a HIT",
+    "controls_per_hit": "Control items among them",
+    "simulations": "Simulated studies",
+    "seed": "Seed",
+}
+NAMES = {"pilot_first": "First of two in the pilot", "pilot_second": "Second of two in the pilot"}
+SOURCE = {"pilot", *NAMES}
+# title, the question to which the fields belong alone ('' for both), the fields
+GROUPS = (
+    ("The question", "", ("question",)),
+    ("The two systems", "systems", ("win_rate", "ties")),
+    ("The two metrics", "metrics", ("first", "second", "agreement")),
+    ("People", "", ("right", "pair_spread", "careless", "worker_spread")),
+    ("As in a pilot", "", ("pilot", *NAMES)),
+    ("Designs to try", "", tuple(LISTS)),
+    ("How sure", "", ("wanted", "alpha", "simulations", "seed")),
+    ("Cost", "", ("reward_cents", "units_per_hit", "controls_per_hit", "replaced")),
+)
+
+
+class PlanningForm(forms.Form):
+    """Assumptions; the service says what is wrong with them."""
+
+    question = forms.ChoiceField(
+        label="What is to be told apart",
+        choices=[("systems", "two systems"), ("metrics", "two metrics")],
+        widget=UnfoldAdminSelectWidget,
+    )
+
+    def __init__(self, *args: Any, pilots: list[tuple[str, str]], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, (label, help_text) in WORDS.items():
+            self.fields[name] = forms.FloatField(
+                label=label, help_text=help_text, min_value=0, max_value=1,
+                widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
+            )  # fmt: skip
+        for name, label in LISTS.items():
+            self.fields[name] = forms.RegexField(
+                regex=r"^\s*\d{1,7}(\s*,\s*\d{1,7})*\s*$", label=label, max_length=200, help_text="with commas between",
+                error_messages={"invalid": "expected whole numbers with commas between them"},
+                widget=UnfoldAdminTextInputWidget,
+            )  # fmt: skip
+        for name, label in COUNTS.items():
+            self.fields[name] = forms.IntegerField(
+                label=label, min_value=0, widget=UnfoldAdminIntegerFieldWidget
+            )
+        self.fields["pilot"] = forms.ChoiceField(
+            label="People as in the pilot",
+            required=False,
+            choices=[("", "as assumed here"), *pilots],
+            widget=UnfoldAdminSelectWidget,
+            help_text="replaces what is assumed of votes",
+        )
+        for name, label in NAMES.items():
+            self.fields[name] = forms.CharField(
+                label=label, required=False, max_length=200, widget=UnfoldAdminTextInputWidget,
+                help_text="a system or metric of the pilot; both named replace what is assumed of the difference",
+            )  # fmt: skip
+
+    def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
+        """The fields as they stand on the page: a title, the question to which they belong alone, the fields."""
+        return [(title, question, [self[name] for name in names]) for title, question, names in GROUPS]
+
+    def source(self) -> dict[str, str]:
+        """The pilot and the two in it, as the job takes them."""
+        data = self.cleaned_data
+        return {"pilot": data["pilot"], "first": data["pilot_first"], "second": data["pilot_second"]}
+
+    def clean(self) -> dict[str, Any]:
+        """Two names are of a pilot, and belong together."""
+        data: dict[str, Any] = super().clean() or {}
+        one, two = data.get("pilot_first", ""), data.get("pilot_second", "")
+        if bool(one) != bool(two):
+            self.add_error("pilot_second" if one else "pilot_first", "name both, or neither")
+        elif one and not data.get("pilot"):
+            self.add_error("pilot", "choose the pilot in which the two were compared")
+        return data
+
+    def assumptions(self) -> dict[str, Any]:
+        """As ``read_assumptions`` takes them."""
+        values = {name: value for name, value in self.cleaned_data.items() if name not in SOURCE}
+        for name in LISTS:
+            values[name] = [int(part) for part in values[name].split(",")]
+        return values
+
+
+def shown(assumptions: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists as the form's fields hold them."""
+    return {
+        name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
+        for name, value in assumptions.items()
+    }
+
+
+MOST_PILOTS = 50
+MOST_EARLIER = 20
+
+
+def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The assumptions, and the newest plan with its figure."""
+    plan, refusal = newest_plan(study), take_refusal(request, study)
+    begin = assumptions_for(study) | (plan.settings if plan else {})
+    form = PlanningForm(initial=shown(begin) | (refusal.sent if refusal else {}), pilots=_pilots(request))
+    context |= {"form": form, "refusal": refusal, "plan": plan, "is_draft": study.state == Study.State.DRAFT}
+    if plan is not None:
+        context |= _shown_plan(plan.result)
+    return TemplateResponse(request, "evaluation/study_planning.html", context)
+
+
+def _shown_plan(result: dict[str, Any]) -> Context:
+    """A plan as a figure and in words."""
+    # here and not above: matplotlib is dear to import
+    from evaluation.figures.power import in_words, power_figure, power_sentence
+
+    return {
+        "figure": drawn(power_figure(result)),
+        "sentence": power_sentence(result),
+        "best_words": in_words(result["best"]) if result["best"] else "",
+    }
+
+
+def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
+    """The same before there is a study: a plan is kept with its job, for the person who asked for it."""
+    user = signed_in(request)
+    own = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
+    refusal, sent = "", {}
+    if request.method == "POST":
+        form = PlanningForm(request.POST, pilots=_pilots(request))
+        try:
+            assumptions = _assumed(form)
+            if own.filter(state__in=UNDER_WAY).exists():
+                raise WrongState("Nothing was simulated: your last plan is still under way.")
+        except QuorumError as error:
+            refusal, sent = str(error), request.POST.dict()
+        else:
+            enqueue(kind="plan_power", args={"assumptions": assumptions, **form.source()}, user=user)
+            return redirect("admin:judgments_study_start_plan")
+    done = own.filter(state=Job.State.DONE)
+    asked = request.GET.get("plan", "")
+    chosen = done.filter(pk=asked).first() if asked.isdecimal() and len(asked) < 19 else None
+    job = chosen or done.first()
+    plan: dict[str, Any] | None = job.result if job else None
+    begin = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
+    last = own.first()
+    context |= {
+        "form": PlanningForm(initial=shown(begin) | sent, pilots=_pilots(request)),
+        "refusal": refusal,
+        "jobs": [last] if last is not None and last.state != Job.State.DONE else [],
+        "earlier": list(done[:MOST_EARLIER]) if done.count() > 1 else [],
+    }
+    if plan is not None:
+        context |= {
+            "plan": {"result": plan["plan"], "settings": plan["settings"]},
+            **_shown_plan(plan["plan"]),
+        }
+    return TemplateResponse(request, "evaluation/planning.html", context, status=400 if refusal else 200)
+
+
+def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
+    """Studies of comparisons with answers, that this person may see."""
+    protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
+    seen = Study.objects.visible_to(signed_in(request)).filter(
+        protocol__in=protocols, state=Study.State.CLOSED
+    )
+    return list(seen.order_by("-created_at").values_list("slug", "name")[:MOST_PILOTS])
+
+
+def _plan(request: HttpRequest, study: Study) -> HttpResponse:
+    form = PlanningForm(request.POST, pilots=_pilots(request))
+    enqueue_once(request, study, "plan_power", assumptions=_assumed(form), **form.source())
+    return redirect(page_address(study, "planning"))
+
+
+def _assumed(form: PlanningForm) -> dict[str, Any]:
+    """What was posted, as the job takes it.
+
+    Raises:
+        WrongState, EvaluationError: with the first problem.
+    """
+    if not form.is_valid():
+        name, errors = next(iter(form.errors.items()))
+        raise WrongState(f"Nothing was simulated. {form.fields[name].label}: {errors[0]}")
+    return read_assumptions(form.assumptions()).model_dump(mode="json")
+
+
+def _use(request: HttpRequest, study: Study) -> HttpResponse:
+    use_plan(study=study)
+    messages.success(request, "The design now has the plan's pairs, references and votes.")
+    return redirect(page_address(study, "change"))
+
+
+def _compares(study: Study) -> bool:
+    return KINDS[study.protocol].compares_pairs
+
+
+add_page(
+    StudyPage(
+        name="planning", label="Plan", order=15, view=show_planning, shown=_compares, group=Group.PREPARE
+    )
+)
+add_step(StudyStep(name="plan-power", label="Simulate", run=_plan, job="plan_power", beside=True))
+add_step(StudyStep(name="use-plan", label="Use this in the design", run=_use))
+add_start_page(
+    StartPage(
+        name="plan",
+        label="Plan without a study",
+        words="Not sure how large it has to be?",
+        view=show_planning_first,
+    )
+)

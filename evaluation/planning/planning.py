@@ -1,0 +1,246 @@
+"""Planning a study: what is assumed, what a pilot shows, which designs are tried; the result is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from django.db import transaction
+from pydantic import Field, ValidationError
+
+from annotation.money.costs import forecast_of_design
+from common.errors import WrongState
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis
+from evaluation.provenance import plain, signature
+from evaluation.statistics.errors import StatisticsError
+from evaluation.statistics.people import People as CrowdOfVoters
+from evaluation.statistics.power import Plan, PowerResult, Question, Size, TwoMetrics, TwoSystems, plan_design
+from judgments.design.study_design import StudyDesign
+from judgments.design.tables import Listed, Part
+from judgments.kinds import KINDS
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import change_design, design_of
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Amount = Annotated[int, Field(ge=1, le=1_000_000)]
+
+
+class Assumptions(Part):
+    """What is supposed of the world, and which designs are tried (docs/planning.md has each in words)."""
+
+    question: Literal["systems", "metrics"] = "systems"
+    win_rate: Share = 0.6
+    ties: Share = 0.0
+    first: Share = 0.8
+    second: Share = 0.75
+    agreement: Share = 0.85
+    right: Share = 0.85
+    pair_spread: Share = 0.1
+    unit_spread: Share = 0.0
+    careless: Share = 0.05
+    worker_spread: Share = 0.5
+    pairs_each: Amount = 20
+    pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
+    references: Listed[Amount] = Field((1,), min_length=1, max_length=20)
+    votes: Listed[Amount] = Field((1, 3, 5), min_length=1, max_length=20)
+    wanted: Annotated[float, Field(gt=0, lt=1)] = 0.8
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    simulations: Annotated[int, Field(ge=1, le=100_000)] = 1000
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    reward_cents: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    fee_cents: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    units_per_hit: Amount = 20
+    controls_per_hit: Annotated[int, Field(ge=0, le=100)] = 0
+    replaced: Share = Field(0.0, description="Pages of work paid for again, as part of all.")
+
+    def asked(self) -> Question:
+        """The question as the simulation takes it. Raises StatisticsError."""
+        if self.question == "systems":
+            return TwoSystems(self.win_rate, self.ties)
+        return TwoMetrics(self.first, self.second, self.agreement)
+
+    def people(self) -> CrowdOfVoters:
+        """Who votes. Raises StatisticsError."""
+        return CrowdOfVoters(
+            right=self.right,
+            pair_spread=self.pair_spread,
+            unit_spread=self.unit_spread,
+            careless=self.careless,
+            worker_spread=self.worker_spread,
+            pairs_each=self.pairs_each,
+        )
+
+
+def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
+    """Check them.
+
+    Raises:
+        EvaluationError: with the first problem.
+    """
+    try:
+        found = Assumptions.model_validate(dict(values))
+        found.asked()
+        found.people()
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            known = ", ".join(Assumptions.model_fields)
+            raise EvaluationError(f"{where} is not known to the planner; expected one of {known}.") from None
+        raise EvaluationError(
+            f"{where} is {first['input']!r}; expected {first['msg'].removeprefix('Input should be ')}."
+        ) from None
+    except StatisticsError as error:
+        raise EvaluationError(f"{error}.") from None
+    if found.controls_per_hit >= found.units_per_hit:
+        raise EvaluationError(
+            f"controls_per_hit is {found.controls_per_hit}, which leaves no place in a HIT of {found.units_per_hit}."
+        )
+    return found
+
+
+def assumptions_for(study: Study) -> dict[str, Any]:
+    """What the form begins with: the study's own prices, HITs and depth."""
+    design = design_of(study)
+    own = design.judgments_per_unit
+    several = _against_references(design.protocol)
+    return Assumptions().model_dump(mode="json") | {
+        "references": [1, 3, 5, 10] if several else [1],
+        "votes": sorted({1, 3, 5, own}),
+        "seed": design.seed,
+        "reward_cents": design.crowd.reward_cents,
+        "units_per_hit": design.units_per_hit,
+        "controls_per_hit": design.controls.per_hit,
+    }
+
+
+def _against_references(protocol: str) -> bool:
+    """Whether a pair is judged once for each of its references, which stand where the picture would."""
+    kind = KINDS[protocol]
+    return kind.compares_pairs and not kind.shows_picture
+
+
+def compute_plan(
+    *, assumptions: Assumptions, design: StudyDesign | None = None, progress: Progress = no_progress
+) -> dict[str, Any]:
+    """Simulate, and say what came of it as JSON values; nothing is stored.
+
+    Costs are the crowd's of ``design``, where there is one, for HITs of the assumed reward and length.
+
+    Raises:
+        EvaluationError: the designs are too many or too large.
+    """
+    try:
+        plan = plan_design(
+            assumptions.asked(),
+            assumptions.people(),
+            pairs=assumptions.pairs,
+            references=assumptions.references,
+            votes=assumptions.votes,
+            cost=lambda size: cost_of(size, assumptions, design),
+            wanted=assumptions.wanted,
+            alpha=assumptions.alpha,
+            simulations=assumptions.simulations,
+            seed=assumptions.seed,
+            progress=lambda share: progress(share, "simulating studies"),
+        )
+    except StatisticsError as error:
+        raise EvaluationError(f"{error}.") from None
+    return _told(plan, assumptions, design)
+
+
+def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) -> int:
+    """Whole cents of a design, fees and replaced work with them."""
+    units = size.pairs * size.references
+    hits = math.ceil(units / (assumptions.units_per_hit - assumptions.controls_per_hit))
+    places = hits * size.votes
+    again = math.ceil(places * assumptions.replaced)
+    if design is None:
+        return (places + again) * (assumptions.reward_cents + assumptions.fee_cents)
+    crowd = design.crowd.model_copy(update={"reward_cents": assumptions.reward_cents})
+    priced = design.model_copy(update={"judgments_per_unit": size.votes, "crowd": crowd})
+    forecast = forecast_of_design(priced, hits=hits, items=units + hits * assumptions.controls_per_hit)
+    # work that is done again costs what a place costs on average, rounded up
+    return forecast.cents + -(-forecast.cents * again // max(1, forecast.places))
+
+
+def _told(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:
+    def row(one: PowerResult | None) -> dict[str, Any] | None:
+        if one is None:
+            return None
+        figures = {key: plain(value) for key, value in asdict(one).items() if key != "size"}
+        return asdict(one.size) | figures | {"cost_cents": cost_of(one.size, assumptions, design)}
+
+    return {
+        "tried": [row(one) for one in plan.tried],
+        "wanted": plan.wanted,
+        "best": row(plan.best),
+        "fewer_votes": row(plan.fewer_votes),
+        "half_the_pairs": row(plan.half_the_pairs),
+    }
+
+
+@transaction.atomic
+def store_plan(
+    *, study: Study, assumptions: Assumptions, result: dict[str, Any], pilot: Mapping[str, str] | None = None
+) -> Analysis:
+    """Keep a plan with everything it was made with; ``pilot`` is what ``told_by_pilot`` says of itself."""
+    told = dict(pilot or {})
+    data_hash = told.pop("data_hash", "")
+    settings = assumptions.model_dump(mode="json") | told
+    stored = Analysis.objects.create(
+        study=study,
+        what=Analysis.What.PLAN,
+        settings=settings,
+        signature=signature("power", {"question": assumptions.question, "test": "exact", "alpha": assumptions.alpha,
+                                      "simulations": assumptions.simulations, "seed": assumptions.seed}),
+        data_hash=data_hash,
+        result=result,
+    )  # fmt: skip
+    note_event(study=study, what="planned", words=f"{len(result['tried'])} designs were simulated.")
+    return stored
+
+
+def newest_plan(study: Study) -> Analysis | None:
+    """The last one, if any."""
+    return Analysis.objects.filter(study=study, what=Analysis.What.PLAN).order_by("-created_at").first()
+
+
+@transaction.atomic
+def use_plan(*, study: Study) -> Study:
+    """Write the newest plan's cheapest design into the draft.
+
+    Kinds of pairs keep their shares, the first ones getting what is left over; without any, all four get the same.
+
+    Raises:
+        WrongState: there is no plan, or none of its designs reached the power; the study is no draft.
+    """
+    plan = newest_plan(study)
+    best = plan.result["best"] if plan else None
+    if plan is None or best is None:
+        raise WrongState(f"Study {study.slug!r} has no plan with a design that reaches the power.")
+    values = study.design
+    kinds = {kind: count for kind, count in values["sampling"]["pairs"].items() if count} or dict.fromkeys(
+        ("HC", "HI", "HM", "MM"), 1
+    )
+    total, wanted = sum(kinds.values()), best["pairs"]
+    shares = {kind: wanted * count // total for kind, count in kinds.items()}
+    for kind in list(shares)[: wanted - sum(shares.values())]:
+        shares[kind] += 1
+    sampling = values["sampling"] | {"pairs": shares}
+    if _against_references(study.protocol):
+        sampling["references"] = best["references"]
+    own = plan.settings
+    changed = values | {
+        "judgments_per_unit": best["votes"],
+        "units_per_hit": own["units_per_hit"],
+        "controls": values["controls"] | {"per_hit": own["controls_per_hit"]},
+        "crowd": values["crowd"] | {"reward_cents": own["reward_cents"]},
+        "sampling": sampling,
+    }
+    return change_design(study=study, design=StudyDesign.model_validate(changed))

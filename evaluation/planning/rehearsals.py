@@ -1,0 +1,288 @@
+"""What a rehearsal shows: how much of the drawn truth comes back, and what the study would cost and decide."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+from django.db.models import Sum
+
+from annotation.models import Assignment, Judgment
+from annotation.money.costs import forecast_of
+from annotation.rehearsal.people import Crowd
+from annotation.rehearsal.report import RehearsalReport, truths_of
+from evaluation import loaders
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis
+from evaluation.provenance import plain, signature
+from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
+from evaluation.results.metric_scores import MetaEvaluation, compute_evaluation, store_evaluation
+from evaluation.statistics.errors import StatisticsError
+from evaluation.statistics.meta import metric_winners
+from evaluation.statistics.people import People
+from evaluation.statistics.power import Question, Size, TwoMetrics, TwoSystems, power_of
+from evaluation.statistics.significance import wilson_interval
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+SIMULATIONS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Everything that is stored of a rehearsal."""
+
+    study: Study
+    crowd: Crowd
+    result: dict[str, Any]
+    aggregation: Aggregation
+    evaluation: MetaEvaluation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """The pairs of a study: row id -> the winner that was drawn (1 or 2), and the one that the votes name (none: 0)."""
+
+    truth: Mapping[int, int]
+    said: Mapping[int, int]
+
+
+def compute_rehearsal(
+    *, study: Study, crowd: Crowd, report: RehearsalReport, progress: Progress = no_progress
+) -> Rehearsal:
+    """Aggregate and evaluate a study whose rehearsal has ended, and hold both against the truth; nothing is stored."""
+    aggregation = compute_aggregation(study=study, progress=lambda share, words: progress(share / 3, words))
+    evaluation, reason = None, ""
+    try:
+        evaluation = compute_evaluation(
+            study=study, progress=lambda share, words: progress((1 + share) / 3, words)
+        )
+    except EvaluationError as error:
+        reason = str(error)
+    metrics: list[dict[str, Any]] = []
+    systems: list[dict[str, Any]] = []
+    power: list[dict[str, Any]] = []
+    if KINDS[study.protocol].compares_pairs:
+        progress(0.7, "holding results against the truth")
+        truths = truths_of(study, crowd.seed)
+        pairs = _pairs(study, truths, aggregation)
+        people = _people(study, truths)
+        right = _metric_hits(evaluation, pairs)
+        metrics = sorted(
+            (_metric_row(name, evaluation, of, pairs) for name, of in right.items()),
+            key=lambda row: -row["truth"]["value"],
+        )
+        meetings = _meetings(study, pairs)
+        systems = _system_rows(meetings, pairs)
+        power = _power(study, people, metrics, right, meetings, pairs, crowd.seed)
+    return Rehearsal(
+        study=study,
+        crowd=crowd,
+        result={
+            "report": asdict(report),
+            "recovered": _share(round(report.recovered * report.units), report.units),
+            "agreement": aggregation.agreement["alpha"],
+            "metrics": metrics,
+            "systems": systems,
+            "no_metrics": reason,
+            "power": power,
+            **_work(study),
+        },
+        aggregation=aggregation,
+        evaluation=evaluation,
+    )
+
+
+def _share(count: int, of: int) -> dict[str, Any]:
+    """A share with its Wilson interval; None where there is nothing to count."""
+    if not of:
+        return {"value": None, "low": None, "high": None, "n": 0}
+    low, high = wilson_interval(count, of)
+    return {"value": count / of, "low": plain(low), "high": plain(high), "n": of}
+
+
+def _pairs(study: Study, truths: Mapping[int, Any], aggregation: Aggregation) -> Pairs:
+    units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
+    of_pair = dict(units.values_list("pair_id", "pk"))
+    said = aggregation.consensus.of_pair
+    return Pairs(
+        truth={pair: int(truths[unit]) for pair, unit in of_pair.items()},
+        said={pair: int(said[pair].value or 0) if pair in said else 0 for pair in of_pair},
+    )
+
+
+def _people(study: Study, truths: Mapping[int, Any]) -> People | None:
+    """The crowd as the rehearsal shows it: the share of used votes that are right, all pairs equally hard."""
+    table = loaders.load_judgments(study)
+    keep = table.counted
+    truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
+    if not truth.size:
+        return None
+    try:
+        return People(
+            right=float((table.value[keep] == truth).mean()), pair_spread=0.0, careless=0.0, worker_spread=0.0
+        )
+    except StatisticsError:  # a crowd that is wrong more often than right decides nothing
+        return None
+
+
+def _metric_hits(evaluation: MetaEvaluation | None, pairs: Pairs) -> dict[str, dict[int, int]]:
+    """Metric -> pair -> the winner it names, 0 for none."""
+    if evaluation is None or evaluation.judged.pks is None:
+        return {}
+    pks = evaluation.judged.pks.tolist()
+    return {
+        name: {
+            pk: winner
+            for pk, winner in zip(pks, metric_winners(scores[:, 0], scores[:, 1]).tolist(), strict=True)
+            if pk in pairs.truth
+        }
+        for name, scores in evaluation.judged.scores.items()
+    }
+
+
+def _metric_row(
+    name: str, evaluation: MetaEvaluation | None, named: Mapping[int, int], pairs: Pairs
+) -> dict[str, Any]:
+    decided = [pair for pair in named if pairs.said[pair]]
+    return {
+        "name": name,
+        "truth": _share(sum(named[pair] == pairs.truth[pair] for pair in named), len(named)),
+        "found": _share(sum(named[pair] == pairs.said[pair] for pair in decided), len(decided)),
+    }
+
+
+def _meetings(study: Study, pairs: Pairs) -> dict[int, tuple[str, str]]:
+    """Pairs in which two different systems meet, with their names."""
+    of_pair = loaders.systems_of_pairs(study)
+    rows = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in pairs.truth}
+    return {pk: names for pk, names in rows.items() if names[0] != names[1]}
+
+
+def _system_rows(meetings: Mapping[int, tuple[str, str]], pairs: Pairs) -> list[dict[str, Any]]:
+    """Systems with the share of their pairs that they win, by the truth and by people; the best by truth first."""
+    rows = []
+    for name in sorted({name for names in meetings.values() for name in names}):
+        own = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
+        decided = [pk for pk in own if pairs.said[pk]]
+        rows.append(
+            {
+                "name": name,
+                "truth": _share(sum(pairs.truth[pk] == side for pk, side in own.items()), len(own)),
+                "found": _share(sum(pairs.said[pk] == own[pk] for pk in decided), len(decided)),
+            }
+        )
+    return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))
+
+
+def _power(
+    study: Study,
+    people: People | None,
+    metrics: list[dict[str, Any]],
+    named: Mapping[str, Mapping[int, int]],
+    meetings: Mapping[int, tuple[str, str]],
+    pairs: Pairs,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """How such a study decides between the best two metrics, and the two systems that meet most often, and how often
+    the wrong one wins, by the planner's simulation with the rehearsed people."""
+    if people is None:
+        return []
+    design, units = (
+        design_of(study),
+        Unit.objects.filter(study=study, control=False, pair__isnull=False).count(),
+    )
+    references = max(1, round(units / max(1, len(pairs.truth))))
+    asked: list[tuple[str, str, str, int, Question]] = []
+    try:
+        if len(metrics) > 1:
+            one, two = metrics[0], metrics[1]
+            right = [
+                {pair: winner == pairs.truth[pair] for pair, winner in named[row["name"]].items()}
+                for row in (one, two)
+            ]
+            same = sum(right[0][pair] == right[1][pair] for pair in right[0]) / len(right[0])
+            apart = TwoMetrics(one["truth"]["value"], two["truth"]["value"], same)
+            asked.append(("metrics", one["name"], two["name"], len(right[0]), apart))
+    except StatisticsError:
+        pass  # both are right equally often: there is no wrong one to win
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for pk, names in meetings.items():
+        groups.setdefault(tuple(sorted(names)), []).append(pk)
+    if groups:
+        both, met = max(groups.items(), key=lambda group: (len(group[1]), group[0]))
+        wins = sum(meetings[pk][pairs.truth[pk] - 1] == both[0] for pk in met)
+        if 2 * wins != len(met):
+            first, second = both if 2 * wins > len(met) else both[::-1]
+            asked.append(
+                ("systems", first, second, len(met), TwoSystems(max(wins, len(met) - wins) / len(met)))
+            )
+    rows = []
+    for what, first, second, count, question in asked:
+        size = Size(count, references, design.judgments_per_unit)
+        (found,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
+        told = {
+            key: value if isinstance(value, int) else plain(value)
+            for key, value in asdict(found).items()
+            if key != "size"
+        }
+        rows.append({"what": what, "first": first, "second": second, **asdict(size), **told})
+    return rows
+
+
+def _work(study: Study) -> dict[str, Any]:
+    """Cost, hours and wage; the wage is what such a pace would earn."""
+    design, forecast = design_of(study), forecast_of(study)
+    seconds = dict(
+        Judgment.objects.of_study(study)
+        .current()
+        .values_list("assignment__worker_id")
+        .annotate(took=Sum("seconds"))
+        .order_by()
+    )
+    total = sum(filter(None, seconds.values()))
+    handed_in = Assignment.objects.filter(study=study).finished().count()
+    reward = design.crowd.reward_cents
+    return {
+        "cost": {
+            "places": forecast.places,
+            "reward_cents": forecast.reward_cents,
+            "fee_cents": forecast.fee_cents,
+            "cents": forecast.cents,
+        },
+        "longest_hours": max(filter(None, seconds.values()), default=0.0) / 3600,
+        "wage_cents": round(reward * handed_in * 3600 / total) if reward and total else None,
+    }
+
+
+@transaction.atomic
+def store_rehearsal(rehearsal: Rehearsal) -> Analysis:
+    """Keep it, with the consensus and the evaluation it rests on."""
+    aggregation = store_aggregation(rehearsal.aggregation)
+    if rehearsal.evaluation is not None:
+        store_evaluation(rehearsal.evaluation)
+    settings = asdict(rehearsal.crowd)
+    stored = Analysis.objects.create(
+        study=rehearsal.study,
+        what=Analysis.What.REHEARSAL,
+        settings=settings,
+        signature=signature("rehearsal", settings | {"simulations": SIMULATIONS}),
+        data_hash=aggregation.data_hash,
+        result=rehearsal.result,
+    )
+    value = rehearsal.result["recovered"]["value"]
+    words = "Rehearsed" + (f"; {value:.0%} of the drawn truth came back." if value is not None else ".")
+    note_event(study=rehearsal.study, what="rehearsal-done", words=words)
+    return stored
+
+
+def rehearsal_shown(study: Study) -> Analysis | None:
+    """The newest of a study, if any."""
+    found = Analysis.objects.filter(study=study, what=Analysis.What.REHEARSAL)
+    return found.order_by("-created_at").first()

@@ -1,0 +1,171 @@
+"""The captions that workers wrote become captions of the dataset, with their writers kept beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from annotation.models import WrittenCaption
+from common.errors import DataConflict, WrongState
+from common.rows import refresh_statistics
+from evaluation.export.captions import Written, check_writes, written_captions
+from evaluation.export.moments import take_moment
+from judgments.datasets.importing import store_candidates
+from judgments.drawing.draws import content_key
+from judgments.models import Caption, Dataset, Item, Output, Study, System
+from judgments.studies.log import note_event
+
+ROWS_AT_ONCE = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """What came of it.
+
+    Attributes:
+        dataset: its name.
+        system: whose outputs they became; "" for references.
+        added: captions that are new in the dataset.
+        there: captions that had been adopted before.
+        writers: workers behind all of them.
+    """
+
+    dataset: str
+    system: str
+    added: int
+    there: int
+    writers: int
+
+
+@transaction.atomic
+def adopt_captions(*, study: Study, system: str = "") -> Adoption:
+    """Make the study's used captions references of its dataset, or outputs of ``system``; twice changes nothing.
+
+    As references they are what captions are scored against; as a system's outputs they are judged like any other
+    system's in later studies. No worker is asked to judge their own.
+
+    Raises:
+        EvaluationError: no captions are written in this study.
+        WrongState: it is not closed yet, was rehearsed, or holds no caption.
+        DataConflict: ``system`` has captions from elsewhere, or cannot be a system's name.
+    """
+    check_writes(study)
+    locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
+    if locked.simulated:
+        raise WrongState(f"Nothing was adopted: the captions of study {study.slug!r} are simulated.")
+    if locked.state != Study.State.CLOSED:
+        raise WrongState(
+            f"Nothing was adopted: study {study.slug!r} is {locked.state}; close it first, so that no caption comes "
+            "later."
+        )
+    written = list(written_captions(locked, take_moment(locked)))
+    if not written:
+        raise WrongState(f"Nothing was adopted: study {study.slug!r} holds no caption that is used.")
+    dataset = Dataset.objects.select_for_update().get(pk=locked.dataset_id)
+    added = _as_outputs(dataset, locked, written, system) if system else _as_references(dataset, written)
+    if added:
+        note_event(
+            study=locked,
+            what="captions-adopted",
+            words=f"{added:,} captions became {f'outputs of {system}' if system else 'references'} of {dataset.name}.",
+            system=system,
+        )
+        _note(dataset, {"study": locked.slug, "system": system, "captions": added})
+        refresh_statistics(Caption)
+    return Adoption(
+        dataset=dataset.name,
+        system=system,
+        added=added,
+        there=len(written) - added,
+        writers=len({one.worker_id for one in written}),
+    )
+
+
+def _as_references(dataset: Dataset, written: list[Written]) -> int:
+    """One caption a judgment, after the references that the image has; how many were new."""
+    known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
+    fresh = [one for one in written if one.key not in known]
+    last = dict(
+        Item.objects.filter(dataset=dataset)
+        .annotate(last=Max("references__position"))
+        .values_list("pk", "last")
+    )
+    following: Counter[int] = Counter({item: -1 if place is None else place for item, place in last.items()})
+    captions = []
+    for one in fresh:
+        following[one.item_id] += 1
+        captions.append(
+            Caption(
+                dataset=dataset,
+                item_id=one.item_id,
+                key=one.key,
+                text=one.text,
+                role=Caption.Role.REFERENCE,
+                position=following[one.item_id],
+            )
+        )
+    made = Caption.objects.bulk_create(captions, batch_size=ROWS_AT_ONCE)
+    _remember({one.judgment_id: caption.pk for one, caption in zip(fresh, made, strict=True)}, fresh)
+    return len(fresh)
+
+
+def _as_outputs(dataset: Dataset, study: Study, written: list[Written], name: str) -> int:
+    """The captions of each image in order as the system's outputs; equal texts are one caption with several writers."""
+    if not name.strip() or len(name) > 80 or not name.isprintable():
+        raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
+    mark = f"adopted:{content_key(study.slug)}"
+    system, _ = System.objects.get_or_create(dataset=dataset, name=name, defaults={"fingerprint": mark})
+    if system.fingerprint != mark:
+        raise DataConflict(
+            f"Dataset {dataset.name!r} has a system {name!r} with captions from elsewhere; choose another name."
+        )
+    captions = store_candidates(dataset, {one.text for one in written})
+    outputs = Output.objects.annotations().filter(system=system)
+    known = set(outputs.values_list("item_id", "caption_id"))
+    ranks = Counter(outputs.values_list("item_id", flat=True))
+    fresh = []
+    for one in written:
+        place = (one.item_id, captions[one.text])
+        if place not in known:
+            known.add(place)
+            fresh.append(
+                Output(system=system, item_id=one.item_id, caption_id=place[1], rank=ranks[one.item_id])
+            )
+            ranks[one.item_id] += 1
+    Output.objects.bulk_create(fresh, batch_size=ROWS_AT_ONCE)
+    told = set(
+        WrittenCaption.objects.filter(caption__in=set(captions.values())).values_list(
+            "judgment_id", "caption_id"
+        )
+    )
+    new = [one for one in written if (one.judgment_id, captions[one.text]) not in told]
+    _remember({one.judgment_id: captions[one.text] for one in new}, new)
+    return len(new)
+
+
+def _remember(captions: dict[int, int], written: list[Written]) -> None:
+    """Who wrote which caption, in which judgment."""
+    WrittenCaption.objects.bulk_create(
+        (
+            WrittenCaption(
+                caption_id=captions[one.judgment_id], worker_id=one.worker_id, judgment_id=one.judgment_id
+            )
+            for one in written
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+
+
+def _note(dataset: Dataset, what: dict[str, Any]) -> None:
+    """The dataset says what was added to it since its import: its fingerprint is that of the imported rows."""
+    adopted = [
+        *dataset.notes.get("adopted", []),
+        {**what, "at": timezone.now().isoformat(timespec="seconds")},
+    ]
+    dataset.notes = {**dataset.notes, "adopted": adopted}
+    dataset.save(update_fields=["notes"])

@@ -1,0 +1,352 @@
+"""Consensus, agreement and workers of a study: computed from its rows, stored, and told as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from common.rows import insert_rows
+from evaluation import loaders
+from evaluation.judgment_signature import signature_of_study
+from evaluation.models import Analysis, Consensus
+from evaluation.provenance import hash_with, signature
+from evaluation.records import Decision, JudgmentTable, PairRow, UnitRow
+from evaluation.results.answer_model import kept_of, model_answers
+from evaluation.results.consensus import (
+    NO_ONE,
+    RESAMPLES,
+    PairConsensus,
+    StudyConsensus,
+    counts_of,
+    measure_agreement,
+    pair_consensus,
+    system_tallies,
+    unit_consensus,
+    with_decisions,
+    worker_table,
+)
+from evaluation.results.filter_audit import audit_filter
+from evaluation.results.rankings import Said, judged_systems, newest_output, proposals_of, rankings_of
+from judgments.drawing.stopping import stopping_in_words, stops_early
+from judgments.kinds import KINDS, Figures, Kind
+from judgments.kinds import Consensus as UnitConsensus
+from judgments.kinds.image_caption import ImageCaptionKind
+from judgments.models import Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of, kind_of
+
+CONSENSUS_FIELDS = (
+    "study_id", "unit_id", "pair_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes",
+)  # fmt: skip
+ADJUDICATED = Consensus.Source.ADJUDICATED.value
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregation:
+    """Everything ``aggregate`` computes. ``settings`` and ``signature`` say how, ``judgments`` from what.
+
+    Attributes:
+        contents: unit row id -> what an open kind shows of it.
+        figures: what the kind says beyond consensus and agreement.
+        model: what Dawid and Skene's model says beside the consensus; empty where answers are no categories.
+        systems: how each one's captions were judged: pairs won and lost, or means of single captions.
+        rankings: how each one ranks; empty where none does. ``outputs``: row id of the last output behind
+            both; None where they rest on pairs.
+        audit: what the filter misses; empty without an audit.
+        audited: the units that were judged for it.
+    """
+
+    study: Study
+    consensus: StudyConsensus
+    contents: Mapping[int, Mapping[str, Any]]
+    figures: Figures
+    agreement: dict[str, Any]
+    model: dict[str, Any]
+    workers: list[dict[str, Any]]
+    counts: dict[str, int]
+    systems: list[dict[str, Any]]
+    rankings: dict[str, Any]
+    outputs: int | None
+    audit: dict[str, Any]
+    audited: Set[int]
+    settings: dict[str, Any]
+    signature: str
+    judgments: str
+
+    def as_json(self) -> dict[str, Any]:
+        """What `aggregate --output` writes: units, pairs, agreement, workers (docs/evaluation.md)."""
+        found = self.consensus
+        keys = {pair.pk: pair.key for pair in found.pairs}
+        adjudicated = found.adjudicated_pairs()
+        return {
+            "units": [self._unit_dict(unit, keys) for unit in found.units],
+            "pairs": [
+                _pair_dict(pair, found.of_pair[pair.pk])
+                | ({"source": ADJUDICATED} if pair.pk in adjudicated else {})
+                for pair in found.pairs
+            ],
+            "agreement": self.agreement,
+            "workers": self.workers,
+            **({"figures": dict(self.figures.study)} if self.figures.study else {}),
+            **({"systems": self.systems} if self.systems else {}),
+            **({"rankings": self.rankings} if self.rankings else {}),
+            **({"filter_audit": self.audit} if self.audit else {}),
+            "signature": self.judgments,
+            **({"dawid_skene": self.model} if self.model else {}),
+        }
+
+    def stored(self) -> dict[str, Any]:
+        """What an analysis keeps: all but the consensus, which has rows of its own."""
+        return {
+            "agreement": self.agreement,
+            "workers": self.workers,
+            "counts": self.counts,
+            "systems": self.systems,
+            "rankings": self.rankings,
+            "outputs": self.outputs,
+            "figures": dict(self.figures.study),
+            **({"dawid_skene": kept_of(self.model)} if self.model else {}),
+            **({"filter_audit": self.audit} if self.audit else {}),
+        }
+
+    def _unit_dict(self, unit: UnitRow, pair_keys: Mapping[int, str]) -> dict[str, Any]:
+        kind = KINDS[self.study.protocol]
+        one = self.consensus.of_unit.get(unit.pk, NO_ONE)
+        answer: dict[str, Any] = {}
+        if kind.is_open:
+            said = one.answer
+            answer["answer"] = None if said is None else kind.exported(said, content=self.contents[unit.pk])
+        return {
+            "unit": unit.key,
+            "protocol": self.study.protocol,
+            "kind": unit.kind or None,
+            "pair": pair_keys[unit.pair] if unit.pair is not None else None,
+            **_consensus_dict(one),
+            **_provenance(self.consensus.decisions.get(unit.pk)),
+            **answer,
+            **self.figures.units.get(unit.pk, {}),
+            **({"audited": True, "weight": self.audit["weight"]} if unit.pk in self.audited else {}),
+        }
+
+
+def _provenance(decision: Decision | None) -> dict[str, Any]:
+    """Where a person decided: who, when, why, and what the votes were."""
+    if decision is None:
+        return {}
+    told = {"by": decision.by, "at": decision.at, "reason": decision.reason, "votes": dict(decision.votes)}
+    return {"source": ADJUDICATED, "adjudicated": told}
+
+
+def _consensus_dict(one: UnitConsensus) -> dict[str, Any]:
+    return {
+        "n": one.n,
+        "value": one.value,
+        "share": one.share,
+        "margin": one.margin,
+        "tie": one.tie,
+    }
+
+
+def _pair_dict(pair: PairRow, found: PairConsensus) -> dict[str, Any]:
+    return {
+        "pair": pair.key,
+        "kind": pair.kind or None,
+        "first": pair.first,
+        "second": pair.second,
+        "value": found.value,
+        "wins": found.wins,
+        "losses": found.losses,
+        "ties": found.ties,
+        "tie": found.tie,
+    }
+
+
+def consensus_of(study: Study, table: JudgmentTable) -> StudyConsensus:
+    """What the judgments in ``table``, and adjudicators, say of the study's units and pairs; nothing is stored."""
+    units, pairs = loaders.unit_rows(study), loaders.pair_rows(study)
+    decisions = loaders.decisions_of(study)
+    of_unit = with_decisions(unit_consensus(kind_of(study), table), decisions)
+    data_hash = table.data_hash
+    if decisions:
+        data_hash = hash_with(
+            data_hash, {unit.key: decisions[unit.pk].value for unit in units if unit.pk in decisions}
+        )
+    return StudyConsensus(units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, data_hash)
+
+
+def _audit_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str, Any], Set[int]]:
+    """What the study's filter misses, and the units that say so; empty where nothing was drawn to see that."""
+    kind, notes = KINDS[study.protocol], study.notes
+    if not notes.get("audited") or not isinstance(kind, ImageCaptionKind):
+        return {}, frozenset()
+    passed, audited = loaders.units_by_filter(study)
+    found = audit_filter(
+        kind, consensus.of_unit, passed=passed, audited=audited,
+        pairs=notes["candidate_pairs"], passed_pairs=notes["passed_filter"],
+    )  # fmt: skip
+    return found, audited
+
+
+def _systems_of(
+    study: Study, kind: Kind, consensus: StudyConsensus, figures: Figures, audit: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """What people say of each system's captions, and how each one ranks."""
+    if isinstance(kind, ImageCaptionKind):
+        found = proposals_of(study)
+        said = Said.together(found, consensus.of_unit)
+        return judged_systems(kind, found, said, figures.units), rankings_of(kind, found, said, audit)
+    pairs = [_pair_dict(pair, consensus.of_pair[pair.pk]) for pair in consensus.pairs]
+    return system_tallies(pairs, loaders.systems_of_pairs(study)), {}
+
+
+def compute_aggregation(*, study: Study, progress: Progress = no_progress) -> Aggregation:
+    """Consensus, agreement and workers of ``study``; nothing is stored."""
+    kind, design = kind_of(study), design_of(study)
+    progress(0.05, "reading judgments")
+    records = loaders.control_records_of(study)
+    unused = [worker for worker, record in records.items() if not record.used]
+    table = loaders.load_judgments(study, unused=unused)
+    progress(0.35, "finding the consensus")
+    consensus = consensus_of(study, table)
+    judged = loaders.judged_answers(study, table) if kind.has_figures else []
+    progress(0.5, "measuring agreement")
+    workers = loaders.worker_rows(study)
+    agreement = measure_agreement(
+        kind,
+        table,
+        consensus.units,
+        workers,
+        judged,
+        seed=design.seed,
+        full_depth=loaders.full_depth_units(study),
+    )
+    model = model_answers(
+        kind,
+        table,
+        consensus.units,
+        workers,
+        consensus.of_unit,
+        consensus.decisions,
+        reason=agreement["per_worker"]["reason"],
+    )
+    audit, audited = _audit_of(study, consensus)
+    figures = kind.figures(judged, seed=design.seed) if judged else Figures()
+    outputs = newest_output(study) if isinstance(kind, ImageCaptionKind) else None
+    systems, rankings = _systems_of(study, kind, consensus, figures, audit)
+    settings = {
+        "protocol": study.protocol,
+        "controls": "as-imported" if study.source == Study.Source.IMPORTED else design.controls.threshold,
+        "pair-ties": "set-aside",
+        "alpha": kind.level,
+        "resamples": RESAMPLES,
+        "seed": design.seed,
+        **({"stopping": stopping_in_words(design)} if stops_early(study) else {}),
+    }
+    return Aggregation(
+        study=study,
+        consensus=consensus,
+        contents={one.unit.pk: one.unit.content for one in judged},
+        figures=figures,
+        agreement=agreement,
+        model=model,
+        workers=worker_table(
+            table,
+            workers,
+            records,
+            loaders.work_times(study, loaders.without_times(table, workers)),
+        ),
+        counts=counts_of(table, consensus, len(workers)),
+        systems=systems,
+        rankings=rankings,
+        outputs=outputs,
+        audit=audit,
+        audited=audited,
+        settings=settings,
+        signature=signature("aggregation", settings),
+        judgments=str(signature_of_study(study, table=table)),
+    )
+
+
+@transaction.atomic
+def store_aggregation(aggregation: Aggregation) -> Analysis:
+    """Replace the stored consensus of the study, and keep agreement and workers as an analysis.
+
+    The same procedure on the same judgments replaces its earlier row: repeating changes nothing but the time.
+    """
+    study, found = aggregation.study, aggregation.consensus
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # two at once would both insert
+    Consensus.objects.filter(study=study).delete()
+    insert_rows(Consensus, CONSENSUS_FIELDS, _consensus_rows(study, found, aggregation.figures))
+    analysis, _ = Analysis.objects.update_or_create(
+        study=study,
+        what=Analysis.What.AGGREGATION,
+        signature=aggregation.signature,
+        data_hash=found.data_hash,
+        defaults={
+            "settings": aggregation.settings,
+            "judgments": aggregation.judgments,
+            "result": aggregation.stored(),
+            "created_at": timezone.now(),
+        },
+    )
+    counted = aggregation.counts["judgments"]
+    words = f"Consensus and agreement were computed from {counted:,} judgments."
+    note_event(study=study, what="computed", words=words, signature=aggregation.signature)
+    return analysis
+
+
+def _consensus_rows(study: Study, found: StudyConsensus, figures: Figures) -> Iterator[tuple[Any, ...]]:
+    """CONSENSUS_FIELDS of each unit and pair of which something can be said."""
+    for unit in found.units:
+        one = found.of_unit.get(unit.pk)
+        if one is not None:
+            yield (
+                study.pk,
+                unit.pk,
+                None,
+                ADJUDICATED if unit.pk in found.decisions else Consensus.Source.JUDGMENTS.value,
+                one.n,
+                one.value,
+                figures.units.get(unit.pk) if one.answer is None else one.answer,
+                one.share,
+                one.margin,
+                one.tie,
+                dict(one.votes),
+            )
+    adjudicated = found.adjudicated_pairs()
+    for pair in found.pairs:
+        two = found.of_pair[pair.pk]
+        source = ADJUDICATED if pair.pk in adjudicated else Consensus.Source.JUDGMENTS.value
+        n = two.wins + two.losses + two.ties
+        if n or two.published:
+            yield (
+                study.pk,
+                None,
+                pair.pk,
+                Consensus.Source.PUBLISHED.value if two.published else source,
+                n,
+                two.value,
+                None,
+                max(two.wins, two.losses) / n if n else None,
+                abs(two.wins - two.losses) / n if n else None,
+                two.tie,
+                {"wins": two.wins, "losses": two.losses, "ties": two.ties} if n else {},
+            )
+
+
+def aggregate_study(*, study: Study, progress: Progress = no_progress) -> dict[str, Any]:
+    """Compute and store consensus, agreement and worker quality of ``study``.
+
+    Returns:
+        ``{"units", "pairs", "agreement", "workers"}`` as docs/evaluation.md describes them.
+    """
+    aggregation = compute_aggregation(study=study, progress=progress)
+    progress(0.7, "storing the consensus")
+    store_aggregation(aggregation)
+    progress(1.0, "done")
+    return aggregation.as_json()

@@ -1,0 +1,333 @@
+"""What the judgments of a study say together: consensus, agreement, workers. Pure; arrays in, records out."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from annotation.quality.controls import ControlRecord
+from evaluation.provenance import plain
+from evaluation.records import Decision, Flags, Ints, JudgmentTable, PairRow, UnitRow, WorkerRow
+from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
+from evaluation.statistics.aggregation import pair_winners
+from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
+from evaluation.statistics.meta import wilson_interval
+from evaluation.statistics.results import as_json
+from judgments.kinds import Consensus, Judged, Kind
+
+RESAMPLES = 1000
+SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
+NO_ONE = Consensus(n=0, value=None, share=None, margin=None, tie=False, votes={})
+FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
+ANONYMOUS = "The judges are anonymous places in published totals, not persons; nothing can be said about each of them."
+
+
+@dataclass(frozen=True, slots=True)
+class PairConsensus:
+    """The winner of a candidate pair: 1, 2, or None; ``published`` where no judgment stands behind it.
+
+    ``wins``, ``losses`` and ``ties`` count the pair's judged units from the first candidate's side.
+    """
+
+    value: int | None
+    wins: int
+    losses: int
+    ties: int
+    tie: bool
+    published: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StudyConsensus:
+    """The consensus of a study's units and pairs, and the hash of the judgments behind it.
+
+    Attributes:
+        units, pairs: in their order; no control items.
+        of_unit: unit row id -> consensus; units without used judgments are missing.
+        of_pair: pair row id -> winner.
+        decisions: unit row id -> what an adjudicator decided; ``of_unit`` says the same.
+        data_hash: of the judgments and decisions.
+    """
+
+    units: list[UnitRow]
+    pairs: list[PairRow]
+    of_unit: Mapping[int, Consensus]
+    of_pair: Mapping[int, PairConsensus]
+    decisions: Mapping[int, Decision]
+    data_hash: str
+
+    def adjudicated_pairs(self) -> set[int]:
+        """Return the pairs with a unit that an adjudicator decided; walks all units, so ask once."""
+        return {unit.pair for unit in self.units if unit.pair is not None and unit.pk in self.decisions}
+
+
+def counts_of(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
+    """How many judgments there are of which sort, and how many units and pairs they decide."""
+    return {
+        "judgments": len(table),
+        "control_judgments": int(table.control.sum()),
+        "unused_judgments": int((~table.used & ~table.control).sum()),
+        "counted_judgments": int(table.counted.sum()),
+        "units": len(consensus.units),
+        "units_with_consensus": sum(_decided(one) for one in consensus.of_unit.values()),
+        "adjudicated": len(consensus.decisions),
+        "unit_ties": sum(one.tie for one in consensus.of_unit.values()),
+        "pairs": len(consensus.pairs),
+        "pairs_with_consensus": sum(one.value is not None for one in consensus.of_pair.values()),
+        "pair_ties": sum(one.tie for one in consensus.of_pair.values()),
+        "published_winners": sum(one.published for one in consensus.of_pair.values()),
+        "workers": workers,
+    }
+
+
+def _decided(one: Consensus) -> bool:
+    return one.value is not None or (one.answer is not None and not one.tie)
+
+
+def unit_consensus(kind: Kind, table: JudgmentTable) -> dict[int, Consensus]:
+    """Unit row id -> what its used judgments say; units without any are left out."""
+    counted = table.counted
+    if not counted.any():
+        return {}
+    return kind.consensus(table.unit[counted].tolist(), table.given(counted))
+
+
+def with_decisions(found: Mapping[int, Consensus], decisions: Mapping[int, Decision]) -> dict[int, Consensus]:
+    """``found``, and where an adjudicator decided a unit, that value in place of what its judgments say. How many
+    judgments there are, and how they are shared out, stays."""
+    decided = {
+        unit: replace(found.get(unit, NO_ONE), value=decision.value, tie=False)
+        for unit, decision in decisions.items()
+    }
+    return {**found, **decided}
+
+
+def pair_consensus(
+    units: Sequence[UnitRow], pairs: Sequence[PairRow], found: Mapping[int, Consensus]
+) -> dict[int, PairConsensus]:
+    """Pair row id -> its winner (V15 §3: the candidate that wins most of the pair's triplets).
+
+    A triplet that is tied itself is counted and decides nothing; a pair whose candidates win equally often is
+    a tie. A pair without judged units has its published winner, or none.
+    """
+    judged = [unit for unit in units if unit.pair is not None and unit.pk in found]
+    outcomes = [int(found[unit.pk].value or 0) for unit in judged]
+    winners: dict[int, PairConsensus] = {}
+    if judged:
+        result = pair_winners([unit.pair for unit in judged], outcomes, triplet_ties="set-aside")
+        rows = zip(
+            result.pairs.tolist(), result.winner.tolist(), result.wins.tolist(), result.losses.tolist(),
+            result.ties.tolist(), strict=True,
+        )  # fmt: skip
+        for pair, winner, wins, losses, ties in rows:
+            winners[pair] = PairConsensus(winner or None, wins, losses, ties, tie=not winner, published=False)
+    for row in pairs:
+        if row.pk not in winners:
+            known = row.published_winner
+            winners[row.pk] = PairConsensus(known, 0, 0, 0, tie=False, published=known is not None)
+    return winners
+
+
+def measure_agreement(
+    kind: Kind,
+    table: JudgmentTable,
+    units: Sequence[UnitRow],
+    workers: Sequence[WorkerRow],
+    judged: Sequence[Judged],
+    *,
+    seed: int,
+    full_depth: Collection[int] | None = None,
+) -> dict[str, Any]:
+    """Krippendorff's alpha of the used judgments, with bootstrap intervals over units.
+
+    Keys: ``alpha`` at the kind's level; ``ordinal`` where the level is interval; ``coefficients`` (percent agreement,
+    Fleiss, Gwet) on scales of few values; ``by_kind`` where units have
+    pair kinds; ``one_against_rest``: how often one judge says what the majority of the unit's others says;
+    ``per_worker``: whether figures of single workers can be given; ``full_depth``: where the study stopped early, what
+    the figures are of. Open answers (``judged``) are compared part by part, as their kind codes them.
+
+    Args:
+        full_depth: the units that got all their judgments whatever they said, where others did not: figures are of
+            these alone, as units that stop once two agree would make people seem to agree more, or less, than they do.
+    """
+    anonymous = any(worker.anonymous for worker in workers)
+    per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    if kind.is_open:
+        return {"alpha": _alpha_of_open(kind, judged, seed=seed), "per_worker": per_worker}
+    counted = agreement_rows(table, full_depth)
+    columns = (table.unit[counted], table.worker[counted], table.value[counted])
+
+    def alpha(level: str, keep: Any = slice(None)) -> dict[str, Any]:
+        unit, worker, value = (column[keep] for column in columns)
+        return alpha_dict(alpha_of_judgments(unit, worker, value, level, resamples=RESAMPLES, seed=seed))
+
+    agreement: dict[str, Any] = {"alpha": alpha(kind.level)}
+    if kind.level == "interval":
+        agreement["ordinal"] = alpha("ordinal")
+    if len(kind.values) <= MOST_VALUES:
+        agreement["coefficients"] = agreement_coefficients(
+            *columns, kind.level, categories=kind.values, resamples=RESAMPLES, seed=seed
+        )
+    kinds = _kinds_of(columns[0], units)
+    names = [str(name) for name in np.unique(kinds) if name]
+    if names:
+        agreement["by_kind"] = {name: alpha(kind.level, kinds == name) for name in names}
+    if kind.level == "nominal":
+        agreement["one_against_rest"] = one_against_rest(table, units, counted)
+    agreement["per_worker"] = per_worker
+    if full_depth is not None:
+        agreement["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
+    return agreement
+
+
+def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> Flags:
+    """(N,) bool: the counted judgments that agreement is measured on; of ``full_depth`` units alone, where given."""
+    return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
+
+
+def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
+    """Alpha over the parts of open answers; without parts it is undefined, and ``reason`` is the kind's."""
+    rows = [
+        (one.unit.pk, part, one.worker, value)
+        for one in judged
+        for part, value in kind.codes(one.unit, one.given).items()
+    ]
+    unit, part, worker, value = zip(*rows, strict=True) if rows else ((), (), (), ())
+    found = alpha_dict(alpha_of_parts(unit, part, worker, value, kind.level, resamples=RESAMPLES, seed=seed))
+    if kind.no_alpha:
+        found |= {"reason": kind.no_alpha, "judgments": len(judged)}
+    return found
+
+
+def alpha_dict(result: AgreementResult) -> dict[str, Any]:
+    """An agreement figure as JSON; ``n`` is the number of units with two judgments or more."""
+    return {
+        **as_json(result, "value", "low", "high"),
+        "n": result.pairable,
+        **as_json(result, "level", "units"),
+        "workers": result.raters,
+        **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
+    }
+
+
+def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> npt.NDArray[np.str_]:
+    """(N,) pair kind of each unit id in ``unit``; "" where it has none."""
+    if not len(unit):
+        return np.array([], dtype=np.str_)
+    known = np.array([row.pk for row in units], dtype=np.int64)
+    order = np.argsort(known)
+    kinds = np.array([row.kind for row in units], dtype=np.str_)
+    return np.asarray(kinds[order][np.searchsorted(known[order], unit)])
+
+
+def one_against_rest(table: JudgmentTable, units: Sequence[UnitRow], counted: Flags) -> dict[str, Any]:
+    """How often one judge says what the majority of the unit's others says: people's own level.
+
+    By pair kind and over all ("all"), with Wilson intervals. Judgments whose others are tied, or that have none,
+    are left out and counted. ``counted`` says which judgments enter.
+    """
+    unit, value = table.unit[counted], table.value[counted]
+    kinds = _kinds_of(unit, units)
+    names = [str(name) for name in np.unique(kinds) if name]
+    _, rows = np.unique(unit, return_inverse=True)
+    labels, columns = np.unique(value, return_inverse=True)
+    counts = np.zeros((int(rows.max(initial=-1)) + 1, len(labels)), dtype=np.int64)
+    np.add.at(counts, (rows, columns), 1)
+    others = counts[rows]
+    others[np.arange(len(rows)), columns] -= 1
+    most = others.max(axis=1, initial=0)
+    decided = (most > 0) & ((others == most[:, None]).sum(axis=1) == 1)
+    same = decided & (others[np.arange(len(rows)), columns] == most)
+    figures = {}
+    for name in (*names, "all"):
+        here = kinds == name if name != "all" else np.ones(len(rows), dtype=bool)
+        n, correct = int((decided & here).sum()), int((same & here).sum())
+        low, high = wilson_interval(correct, n)
+        figures[name] = {
+            "value": plain(correct / n if n else None),
+            "low": plain(low),
+            "high": plain(high),
+            "n": n,
+            "left_out": int(here.sum()) - n,
+        }
+    return figures
+
+
+def worker_table(
+    table: JudgmentTable,
+    workers: Sequence[WorkerRow],
+    records: Mapping[int, ControlRecord],
+    wall_times: Mapping[int, Sequence[float]],
+) -> list[dict[str, Any]]:
+    """One row a worker, by name; anonymous places have none.
+
+    ``judgments`` are those on units, ``seconds`` the median time of a unit (from the page, else from the
+    assignment's wall time), ``left_share`` how often the option on the left was chosen.
+    """
+    rows = []
+    order = np.argsort(table.worker, kind="stable")
+    starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
+    ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
+    for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
+        if worker.anonymous:
+            continue
+        own = order[start:end]
+        record = records.get(worker.pk)
+        seconds = table.seconds[own]
+        seconds = seconds[~np.isnan(seconds)]
+        times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
+        sided = int(table.sided[own].sum())
+        judged = int((~table.control[own]).sum())
+        rows.append(
+            {
+                "worker": worker.name,
+                "judgments": judged,
+                "used_judgments": int((table.used[own] & ~table.control[own]).sum()),
+                "controls_seen": record.seen if record else 0,
+                "controls_right": record.right if record else 0,
+                "controls_share": record.share if record else None,
+                "controls_by_kind": {
+                    name: {"seen": seen, "right": right}
+                    for name, (seen, right) in (record.by_kind if record else {}).items()
+                },
+                "used": bool(table.used[own].any()) or not len(own),
+                "seconds": float(np.median(times)) if len(times) else None,
+                "left_share": int(table.left[own].sum()) / sided if sided else None,
+                "simulated": worker.simulated,
+            }
+        )
+    return rows
+
+
+def system_tallies(
+    pairs: Sequence[Mapping[str, Any]], systems: Mapping[str, tuple[str, str]]
+) -> list[dict[str, Any]]:
+    """How often each system beat another one (V15 §7.3), by name; people's captions are a system too.
+
+    Args:
+        pairs: ``pair``, ``value`` and ``tie`` of each candidate pair.
+        systems: pair -> the systems behind its first and second caption; pairs of one system with itself say nothing.
+
+    Returns:
+        ``system`` and SYSTEM_COUNTS; pairs without a consensus count in ``pairs`` alone.
+    """
+    tallies: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for pair in pairs:
+        first, second = systems[pair["pair"]]
+        if first == second:
+            continue
+        for name, side in ((first, 1), (second, 2)):
+            tallies[name]["pairs"] += 1
+            if pair["value"] is not None:
+                tallies[name]["wins" if pair["value"] == side else "losses"] += 1
+            elif pair["tie"]:
+                tallies[name]["ties"] += 1
+    return [
+        {"system": name, **{count: tallies[name][count] for count in SYSTEM_COUNTS}}
+        for name in sorted(tallies)
+    ]

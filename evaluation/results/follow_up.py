@@ -1,0 +1,223 @@
+"""Units worth asking about again, drafts that ask, and known items for other drafts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from common.errors import NotThere, WrongState
+from evaluation import loaders
+from evaluation.models import Consensus
+from evaluation.results.aggregation import consensus_of
+from judgments.design.study_design import make_design
+from judgments.kinds import KINDS, Kind
+from judgments.models import Study
+from judgments.studies.log import note_event
+from judgments.studies.studies import change_design, create_study, design_of, next_copy
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+class Need(StrEnum):
+    """Why a unit wants more votes."""
+
+    TIED = "tied"  # no answer has the most votes
+    UNCERTAIN = "uncertain"  # the winner leads by too little
+    SHORT = "short"  # judgments were invalidated, or their workers are set aside
+
+
+def units_in_need(study: Study, need: Need, *, margin: float = 0.34) -> list[str]:
+    """Keys of the judged units that are so, in their order.
+
+    Args:
+        margin: a unit is uncertain whose winner leads by at most this share of its votes.
+
+    Raises:
+        WrongState: answers of the study's kind have no winner, so that none can be tied or uncertain.
+    """
+    kind = KINDS[study.protocol]
+    if need != Need.SHORT and kind.level != "nominal":
+        raise WrongState(
+            f"Units of study {study.slug!r} are neither tied nor uncertain: its answers have no winner; expected "
+            f"'{Need.SHORT}'."
+        )
+    table = loaders.load_judgments(study)
+    if need == Need.SHORT:
+        counted: Counter[int] = Counter(table.unit[table.counted].tolist())
+        wanted = design_of(study).judgments_per_unit
+        return [unit.key for unit in loaders.unit_rows(study) if counted[unit.pk] < wanted]
+    found = consensus_of(study, table)
+    chosen = []
+    for unit in found.units:
+        one = found.of_unit.get(unit.pk)
+        if one is None or unit.pk in found.decisions:
+            continue
+        if one.tie or (need == Need.UNCERTAIN and one.margin is not None and one.margin <= margin):
+            chosen.append(unit.key)
+    return chosen
+
+
+MOST = 10_000
+
+
+@transaction.atomic
+def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: User | None = None) -> Study:
+    """A new draft with the design of ``study``, limited to these candidate pairs, or units. Nothing is opened.
+
+    Raises:
+        WrongState: nothing is chosen, or the study's kind or import leaves nothing that could be drawn again.
+        NotThere: the study has no pair or unit of one of the ids.
+    """
+    kind = KINDS[study.protocol]
+    chosen = list(dict.fromkeys(keys))
+    if not chosen:
+        raise WrongState("No batch was made: choose at least one row.")
+    if len(chosen) > MOST:
+        raise WrongState(
+            f"No batch was made: {len(chosen):,} rows are chosen, at most {MOST:,} fit in one design."
+        )
+    if not kind.chosen_by_id:
+        raise WrongState(f"No batch was made: {kind.name} has no units that could be chosen one by one.")
+    if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
+        raise WrongState(
+            f"No batch was made: study {study.slug!r} holds imported judgments; no design draws its captions again."
+        )
+    rows = study.pairs.all() if kind.compares_pairs else study.units.filter(control=False)
+    there = set(rows.filter(key__in=chosen).values_list("key", flat=True))
+    lacking = [key for key in chosen if key not in there]
+    if lacking:
+        raise NotThere(f"No batch was made: study {study.slug!r} has no {lacking[0]!r}.")
+    number = next_copy(study)
+    sampling: dict[str, Any] = {"only": sorted(chosen)}
+    values = study.design | {
+        "slug": f"{study.slug[:75]}-{number}",
+        "name": f"{study.name[:180]} (closer, {number})",
+    }
+    if kind.judges_one_caption:  # what is chosen is judged, whatever drew it and whatever the filter says
+        units = study.units.filter(key__in=chosen).order_by("position")
+        sampling = {
+            "pairs_from": "list",
+            "listed": list(units.values_list("item__name", "first__key")),
+            "only": [],
+            "images": "all",
+        }
+        full = study.design["captions_per_image"] if kind.grouped else 0  # as many as a control image has
+        values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
+    values["sampling"] = study.design["sampling"] | sampling
+    batch = create_study(design=make_design(values), user=by)
+    what = f"{len(chosen):,} candidate pairs" if kind.compares_pairs else f"{len(chosen):,} captions"
+    note_event(
+        study=study, what="next-batch", words=f"{what} were chosen for a new draft, {batch.slug}.", by=by,
+        why=why, batch=batch.slug, only=sorted(chosen),
+    )  # fmt: skip
+    note_event(
+        study=batch,
+        what="next-batch",
+        words=f"Made of {what} of {study.slug}.",
+        by=by,
+        why=why,
+        source=study.slug,
+    )
+    return batch
+
+
+LEAST_VOTES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A judged unit that could be a known item.
+
+    Attributes:
+        expected: the answer that everybody gave, in the form a study file takes.
+    """
+
+    consensus: Consensus
+    expected: Any
+
+    def as_known(self) -> dict[str, Any]:
+        """A ``[[controls.known]]`` table."""
+        unit = self.consensus.unit
+        assert unit is not None
+        texts = {"reference": unit.reference, "first": unit.first, "second": unit.second}
+        said = (
+            "decided by an adjudicator"
+            if self.consensus.source == Consensus.Source.ADJUDICATED
+            else (f"all {self.consensus.n} judgments say so")
+        )
+        return {
+            "image": unit.item.name,
+            **{name: caption.text for name, caption in texts.items() if caption is not None},
+            "expected": self.expected,
+            "why": f"In study {unit.study.slug}, {said}.",
+        }
+
+
+def settled_units(study: Study) -> QuerySet[Consensus]:
+    """The consensus of units of other studies of the same dataset and protocol, those with most votes first."""
+    return (
+        Consensus.objects.filter(
+            unit__study__dataset=study.dataset_id,
+            unit__study__protocol=study.protocol,
+            unit__study__simulated=False,
+            unit__control=False,
+            value__isnull=False,
+        )
+        .exclude(unit__study=study)
+        .filter(
+            Q(n__gte=LEAST_VOTES, share__in=(0, 1))  # relevance: share of yes
+            | Q(n__gte=LEAST_VOTES, share__isnull=True)
+            | Q(source=Consensus.Source.ADJUDICATED)
+        )
+        .select_related("unit__study", "unit__item", "unit__reference", "unit__first", "unit__second")
+        .order_by("-n", "unit__study_id", "unit__position")
+    )
+
+
+def candidate_of(kind: Kind, consensus: Consensus) -> Candidate | None:
+    """The unit as a known item, where every vote, or the adjudicator, says the same; else None."""
+    if consensus.source == Consensus.Source.ADJUDICATED:
+        votes = [consensus.value]
+    else:
+        votes = [int(value) for value, count in consensus.votes.items() if count]
+    for expected in kind.expectations():
+        if votes and all(vote is not None and kind.is_right(vote, expected) for vote in votes):
+            return Candidate(consensus, expected)
+    return None
+
+
+@transaction.atomic
+def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
+    """Add units to the known items of a draft's design, and ``known-good`` to its kinds; how many were new to it.
+
+    Args:
+        chosen: row ids of the consensus of units that ``settled_units`` offers.
+
+    Raises:
+        WrongState: the design is frozen, or nothing of what was chosen is settled.
+    """
+    kind = KINDS[study.protocol]
+    found = [candidate_of(kind, one) for one in settled_units(study).filter(pk__in=chosen)]
+    items = [one.as_known() for one in found if one is not None]
+    if not items:
+        raise WrongState("No known item was added: choose units on which everybody agreed.")
+    controls = study.design.get("controls", {})
+    there = list(controls.get("known", []))
+    shown = ("image", "reference", "first", "second")
+
+    def what(item: dict[str, Any]) -> list[str]:
+        return [item.get(name, "") for name in shown]
+
+    known = {tuple(what(item)) for item in there}
+    new = [item for item in items if tuple(what(item)) not in known]
+    kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
+    values = study.design | {"controls": controls | {"known": there + new, "kinds": kinds}}
+    change_design(study=study, design=make_design(values))
+    return len(new)

@@ -1,0 +1,336 @@
+"""What the results page of a study asks the designer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import Q, Subquery
+from django.http import Http404, HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from unfold.widgets import UnfoldAdminCheckboxSelectMultipleWidget, UnfoldAdminSelectWidget
+
+from annotation.models import Adjudication, Assignment, Judgment, ProblemReport
+from annotation.snapshots import much_work
+from common.downloads import file_download
+from common.errors import WrongState
+from evaluation.dashboard.progress import study_progress
+from evaluation.export.formats import formats_for
+from evaluation.models import Analysis, Consensus
+from evaluation.results.adoption import adopt_captions
+from evaluation.results.filter_audit import audit_sentence
+from evaluation.results.meta_evaluation import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results.rankings import outputs_of
+from evaluation.results.tables_page import (
+    accuracy_table,
+    answer_rows,
+    caption_systems,
+    caption_table,
+    coefficient_rows,
+    correlation_table,
+    drawn,
+    drawn_once,
+    model_rows,
+    model_sentence,
+    question_rows,
+    ranking_tables,
+    worker_note,
+)
+from evaluation.services.exports import JOB_KIND, exported_file
+from judgments.admin.base import signed_in
+from judgments.jobs import enqueue
+from judgments.kinds import KINDS
+from judgments.models import Job, Study
+from judgments.remembered import Figures, add_figures, certain, remembered
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    enqueue_once,
+)
+
+
+class MetricsForm(forms.Form):
+    """Which metrics are held against the consensus, and how texts are cut into words."""
+
+    metrics = forms.MultipleChoiceField(
+        label="Metrics", initial=DEFAULT_METRICS, widget=UnfoldAdminCheckboxSelectMultipleWidget
+    )
+    tokenizer = forms.ChoiceField(
+        label="Words are cut as in", initial=DEFAULT_TOKENIZER, widget=UnfoldAdminSelectWidget
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # Here and not above: the metrics bring a compiler along, which pages of workers never need.
+        from evaluation.metrics.registry import METRICS
+        from evaluation.metrics.text import TOKENIZERS
+
+        super().__init__(*args, **kwargs)
+        self.fields["metrics"].choices = [(name, name) for name in METRICS]  # type: ignore[attr-defined]
+        self.fields["tokenizer"].choices = [(name, name) for name in TOKENIZERS]  # type: ignore[attr-defined]
+
+
+WORKERS_SHOWN = 200
+NEWEST = 5
+UNITS_SHOWN = 8
+FINISHED = (Assignment.State.SUBMITTED, Assignment.State.APPROVED, Assignment.State.REJECTED)
+
+
+def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Everything that is known about a study so far."""
+    newest = {}
+    for analysis in Analysis.objects.filter(
+        Q(pk=_newest(study, Analysis.What.AGGREGATION)) | Q(pk=_newest(study, Analysis.What.META_EVALUATION))
+    ).annotate(last_output=Subquery(outputs_of(study).order_by("-pk").values("pk")[:1])):
+        newest[analysis.what] = analysis
+    aggregation = newest.get(Analysis.What.AGGREGATION)
+    evaluation = newest.get(Analysis.What.META_EVALUATION)
+    counted = remembered(study, PROGRESS)
+    progress = certain(counted)
+    context |= {
+        "counted": counted,
+        "progress": progress,
+        "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED),
+        "held": _held(study, progress),
+        "reports": list(
+            ProblemReport.objects.filter(assignment__study=study).select_related("assignment__worker")[
+                :NEWEST
+            ]
+        ),
+        "exports": list(
+            Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)[:NEWEST]
+        ),
+        "formats": formats_for(study),
+        "aggregation": aggregation,
+        "evaluation": evaluation,
+        "metrics_form": MetricsForm(),
+        "compares_pairs": KINDS[study.protocol].compares_pairs,
+        "instead_of_evaluate": KINDS[study.protocol].instead_of_evaluate,
+        "captions_table": caption_table(aggregation.result.get("figures", {})) if aggregation else {},
+        "question_rows": question_rows(aggregation.result.get("figures", {})) if aggregation else [],
+        "answer_rows": _answer_rows(study) if aggregation else [],
+        "figures": _figures(study, aggregation, evaluation, progress),
+        **_freshness(study, aggregation, evaluation, progress),
+        **(_agreement(aggregation) if aggregation else {}),
+    }
+    if evaluation is not None:
+        table = accuracy_table if context["compares_pairs"] else correlation_table
+        context["metrics_table"] = table(evaluation.result)
+    return TemplateResponse(request, "evaluation/study_results.html", context)
+
+
+def _answer_rows(study: Study) -> list[dict[str, Any]]:
+    """Of kinds whose answers are words; those that have figures of their captions or questions show these instead."""
+    kind = KINDS[study.protocol]
+    if not kind.is_open:
+        return []
+    rows = Consensus.objects.filter(study=study, unit__isnull=False)
+    return answer_rows(
+        kind, rows.select_related("unit__item__dataset", "unit__first").order_by("pk")[:UNITS_SHOWN]
+    )
+
+
+def _newest(study: Study, what: str) -> Subquery:
+    """Of all analyses the row id alone: their results are large."""
+    rows = Analysis.objects.filter(study=study, what=what).order_by("-created_at", "-pk")
+    return Subquery(rows.values("pk")[:1])
+
+
+def _held(study: Study, progress: dict[str, Any]) -> list[Assignment]:
+    """A few of the HITs that somebody holds right now; asked only where somebody may."""
+    if not progress["assignments"].get(Assignment.State.ACCEPTED):
+        return []
+    holding = Assignment.objects.holding(timezone.now()).filter(study=study)
+    return list(holding.select_related("worker", "hit").order_by("expires_at")[: NEWEST + 1])
+
+
+def _figures(
+    study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
+) -> dict[str, tuple[str, str]]:
+    """Name -> figure and the sentence that says what it means; nothing where there is nothing to draw.
+
+    The drawings are our own and escape every word in them, so the page takes them as they are.
+    """
+    # here and not above: matplotlib would cost each server process, and the start of every command, 60 MB and 0.3 s
+    from evaluation import figures
+    from evaluation.figures.canvas import stamped
+
+    found: dict[str, tuple[str, str]] = {}
+    if study.source == Study.Source.DESIGNED:  # the day of an import says nothing about the work
+        newest = aggregation or evaluation  # what is counted has the signature of what was computed last
+        found["progress"] = (
+            stamped(
+                drawn_once(figures.progress_figure, {**progress, "revised_at": None}, study.simulated),
+                newest.judgments if newest else "",
+            ),
+            figures.progress_sentence(progress),
+        )
+    if aggregation is not None:
+        agreement, workers = aggregation.result["agreement"], aggregation.result["workers"]
+        threshold = design_of(study).controls.threshold
+        found["agreement"] = (
+            stamped(drawn_once(figures.agreement_figure, agreement, study.simulated), aggregation.judgments),
+            figures.agreement_sentence(agreement),
+        )
+        found["workers"] = (
+            stamped(
+                drawn_once(figures.workers_figure, workers, threshold, study.simulated),
+                aggregation.judgments,
+            ),
+            figures.workers_sentence(workers, threshold),
+        )
+    if evaluation is not None:
+        found["metrics"] = (
+            stamped(
+                drawn_once(figures.accuracy_figure, evaluation.result, study.simulated), evaluation.judgments
+            ),
+            figures.accuracy_sentence(evaluation.result),
+        )
+    return {name: (drawn(figure), sentence) for name, (figure, sentence) in found.items()}
+
+
+def _freshness(
+    study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
+) -> dict[str, bool]:
+    """Whether results are older than the data. Judgments are only ever added, so their number and the time of the last
+    revision tell; decisions of adjudicators have a time too. Of systems' outputs the last one tells."""
+    current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
+    if aggregation is not None and current:
+        made = aggregation.created_at
+        decided = Adjudication.objects.filter(Q(decided_at__gt=made) | Q(withdrawn_at__gt=made), study=study)
+        revised = progress["revised_at"]
+        current = (revised is None or revised <= made) and not decided.exists()
+        known = aggregation.result.get("outputs")
+        current = current and known in (None, getattr(aggregation, "last_output", None) or 0)
+    same = (
+        evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
+    )
+    return {
+        "aggregation_old": aggregation is not None and not current,
+        "evaluation_old": evaluation is not None and not (current and same),
+    }
+
+
+def _agreement(aggregation: Analysis) -> dict[str, Any]:
+    """Agreement, consensus counts and workers, ready to be shown."""
+    result, threshold = aggregation.result, aggregation.settings.get("controls")
+    workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
+    seen, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
+    model = result.get("dawid_skene", {})
+    accuracy = {row["worker"]: row["accuracy"] for row in model.get("workers", ())}
+    shown = model_rows(KINDS[aggregation.settings["protocol"]], model)
+    return {
+        "coefficient_rows": coefficient_rows(result["agreement"]),
+        "model": model,
+        "model_sentence": model_sentence(model),
+        "model_rows": shown,
+        "model_left": max(0, model.get("differ", 0) - len(shown)),
+        "agreement": result["agreement"],
+        "counts": result["counts"],
+        "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
+        "upper_bounds": result.get("figures", {}).get("leave_one_out"),
+        "systems": [row for row in result.get("systems", []) if "pairs" in row],
+        "caption_systems": caption_systems(result.get("systems", [])),
+        "rankings": ranking_tables(result.get("rankings", {})),
+        "workers": [
+            row | {"note": worker_note(row, threshold), "accuracy": accuracy.get(row["worker"])}
+            for row in workers[:WORKERS_SHOWN]
+        ],
+        "workers_left": max(0, len(workers) - WORKERS_SHOWN),
+        "controls": {"seen": seen, "right": right, "share": right / seen if seen else None},
+    }
+
+
+def download(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
+    """The file, or the manifest, of a finished export of this study."""
+    number = request.GET.get("job", "")
+    job = Job.objects.filter(pk=number, args__study=study.slug).first() if number.isdecimal() else None
+    if job is None:
+        raise Http404
+    found = exported_file(job=job, manifest="manifest" in request.GET)
+    return file_download(request, found.path, name=found.name, content_type=found.content_type)
+
+
+def _compute(request: HttpRequest, study: Study) -> None:
+    """Consensus and agreement, then the metrics against them: two jobs."""
+    form = MetricsForm(request.POST if "metrics" in request.POST else None)
+    chosen: dict[str, Any] = {}
+    if form.is_bound:
+        if not form.is_valid():
+            raise WrongState("Nothing was computed: choose metrics and a way to cut words from the lists.")
+        chosen = {"metrics": form.cleaned_data["metrics"], "tokenizer": form.cleaned_data["tokenizer"]}
+    if not Judgment.objects.filter(assignment__study=study).exists() and not study.pairs.exists():
+        raise WrongState(f"Study {study.slug!r} has no judgments yet; there is nothing to compute.")
+    with transaction.atomic():
+        enqueue_once(request, study, "aggregate")
+        if not KINDS[study.protocol].instead_of_evaluate:
+            enqueue_once(request, study, "evaluate", **chosen)
+
+
+def _export(request: HttpRequest, study: Study) -> None:
+    """A file of the judgments; the work is a job."""
+    known = {one.name for one in formats_for(study)}
+    name = request.POST.get("format", "")
+    if name not in known:
+        raise WrongState(
+            f"This study cannot be exported as {name!r}; expected one of {', '.join(sorted(known))}."
+        )
+    enqueue(kind=JOB_KIND, args={"study": study.slug, "format": name}, user=signed_in(request))
+    messages.success(request, f"The {name} file is being written; it appears under “Take the data home”.")
+
+
+def _adopt(request: HttpRequest, study: Study) -> None:
+    """The captions that were written become references of the dataset."""
+    made = adopt_captions(study=study)
+    writers = "1 writer" if made.writers == 1 else f"{made.writers:,} writers"
+    messages.success(
+        request,
+        f"{made.added:,} captions by {writers} became references of dataset {made.dataset}; {made.there:,} had been "
+        "adopted before.",
+    )
+
+
+def _can_be_adopted(study: Study) -> bool:
+    written = KINDS[study.protocol].writes_captions and not study.simulated
+    return written and study.state == Study.State.CLOSED
+
+
+def _progress_from_json(value: dict[str, Any]) -> dict[str, Any]:
+    return value | {"revised_at": value["revised_at"] and parse_datetime(value["revised_at"])}
+
+
+PROGRESS = add_figures(
+    Figures(
+        "progress",
+        study_progress,
+        rows=lambda found: int(found["judgments"]),
+        from_json=_progress_from_json,
+        many=much_work,
+    )
+)
+add_page(StudyPage(name="results", label="Results", order=50, view=show_results, group=Group.ANALYSE))
+add_page(StudyPage(name="download", label="", order=51, view=download))
+add_step(
+    StudyStep(
+        name="compute",
+        label="Compute now",
+        run=_compute,
+        job="aggregate",
+        primary_on=frozenset({"results"}),
+        offered=lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED),
+        permission="view",
+    )
+)
+add_step(
+    StudyStep(name="adopt", label="Adopt captions", run=_adopt, offered=_can_be_adopted, permission="change")
+)
+add_step(StudyStep(name="export", label="Export", run=_export, permission="view"))

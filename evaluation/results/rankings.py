@@ -1,0 +1,558 @@
+"""Ranked lists of systems and what people's judgments say of them (H13 §4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from django.db.models import Case, Max, Q, QuerySet, When
+
+from common.rows import columns_of, plain_rows
+from evaluation.provenance import plain
+from evaluation.records import Flags, Floats, Ints
+from evaluation.statistics.meta import wilson_interval
+from evaluation.statistics.ranking import (
+    JudgedRankings,
+    RankingResult,
+    median_rank,
+    r_precision,
+    recall_at_k,
+    success_at_k,
+)
+from evaluation.statistics.resampling import CONFIDENCE, Estimate, bootstrap, percentile_interval
+from evaluation.statistics.significance import bootstrap_interval
+from judgments.kinds import Consensus, Kind
+from judgments.kinds.image_caption import ImageCaptionKind
+from judgments.models import Caption, Item, Output, Study, System, Unit
+
+ANNOTATION, SEARCH = "annotation", "search"
+CUTS = (1, 5, 10)
+RESAMPLES = 1000
+SEED = 0  # a judgments file does not carry the study's: from an import the tables come out the same
+NO_ORIGINAL = -1
+UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # as `JudgedRankings.codes` has them
+NOT_RETURNED = "half of the lists, or more, do not hold the original item"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """N places in the lists of systems, by system, task, query and place; no item stands in a list twice.
+
+    Attributes:
+        systems, images, texts, askers: names, in the order of their numbers: of a text the id of one of its captions,
+            of an asker that of the caption that asks.
+        system, image, text: (N,) numbers.
+        asker: (N,) numbers; -1 where the image asks.
+        place: (N,) from 1; one that is missing in a list is of an item that is not known.
+        original: (N,) 1: the caption was written for the image; 0: for another one; -1: there is no original to find.
+        units: unit row id -> image and text.
+    """
+
+    systems: Sequence[str]
+    images: Sequence[str]
+    texts: Sequence[str]
+    askers: Sequence[str]
+    system: Ints
+    image: Ints
+    text: Ints
+    asker: Ints
+    place: Ints
+    original: Ints
+    units: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.system)
+
+    @property
+    def search(self) -> Flags:
+        """(N,) bool: a caption asks, images are ranked."""
+        return self.asker >= 0
+
+    @property
+    def query(self) -> Ints:
+        """(N,) number of the image or caption that asks."""
+        return np.where(self.search, self.asker, self.image)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of ``Proposals`` as they come; ``rank`` orders a list, and is the place itself where ``placed``."""
+
+    system: Ints
+    image: Ints
+    text: Ints
+    asker: Ints
+    rank: Ints
+    original: Ints
+    placed: Flags
+
+
+def in_order(
+    rows: Rows,
+    systems: Sequence[str],
+    images: Sequence[str],
+    texts: Sequence[str],
+    askers: Sequence[str],
+    units: Mapping[int, tuple[int, int]],
+) -> Proposals:
+    """The rows as lists: places count from 1, an item that comes twice counts once, at its best place."""
+    search = rows.asker >= 0
+    query = np.where(search, rows.asker, rows.image)
+    order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
+    keys = np.stack([rows.system[order], search[order], query[order]])
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    number = np.cumsum(begins) - 1
+    start = np.flatnonzero(begins)[number] if len(order) else number
+    counted = np.arange(len(order)) - start + 1
+    place = np.where(rows.placed[order], rows.rank[order], counted)
+    item = np.where(search, rows.image, rows.text)[order]
+    width = int(item.max(initial=0)) + 1
+    first = np.zeros(len(order), dtype=bool)
+    first[np.unique(number * width + item, return_index=True)[1]] = True
+    dropped = np.cumsum(~first)
+    before = np.concatenate([[0], dropped])[start] if len(order) else dropped
+    kept = order[first]
+    return Proposals(
+        systems, images, texts, askers,
+        system=rows.system[kept],
+        image=rows.image[kept],
+        text=rows.text[kept],
+        asker=rows.asker[kept],
+        place=(place - (dropped - before))[first],
+        original=rows.original[kept],
+        units=units,
+    )  # fmt: skip
+
+
+def values_of(proposals: Proposals, of_unit: Mapping[int, Any]) -> dict[tuple[int, int], Any]:
+    """(image, text) -> what ``of_unit`` has of it; of several units of one text the first one that has something."""
+    found: dict[tuple[int, int], Any] = {}
+    for unit, place in proposals.units.items():
+        value = of_unit.get(unit)
+        if value is not None:
+            found.setdefault(place, value)
+    return found
+
+
+def consensus_values(consensus: Mapping[int, Consensus]) -> dict[int, float]:
+    """Unit row id -> its consensus as a number."""
+    return {unit: float(one.value) for unit, one in consensus.items() if one.value is not None}
+
+
+def rankings_of(kind: Kind, proposals: Proposals, said: Said, audit: Mapping[str, Any]) -> dict[str, Any]:
+    """Task -> a row for each system that proposed something; {} where no list has two items.
+
+    A row has ``queries``, of which S@k and R-precision leave out ``not_judged`` (nobody judged an item of theirs, as
+    where images were sampled) and ``nothing_relevant`` (no judged item is relevant); S@1, S@5, S@10 and R-precision;
+    with an audit of the filter ``audited`` S@k over all queries; and where originals can be found ``original``: R@1,
+    R@5, R@10 and the median rank over its ``queries`` (H13 §4.3.1). Best first.
+    """
+    judged = said.turned(lambda value: kind.relevance(value) > 0)
+    code = judged.look_up(proposals.image, proposals.text)
+    codes = np.where(np.isnan(code), UNJUDGED, code).astype(np.int8)
+    good = judged.keys[judged.values > 0]
+    found = {}
+    for task, chosen in ((ANNOTATION, ~proposals.search), (SEARCH, proposals.search)):
+        rows = np.flatnonzero(chosen)
+        if not (proposals.place[rows] > 1).any():
+            continue
+        # by image, or by the text that a caption asks with
+        asking = good // judged.width if task == ANNOTATION else good % judged.width
+        relevant = np.bincount(asking, minlength=max(len(proposals.images), len(proposals.texts)))
+        owners = proposals.system[rows]
+        table = []
+        for system in np.unique(owners).tolist():
+            own = rows[owners == system]
+            table.append(
+                {
+                    "system": proposals.systems[system],
+                    **_row(proposals, own, codes[own], relevant, audit, task=task),
+                }
+            )
+        found[task] = sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What is said of M images and texts, with ``keys`` (M,) ascending and ``values`` (M,)."""
+
+    keys: Ints
+    values: Floats
+    width: int
+
+    @classmethod
+    def together(cls, proposals: Proposals, consensus: Mapping[int, Consensus]) -> Said:
+        """What the judgments of each say together."""
+        return cls.of(proposals, consensus_values(consensus))
+
+    @classmethod
+    def of(cls, proposals: Proposals, of_unit: Mapping[int, float]) -> Said:
+        """Of several units of one text the first one of which something is said."""
+        judged = values_of(proposals, of_unit)
+        width = len(proposals.texts) + 1
+        places = np.array(list(judged), dtype=np.int64).reshape(-1, 2)
+        keys = places[:, 0] * width + places[:, 1]
+        order = np.argsort(keys)
+        return cls(keys[order], np.array(list(judged.values()), dtype=np.float64)[order], width)
+
+    def look_up(self, image: Ints, text: Ints) -> Floats:
+        """What is said of each; nan where nothing is."""
+        wanted = image * self.width + text
+        found = np.full(len(wanted), np.nan)
+        if len(self.keys):
+            place = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+            there = self.keys[place] == wanted
+            found[there] = self.values[place[there]]
+        return found
+
+    def turned(self, into: Callable[[float], float]) -> Said:
+        """Other values in place of these; each different one is asked for once."""
+        known, number = np.unique(self.values, return_inverse=True)
+        return replace(self, values=np.array([into(one) for one in known.tolist()], dtype=np.float64)[number])
+
+
+def _row(
+    proposals: Proposals,
+    own: Ints,
+    codes: npt.NDArray[np.int8],
+    relevant: Ints,
+    audit: Mapping[str, Any],
+    *,
+    task: str,
+) -> dict[str, Any]:
+    """The figures of one system; ``own`` are its rows of the task, list by list, ``codes`` what is known of them, and
+    ``relevant`` how many items are known to be so, by number of the image or the text that asks."""
+    query, place = proposals.query[own], proposals.place[own]
+    queries, first = np.unique(query, return_index=True)  # rows stand in the order of queries
+    number = np.searchsorted(queries, query)
+    lengths = np.maximum.reduceat(place, first)  # of a list with unknown items: down to the last known one
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    at = starts[number] + place - 1
+
+    def lists(known: npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
+        laid = np.full(int(starts[-1]), unknown, dtype=np.int8)
+        laid[at] = known
+        return JudgedRankings(starts, laid, total, queries, judged=unknown == UNJUDGED)
+
+    asked = queries if task == ANNOTATION else proposals.text[own][first]
+    judged = lists(codes, relevant[asked], UNJUDGED)
+    precision = r_precision(judged)
+    seen = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
+    undefined = np.isnan(precision.per_query)
+    found: dict[str, Any] = {
+        "queries": len(queries),
+        "not_judged": int((undefined & ~seen).sum()),
+        "nothing_relevant": int((undefined & seen).sum()),
+        **{f"S@{k}": _share(success_at_k(judged, k=k)) for k in CUTS},
+        "R-precision": _mean(precision),
+    }
+    if audit and audit["share"] is not None:
+        found["audited"] = {
+            f"S@{k}": {"value": one.value, "low": one.low, "high": one.high, "n": len(queries)}
+            for k in CUTS
+            for one in [corrected_success(judged, k, audit)]
+        }
+    original = proposals.original[own]
+    findable = np.minimum.reduceat(original, first) > NO_ORIGINAL
+    if findable.any():
+        # of several captions that were written for the image, the one that stands first
+        is_first = np.zeros(len(own), dtype=bool)
+        hits = np.flatnonzero(original == 1)
+        is_first[hits[np.unique(number[hits], return_index=True)[1]]] = True
+        ranked = lists(is_first.astype(np.int8), findable.astype(np.int64), IRRELEVANT)
+        middle = median_rank(ranked)
+        beyond = not np.isfinite(middle.value)
+        found["original"] = {
+            "queries": int(findable.sum()),
+            **{f"R@{k}": _share(recall_at_k(ranked, k=k)) for k in CUTS},
+            "median_rank": {
+                "value": None if beyond else middle.value,
+                "n": int(findable.sum()),
+                "reason": NOT_RETURNED if beyond else "",
+            },
+        }
+    return found
+
+
+def _share(result: RankingResult) -> dict[str, Any]:
+    """A share of queries with Wilson's interval."""
+    known = result.per_query[~np.isnan(result.per_query)]
+    return _figure(result, wilson_interval(round(float(known.sum())), len(known)), len(known))
+
+
+def _mean(result: RankingResult) -> dict[str, Any]:
+    """A mean over queries with a bootstrap interval."""
+    known = result.per_query[~np.isnan(result.per_query)]
+    interval = bootstrap_interval(known, resamples=RESAMPLES, seed=SEED)
+    return _figure(result, (interval.low, interval.high), len(known))
+
+
+def _figure(result: RankingResult, interval: tuple[float, float], n: int) -> dict[str, Any]:
+    told = (
+        {} if result.unjudged is None else {"unjudged": result.unjudged, "best_case": plain(result.best_case)}
+    )
+    return {
+        "value": plain(result.value),
+        "low": plain(interval[0]),
+        "high": plain(interval[1]),
+        "n": n,
+        **told,
+    }
+
+
+def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) -> Estimate:
+    """S@k over all queries where what the filter left out is relevant with the audited share q.
+
+    A query with a relevant caption among its first k counts 1; one with none there and m captions that nobody judged
+    counts 1 - (1 - q)^m, as if each were one of those left out, drawn at random. ``low`` and ``high`` of the audit give
+    the interval: it is of q alone.
+    """
+    ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
+    hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
+    sure = hits[ends] > hits[judged.starts[:-1]]
+    unjudged = (blank[ends] - blank[judged.starts[:-1]]).astype(np.float64)
+
+    def at(share: float) -> float:
+        chance: Floats = 1.0 - (1.0 - share) ** unjudged
+        return float(np.where(sure, 1.0, chance).mean())
+
+    return Estimate(at(audit["share"]), at(audit["low"]), at(audit["high"]))
+
+
+def judged_systems(
+    kind: ImageCaptionKind,
+    proposals: Proposals,
+    said: Said,
+    figures: Mapping[int, Mapping[str, Any]],
+) -> list[dict[str, Any]]:
+    """What people say of each system's captions, wherever they stand in its lists; by name.
+
+    A row has ``captions`` (judged ones) and ``images``, ``describes`` (the share that describes its image, as the kind
+    draws the line), and where answers are averaged ``mean``; with ``z`` in ``figures`` its mean as well. Intervals are
+    of resampled images, since captions of one image hang together.
+    """
+    rows = np.flatnonzero(~proposals.search)
+    rows = rows[~np.isnan(said.look_up(proposals.image[rows], proposals.text[rows]))]
+    if not len(rows):
+        return []
+    system, image, text = proposals.system[rows], proposals.image[rows], proposals.text[rows]
+    found = {}
+    if kind.level == "interval":
+        found["mean"] = said
+    found["describes"] = said.turned(kind.describes)
+    scores = {unit: row["z"] for unit, row in figures.items() if row.get("z") is not None}
+    if scores:
+        found["z"] = Said.of(proposals, scores)
+    names, columns = list(found), [one.look_up(image, text) for one in found.values()]
+    means = _ClusteredMeans.of(columns, system, image)
+    return [
+        {
+            "system": proposals.systems[own],
+            "captions": int((system == own).sum()),
+            "images": len(np.unique(image[system == own])),
+            **{name: means.figure(number, column) for column, name in enumerate(names)},
+        }
+        for number, own in enumerate(means.systems.tolist())
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _ClusteredMeans:
+    """Means of C columns for S systems, and the same on resamples of images: (B, S, C)."""
+
+    systems: Ints
+    sums: Floats
+    counts: Floats
+    images: Ints
+    draws: Floats
+
+    @classmethod
+    def of(cls, columns: Sequence[Floats], system: Ints, image: Ints) -> _ClusteredMeans:
+        systems, row = np.unique(system, return_inverse=True)
+        _, cluster = np.unique(image, return_inverse=True)
+        shape = (int(cluster.max(initial=-1)) + 1, len(systems), len(columns))
+        cell = cluster * shape[1] + row
+        sums, counts = np.zeros(shape), np.zeros(shape)
+        for at, column in enumerate(columns):
+            known = ~np.isnan(column)
+            for table, weights in ((sums, column[known]), (counts, None)):
+                found = np.bincount(cell[known], weights, minlength=shape[0] * shape[1])
+                table[:, :, at] = found.reshape(shape[:2])
+        flat = sums.reshape(shape[0], -1), counts.reshape(shape[0], -1)
+
+        def means(weights: Floats) -> Floats:
+            with np.errstate(invalid="ignore"):  # no caption in a resample: undefined, and left out below
+                found: Floats = (weights @ flat[0]) / (weights @ flat[1])
+            return found
+
+        draws = bootstrap(
+            means,
+            np.ones(shape[0], dtype=np.int64),
+            resamples=RESAMPLES,
+            generator=np.random.default_rng(SEED),
+            width=flat[0].shape[1],
+        )
+        totals = sums.sum(axis=0), counts.sum(axis=0)
+        return cls(systems, *totals, (counts > 0).sum(axis=0), draws.reshape(-1, *shape[1:]))
+
+    def figure(self, system: int, column: int) -> dict[str, Any]:
+        """One mean with its interval; of one image there is none."""
+        n = int(self.counts[system, column])
+        low, high, _ = percentile_interval(self.draws[:, system, column], CONFIDENCE)
+        several = self.images[system, column] > 1
+        return {
+            "value": float(self.sums[system, column]) / n if n else None,
+            "low": plain(low) if several else None,
+            "high": plain(high) if several else None,
+            "n": n,
+        }
+
+
+def outputs_of(study: Study) -> QuerySet[Output]:
+    """Everything that systems proposed in the study's dataset."""
+    return Output.objects.filter(system__dataset=study.dataset_id)
+
+
+def newest_output(study: Study) -> int:
+    """Row id of the last output of the study's dataset; 0 where there is none. Outputs are only ever added."""
+    found = outputs_of(study).aggregate(last=Max("pk"))
+    return found["last"] or 0
+
+
+class _Caption(NamedTuple):
+    key: str
+    text: str
+    item: int | None
+
+
+def proposals_of(study: Study) -> Proposals:
+    """The lists of all systems for the images of the splits that the study judges, and for the captions that found
+    one of them."""
+    units = Unit.objects.filter(study=study, control=False, first__isnull=False)
+    shown = list(plain_rows(units.order_by("position", "pk").values_list("pk", "item_id", "first_id")))
+    systems = dict(System.objects.filter(dataset=study.dataset_id).values_list("pk", "name"))
+    items = {
+        pk: (name, split)
+        for pk, name, split in plain_rows(
+            Item.objects.filter(dataset=study.dataset_id).order_by().values_list("pk", "name", "split")
+        )
+    }
+    splits = {items[item][1] for _, item, _ in shown}
+    system, item, caption, rank, search = _outputs(study, splits)
+    asked = search > 0
+    if asked.any():  # whole lists, of the captions that found an image of the splits
+        here = np.isin(item, [pk for pk, (_, split) in items.items() if split in splits])
+        kept = ~asked | np.isin(caption, caption[asked & here])
+        system, item, caption, rank, asked = (row[kept] for row in (system, item, caption, rank, asked))
+    if not len(system):
+        none = np.zeros(0, dtype=np.int64)
+        return Proposals((), (), (), (), *(none,) * 6)
+    captions = _captions(study, splits)
+    text_of, texts = _numbered_texts([first for _, _, first in shown], captions)
+    names, image_of, asker_of = (
+        {name: place for place, name in enumerate(sorted(set(known)))}
+        for known in (
+            systems.values(),
+            (name for name, _ in items.values()),
+            (captions[pk].key for pk in np.unique(caption[asked]).tolist()),
+        )
+    )
+    number = {pk: image_of[name] for pk, (name, _) in items.items()}
+    text = _mapped(caption, text_of)
+    asking = {pk: asker_of[captions[pk].key] for pk in np.unique(caption[asked]).tolist()}
+    return in_order(
+        Rows(
+            system=_mapped(system, {pk: names[name] for pk, name in systems.items()}),
+            image=_mapped(item, number),
+            text=text,
+            asker=np.where(asked, _mapped(caption, asking), -1),
+            rank=rank,
+            original=_originals(captions, text_of, item, caption, text, asked),
+            placed=_placed(study, systems, system, asked),
+        ),
+        list(names),
+        list(image_of),
+        texts,
+        list(asker_of),
+        {pk: (number[of], text_of[first]) for pk, of, first in shown},
+    )
+
+
+def _outputs(study: Study, splits: set[str]) -> Ints:
+    """(5, N) system, image, caption, rank, and 1 for what was found by search, in the order of row ids."""
+    task = Case(When(task=Output.Task.SEARCH, then=1), default=0)
+    rows = Output.objects.filter(
+        Q(item__split__in=sorted(splits)) | Q(task=Output.Task.SEARCH), system__dataset=study.dataset_id
+    )
+    columns = rows.order_by("pk").values_list("system_id", "item_id", "caption_id", "rank", task)
+    return columns_of(columns, 5).astype(np.int64)
+
+
+def _captions(study: Study, splits: set[str]) -> dict[int, _Caption]:
+    """Row id -> each caption that is judged or proposed, and the references of the splits."""
+    proposed = outputs_of(study).values("caption")
+    shown = Unit.objects.filter(study=study, control=False, first__isnull=False).values("first")
+    rows = Caption.objects.filter(
+        Q(pk__in=proposed) | Q(pk__in=shown) | Q(item__split__in=sorted(splits)), dataset=study.dataset_id
+    )
+    found = plain_rows(rows.order_by("pk").values_list("pk", "key", "text", "item_id"))
+    return {pk: _Caption(key, text, item) for pk, key, text, item in found}
+
+
+def _numbered_texts(
+    shown: Sequence[int], captions: Mapping[int, _Caption]
+) -> tuple[dict[int, int], list[str]]:
+    """Caption -> number of its text; and for each text the id of a caption that has it, a judged one where one is."""
+    numbers: dict[str, int] = {}
+    keys: list[str] = []
+    text_of = {}
+    for pk in dict.fromkeys([*shown, *captions]):
+        key, text, _ = captions[pk]
+        if text not in numbers:
+            numbers[text] = len(keys)
+            keys.append(key)
+        text_of[pk] = numbers[text]
+    return text_of, keys
+
+
+def _originals(
+    captions: Mapping[int, _Caption],
+    text_of: Mapping[int, int],
+    item: Ints,
+    caption: Ints,
+    text: Ints,
+    asked: Flags,
+) -> Ints:
+    """(N,) whether the caption was written for the image, as ``Proposals.original`` has it.
+
+    An image's own captions are found by their words: the same words written for another image are the same text.
+    """
+    own = np.array(
+        [(one.item, text_of[pk]) for pk, one in captions.items() if one.item is not None], dtype=np.int64
+    ).reshape(-1, 2)
+    written_for = _mapped(caption, {pk: one.item or NO_ORIGINAL for pk, one in captions.items()})
+    width = len(captions) + 1
+    hit = np.where(asked, written_for == item, np.isin(item * width + text, own[:, 0] * width + own[:, 1]))
+    there = (written_for != NO_ORIGINAL) & (asked | np.isin(item, own[:, 0]))
+    return np.where(there, hit, NO_ORIGINAL)
+
+
+def _placed(study: Study, systems: Mapping[int, str], system: Ints, asked: Flags) -> Flags:
+    """(N,) whether the rank is the place: of systems that are known from judgments alone, whose lists have gaps."""
+    partly = study.dataset.known_in_part
+    found = np.zeros(len(system), dtype=bool)
+    for task, chosen in ((Output.Task.ANNOTATION, ~asked), (Output.Task.SEARCH, asked)):
+        names = partly.get(task, ())
+        found |= chosen & np.isin(system, [pk for pk, name in systems.items() if name in names])
+    return found
+
+
+def _mapped(values: Ints, to: Mapping[int, Any]) -> Ints:
+    """``values`` in other numbers; what ``to`` does not name becomes -1."""
+    known, place = np.unique(values, return_inverse=True)
+    return np.array([to.get(one, -1) for one in known.tolist()], dtype=np.int64)[place]

@@ -1,0 +1,322 @@
+"""Figures and tables of ours on a page: what draws them escapes every word that it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from django.core.cache import cache
+from django.utils.safestring import SafeString, mark_safe
+
+from evaluation.models import Consensus
+from evaluation.results.rankings import CUTS
+from judgments.admin.base import picture_address
+from judgments.drawing.draws import content_key
+from judgments.kinds.base import Kind
+from judgments.templatetags.quorum_figures import coefficient
+
+DAY = 86_400
+
+
+def drawn(markup: str) -> SafeString:
+    """SVG or HTML that ``evaluation.figures`` or ``evaluation.reports`` made, for a template to show as it is."""
+    return mark_safe(markup)  # noqa: S308  # its makers escape what people wrote
+
+
+def drawn_once(draw: Callable[..., str], *of: Any) -> str:
+    """``draw(*of)``, or what it drew of equal values before: drawing takes longer than all else on a page.
+
+    Args:
+        draw: gives an SVG that follows from its arguments alone.
+        of: JSON values.
+    """
+    key = f"quorum-drawing-{draw.__name__}-{content_key(*of)}"
+    kept: str | None = cache.get(key)
+    if kept is None:
+        kept = draw(*of)
+        cache.set(key, kept, DAY)
+    return kept
+
+
+ENOUGH = 20  # judgments from which a habit is worth a note
+ONE_SIDE = 0.9
+CAPTIONS_AT_AN_END = 5
+VALUES_SHOWN = 6
+TEXTS_SHOWN = 3
+PIECES_SHOWN = 10
+MODEL_ROWS_SHOWN = 8
+SYSTEM_HEADS = {"mean": "Mean", "z": "Mean z", "describes": "Describe the image"}
+SUCCESS = tuple(f"S@{k}" for k in CUTS)
+RECALL = tuple(f"R@{k}" for k in CUTS)
+KIND_ORDER = ("HC", "HI", "HM", "MM")
+
+
+def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
+    """What to know about a worker: set aside and why, or an eye-catching habit."""
+    notes = []
+    if not row["used"]:
+        below = row["controls_share"] is not None and isinstance(threshold, float | int)
+        notes.append(f"set aside: below {coefficient(threshold)} on control items" if below else "set aside")
+    left = row["left_share"]
+    if left is not None and row["judgments"] >= ENOUGH and not 1 - ONE_SIDE < left < ONE_SIDE:
+        notes.append("nearly always left" if left >= ONE_SIDE else "nearly always right")
+    return "; ".join(notes)
+
+
+COEFFICIENT_NAMES = {
+    "percent-agreement": "Percent agreement, no chance taken off",
+    "fleiss-kappa": "Fleiss’ kappa, each disagreement alike",
+    "gwet-ac1": "Gwet’s AC1",
+    "gwet-ac2": "Gwet’s AC2, {weights} weights",
+}
+
+
+def coefficient_rows(agreement: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The coefficients beside alpha, with their names."""
+    return [
+        {**one, "label": COEFFICIENT_NAMES[one["statistic"]].format(weights=one["weights"])}
+        for one in agreement.get("coefficients", {}).values()
+        if one["n"]
+    ]
+
+
+def model_sentence(model: Mapping[str, Any]) -> str:
+    """On how many units Dawid and Skene's model comes to another answer than the consensus."""
+    if not model or model["reason"]:
+        return ""
+    differ, ties = model["differ"], model["breaks_ties"]
+    if not differ and not ties:
+        return (
+            f"No: on all {model['compared']:,} judged units, a model that weighs workers by their accuracy comes to "
+            "the same answer."
+        )
+    said = (
+        f"On {differ:,} of {model['compared']:,} judged units a model that weighs workers by their accuracy comes to "
+        "another answer than the consensus"
+    )
+    if ties:
+        said += f", and it decides {ties:,} that are tied"
+    return f"{said}." if model["converged"] else f"{said}. The model did not converge: take this with care."
+
+
+def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The units on which they differ most surely, with answers in words."""
+    words = {1: "first", 2: "second"} if kind.two_sided else {0: "no", 1: "yes"}
+    return [
+        {
+            "unit": row["unit"],
+            "consensus": words[int(row["consensus"])],
+            "votes": ", ".join(f"{words[int(value)]} {n}" for value, n in row["votes"].items() if n),
+            "value": words[int(row["value"])],
+            "probability": row["probability"],
+        }
+        for row in model.get("differing", [])[:MODEL_ROWS_SHOWN]
+    ]
+
+
+def accuracy_table(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Metrics by pair kinds: columns, and rows of figures, the best metric over all pairs first."""
+    found = result["metrics"]
+    names = {kind for figures in found.values() for kind in figures["accuracy"]}
+    kinds = [kind for kind in KIND_ORDER if kind in names]
+    kinds += sorted(names - set(kinds) - {"all"})
+    columns = [*kinds, "all"] if "all" in names else kinds
+    rows = [
+        {
+            "name": name,
+            "order": (figures["accuracy"].get(columns[-1]) or {}).get("value") or 0.0,
+            "cells": [_share_cell(figures["accuracy"].get(kind)) for kind in columns],
+        }
+        for name, figures in found.items()
+    ]
+    rows.sort(key=lambda row: -row["order"])
+    people = result.get("people") or {}
+    return {
+        "columns": columns,
+        "rows": rows,
+        "people": [_share_cell(people.get(kind)) for kind in columns] if people else [],
+    }
+
+
+def caption_systems(systems: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How people judged each system's captions, the best first; {} where systems are compared in pairs."""
+    if not systems or "describes" not in systems[0]:
+        return {}
+    names = [name for name in SYSTEM_HEADS if name in systems[0]]
+    rows = [
+        {
+            "system": row["system"],
+            "captions": row["captions"],
+            "images": row["images"],
+            "cells": [(_share_cell if name == "describes" else _mean_cell)(row[name]) for name in names],
+        }
+        for row in sorted(systems, key=lambda row: -row[names[0]]["value"])
+    ]
+    return {"columns": [SYSTEM_HEADS[name] for name in names], "rows": rows}
+
+
+def ranking_tables(rankings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """For each task how systems rank, by relevance and by the original item."""
+    return [
+        {
+            "task": task,
+            "rows": [
+                {
+                    "system": row["system"],
+                    "queries": row["R-precision"]["n"],
+                    "nothing": row["nothing_relevant"],
+                    "cells": [_share_cell(row[name]) for name in (*SUCCESS, "R-precision")],
+                    "unjudged": row[SUCCESS[-1]]["unjudged"],
+                    "best": row["R-precision"]["best_case"],
+                }
+                for row in rows
+            ],
+            "success": SUCCESS,
+            "recall": RECALL,
+            "originals": [
+                {
+                    "system": row["system"],
+                    "queries": row["original"]["queries"],
+                    "cells": [_share_cell(row["original"][name]) for name in RECALL],
+                    "median": row["original"]["median_rank"],
+                }
+                for row in rows
+                if "original" in row
+            ],
+        }
+        for task, rows in rankings.items()
+    ]
+
+
+def _mean_cell(figure: Mapping[str, Any]) -> dict[str, Any] | None:
+    if figure["value"] is None:
+        return None
+    known = figure["low"] is not None
+    return {
+        "value": coefficient(figure["value"]),
+        "range": f"{coefficient(figure['low'])} to {coefficient(figure['high'])}" if known else "",
+        "n": figure["n"],
+    }
+
+
+def _share_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A share with no more digits than its interval supports."""
+    if figure is None or figure["value"] is None:
+        return None
+    low, high = figure["low"], figure["high"]
+    digits = 1 if low is not None and high - low < 0.1 else 0
+    return {
+        "value": f"{100 * figure['value']:.{digits}f} %",
+        "range": f"{100 * low:.{digits}f} to {100 * high:.{digits}f} %" if low is not None else "",
+        "n": figure["n"],
+    }
+
+
+def _coefficient_cell(figure: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """A coefficient with its interval."""
+    if figure is None or figure["value"] is None:
+        return None
+    low, high = figure["low"], figure["high"]
+    between = f"{coefficient(low)} to {coefficient(high)}" if low is not None and high is not None else ""
+    return {"value": coefficient(figure["value"]), "range": between, "n": figure["n"]}
+
+
+def correlation_table(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Metrics by coefficient, and what else there is: within images, the best kappa of each."""
+    found = result["metrics"].values()
+    within = any("per_image" in figures for figures in found)
+    kappas = any(figures["kappa"] for figures in found)
+    rows = []
+    for name, figures in result["metrics"].items():
+        tau, rho = figures["kendall_tau_b"], figures["spearman"]
+        cells = [tau, rho]
+        if within:
+            cells.append(figures["per_image"]["kendall_tau_b"])
+        if kappas:
+            known = [cell for cell in figures["kappa"] if cell["value"] is not None]
+            cells.append(max(known, key=lambda cell: cell["value"], default=None))
+        rows.append(
+            {"name": name, "order": tau["value"] or 0.0, "cells": [_coefficient_cell(one) for one in cells]}
+        )
+    rows.sort(key=lambda row: -row["order"])
+    columns = ["Kendall's tau-b", "Spearman's rho"]
+    columns += ["tau-b within images"] if within else []
+    columns += ["best kappa"] if kappas else []
+    return {"columns": columns, "rows": rows, "people": [], "share": False}
+
+
+def caption_table(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The captions people liked most and least, where their judgments give captions scores; {} elsewhere."""
+    rows = sorted(figures.get("captions", ()), key=lambda row: -row["score"])
+    if not rows:
+        return {}
+    ends = (
+        rows
+        if len(rows) <= 2 * CAPTIONS_AT_AN_END
+        else rows[:CAPTIONS_AT_AN_END] + rows[-CAPTIONS_AT_AN_END:]
+    )
+    half = figures.get("split_half", {})
+    reliable = half.get("spearman")
+    return {
+        "rows": [row | {"shown_score": f"{row['score']:+.2f}"} for row in ends],
+        "count": len(rows),
+        "left": len(rows) - len(ends),
+        "splits": half.get("splits"),
+        "reliability": None if reliable is None else coefficient(reliable),
+    }
+
+
+def answer_rows(kind: Kind, shown: Iterable[Consensus]) -> list[dict[str, Any]]:
+    """What people answered together to the first units of an open kind, in words."""
+    rows = []
+    for one in shown:
+        if one.unit is None or not one.answer:
+            continue
+        said = kind.said_together(one.answer, unit=one.unit)
+        rows.append(
+            {
+                "picture": picture_address(one.unit.item),
+                "image": one.unit.item.name,
+                "text": one.unit.first.text if one.unit.first else one.unit.content.get("text", ""),
+                "said": said[:PIECES_SHOWN],
+                "left": max(len(said) - PIECES_SHOWN, 0),
+                "n": one.n,
+            }
+        )
+    return rows
+
+
+def question_rows(figures: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What people answered to each question of a form, and how far they agree; empty where there is no form."""
+    rows = []
+    for one in figures.get("questions", ()):
+        alpha = one.get("alpha")
+        row = {"name": one["name"], "label": one["label"], "answered": one["answered"], "said": _said(one)}
+        if alpha is not None:
+            row |= {
+                "alpha": None if alpha["value"] is None else coefficient(alpha["value"]),
+                "range": ""
+                if alpha["low"] is None or alpha["high"] is None
+                else f"{coefficient(alpha['low'])} to {coefficient(alpha['high'])}",
+                "level": alpha["level"],
+                "reason": alpha["reason"],
+            }
+        rows.append(row)
+    return rows
+
+
+def _said(one: Mapping[str, Any]) -> list[str]:
+    """The answers in a few short pieces."""
+    if "votes" in one:
+        votes = list(one["votes"].items())
+        said = [f"{value}: {count:,}" for value, count in votes[:VALUES_SHOWN]]
+        left = one["different"] - len(said)
+        said += [f"{left:,} more"] if left > 0 else []
+        return said or (["none was ticked"] if one["answered"] else [])
+    if "texts" in one:
+        said = [f"“{text if len(text) <= 80 else text[:79] + '…'}”" for text in one["texts"][:TEXTS_SHOWN]]
+        left = one["different"] - len(said)
+        return said + ([f"{left:,} more"] if left > 0 else [])
+    if one["mean"] is None:
+        return []
+    return [f"mean {one['mean']:.2f}", f"median {one['median']:g}", f"{one['low']:g} to {one['high']:g}"]

@@ -1,0 +1,200 @@
+"""The pages "People" and "Log" of a study: who has which part in it, and who did what to it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils.http import urlencode
+
+from common.errors import WrongState
+from judgments.access.roles import Right, give_role, may, take_role
+from judgments.admin.base import MOST_OFFERED, BoundedPaginator, signed_in
+from judgments.models import Study, StudyEvent, StudyRole
+from judgments.studies.study_page import (
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+)
+
+ON_A_PAGE = 50
+LONGEST_NAME = 150  # characters
+AT_ONCE = 1_000  # rows of a download
+ROLES = [
+    ("viewer", "looks at all pages, results and files"),
+    ("reviewer", "also approves, rejects, excludes, decides disputes and answers workers"),
+    ("designer", "also changes the design, opens, closes and spends the budget"),
+    ("owner", "also gives roles and deletes the study"),
+]
+COLUMNS = ["at", "what", "words", "why", "by", "details"]
+# what a spreadsheet takes for a formula when a cell begins with it (OWASP, CSV Injection)
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+
+
+def show_people(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """Who has which role, since when and by whom; owners give, change and take roles."""
+    roles = (
+        StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
+    )
+    page = BoundedPaginator(roles, ON_A_PAGE).get_page(request.GET.get("page"))
+    accounts = list(_accounts()[: MOST_OFFERED + 1]) if context["may_own"] else []
+    context |= {
+        "page": page,
+        "people": page.object_list,
+        "roles": ROLES,
+        "accounts": accounts[:MOST_OFFERED],
+        "many_accounts": len(accounts) > MOST_OFFERED,
+        "me": signed_in(request),
+    }
+    return TemplateResponse(request, "judgments/study/people.html", context)
+
+
+def _accounts() -> QuerySet[User]:
+    """Who can be given a role: those who can sign in to these pages."""
+    return User.objects.filter(is_active=True, is_staff=True).order_by("username")
+
+
+def _person(request: HttpRequest) -> User:
+    key, name = request.POST.get("user", ""), request.POST.get("username", "").strip()
+    if name:
+        person = _accounts().filter(username=name[:LONGEST_NAME]).first()
+        if person is None:
+            raise WrongState(
+                f"Nothing was changed: there is no account of staff named {name[:LONGEST_NAME]!r}."
+            )
+        return person
+    person = User.objects.filter(pk=key).first() if key.isdecimal() and len(key) < 19 else None
+    if person is None:
+        raise WrongState("Nothing was changed: choose a person first.")
+    return person
+
+
+def _give(request: HttpRequest, study: Study) -> HttpResponse:
+    person = _person(request)
+    if not _accounts().filter(pk=person.pk).exists():
+        raise WrongState(f"Nothing was changed: {person.get_username()} cannot sign in to these pages.")
+    given = give_role(study=study, user=person, role=request.POST.get("role", ""), by=signed_in(request))
+    messages.success(request, f"{person.get_username()} is {given.role} now.")
+    return _back(request, study)
+
+
+def _take(request: HttpRequest, study: Study) -> HttpResponse:
+    person = _person(request)
+    take_role(study=study, user=person, by=signed_in(request))
+    messages.success(request, f"{person.get_username()} has no part in this study any more.")
+    return _back(request, study)
+
+
+def _back(request: HttpRequest, study: Study) -> HttpResponse:
+    """To the page, or, for who just gave up their own right to see it, to the list."""
+    if not may(request.user, Right.VIEW, study):
+        return redirect("admin:judgments_study_changelist")
+    return redirect(page_address(study, "people"))
+
+
+def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """What was done, newest first; narrowed by kind and person."""
+    events = StudyEvent.objects.filter(study=study)
+    kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])
+    people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MOST_OFFERED])
+    page = BoundedPaginator(_narrowed(request, events).select_related("by"), ON_A_PAGE).get_page(
+        request.GET.get("page")
+    )
+    asked = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
+    context |= {
+        "page": page,
+        "events": [{"event": event, "details": _spelled(event.details)} for event in page.object_list],
+        "kinds": kinds,
+        "people": people,
+        "what": request.GET.get("what", ""),
+        "by": request.GET.get("by", ""),
+        "query": urlencode(asked),
+        "all": not asked,
+    }
+    return TemplateResponse(request, "judgments/study/log.html", context)
+
+
+def _narrowed(request: HttpRequest, events: QuerySet[StudyEvent]) -> QuerySet[StudyEvent]:
+    what, by = request.GET.get("what", ""), request.GET.get("by", "")
+    if what:
+        events = events.filter(what=what)
+    if by == "platform":
+        return events.filter(by=None)
+    if by:
+        known = by.isdecimal() and len(by) < 19
+        return events.filter(by=int(by)) if known else events.none()
+    return events
+
+
+def _spelled(details: dict[str, Any]) -> str:
+    return json.dumps(details, ensure_ascii=False, indent=2, sort_keys=True) if details else ""
+
+
+def download_log(request: HttpRequest, study: Study, context: Context) -> HttpResponseBase:
+    """The same rows as a file: ``?as=csv`` or ``?as=jsonl``, oldest first."""
+    events = _narrowed(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
+    rows = (_as_row(event) for event in events.iterator(chunk_size=AT_ONCE))
+    writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
+    name = request.GET.get("as", "csv")
+    if name not in writers:
+        raise Http404
+    write, kind = writers[name]
+    answer = StreamingHttpResponse(write(rows), content_type=f"{kind}; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{study.slug}-log.{name}"'
+    return answer
+
+
+def _as_row(event: StudyEvent) -> dict[str, Any]:
+    return {
+        "at": event.at.isoformat(timespec="seconds"),
+        "what": event.what,
+        "words": event.words,
+        "why": event.why,
+        "by": event.by.get_username() if event.by else None,
+        "details": event.details,
+    }
+
+
+class _Echo:
+    """Gives csv's lines back as they are written."""
+
+    def write(self, line: str) -> str:
+        """The line."""
+        return line
+
+
+def _csv_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    writer = csv.writer(_Echo())
+    yield writer.writerow(COLUMNS)
+    for row in rows:
+        cells = row | {"details": json.dumps(row["details"], ensure_ascii=False, sort_keys=True)}
+        yield writer.writerow([_harmless(cells[name] or "") for name in COLUMNS])
+
+
+def _harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+
+
+def _json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        yield json.dumps(row, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+add_page(StudyPage(name="people", label="People", order=80, view=show_people, group=Group.MANAGE))
+add_page(StudyPage(name="log", label="Log", order=81, view=show_log, group=Group.MANAGE))
+add_page(StudyPage(name="log-file", label="", order=82, view=download_log))
+add_step(StudyStep(name="give-role", label="Give a role", run=_give, permission=Right.OWN))
+add_step(StudyStep(name="take-role", label="Take a role away", run=_take, permission=Right.OWN))

@@ -1,0 +1,113 @@
+"""API tokens: scopes, creation, lookup and revocation."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from hashlib import sha256
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils import timezone
+
+from common.errors import DesignError, NotThere
+from judgments.models import ApiToken, Study
+
+SCOPES: dict[str, str] = {
+    "studies:read": "studies, designs, datasets, units, HITs, jobs, the log, rehearsals, presets",
+    "studies:write": "create studies, change designs and rules, generate, open and close",
+    "judgments:read": "judgments, assignments and what workers wrote",
+    "workers:read": "workers, invitations, rules and their findings, exclusions, adjudications",
+    "workers:write": "approve and reject work, exclude workers and take them back, decide",
+    "reports:read": "consensus, agreement, analyses, the board, plans",
+    "reports:write": "compute consensus, agreement, metrics against them, and plans",
+    "exports:read": "list and download exports",
+    "exports:write": "make exports",
+    "webhooks:read": "webhooks and what they were told",
+    "webhooks:write": "add, try, rotate, switch and remove webhooks",
+    "submissions:read": "challenges and one's own submissions to them",
+    "submissions:write": "submit captions to challenges",
+    "money:read": "budgets, the ledger, what was put up at a crowd and asked of it",
+    "money:write": "pay bonuses and top-ups, set budgets, decide on payments that failed",
+}
+
+
+# All that a token of an account without staff rights can be good for.
+FOR_PARTICIPANTS = ("submissions:read", "submissions:write")
+
+
+def allows(held: Iterable[str], asked: str) -> bool:
+    """Whether one of the scopes held opens what ``asked`` names; who may write may read too."""
+    area, _, verb = asked.partition(":")
+    return asked in held or (verb == "read" and f"{area}:write" in held)
+
+
+KEY_START = "quorum_"
+NOTED_EVERY = timedelta(minutes=1)  # a token in use must not cost a write per request
+
+
+@transaction.atomic
+def create_token(
+    *,
+    user: User,
+    name: str,
+    scopes: Sequence[str],
+    studies: Sequence[Study] = (),
+    expires_at: datetime | None = None,
+) -> tuple[ApiToken, str]:
+    """A new token and its key, which is told this once.
+
+    Args:
+        studies: those it opens; none: whatever the account may see, now and later.
+
+    Raises:
+        DesignError: the name is empty, there is no such scope, or it would be past its time already.
+    """
+    if not name.strip() or len(name) > 100:
+        raise DesignError("A token has a name of 1 to 100 characters that says what it is for.", field="name")
+    unknown = [scope for scope in scopes if scope not in SCOPES]
+    if unknown or not scopes:
+        said = f"There is no scope {unknown[0]!r}" if unknown else "A token needs a scope"
+        raise DesignError(f"{said}; expected one or more of {', '.join(SCOPES)}.", field="scopes")
+    if not user.is_active or not (user.is_staff or set(scopes) <= set(FOR_PARTICIPANTS)):
+        raise DesignError(f"The account {user.get_username()!r} is no active staff account.", field="user")
+    if expires_at is not None and expires_at <= timezone.now():
+        raise DesignError("The token would be past its time already; choose a later one.", field="expires_at")
+    key = KEY_START + secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        user=user,
+        name=name.strip(),
+        prefix=key[:12],
+        digest=_digest(key),
+        scopes=[scope for scope in SCOPES if scope in scopes],
+        limited=bool(studies),
+        expires_at=expires_at,
+    )
+    token.studies.set(studies)
+    return token, key
+
+
+def token_for_key(key: str) -> ApiToken | None:
+    """The token that a request's key stands for, as long as it is good; notes that it was used."""
+    now = timezone.now()
+    token = ApiToken.objects.usable(now).select_related("user").filter(digest=_digest(key)).first()
+    if token is not None and (token.last_used_at is None or now - token.last_used_at > NOTED_EVERY):
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
+    return token
+
+
+def revoke_token(*, token: ApiToken) -> None:
+    """From now on it opens nothing; twice is harmless.
+
+    Raises:
+        NotThere: the token went with its account.
+    """
+    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=timezone.now())
+    if not ApiToken.objects.filter(pk=token.pk).exists():
+        raise NotThere("There is no such token any more.")
+
+
+def _digest(key: str) -> str:
+    """Of 256 random bits: nothing to be gained by a slow hash."""
+    return sha256(key.encode()).hexdigest()

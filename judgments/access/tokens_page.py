@@ -1,0 +1,181 @@
+"""The admin page of API tokens."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
+from unfold.decorators import display
+
+from judgments.access.tokens import SCOPES, create_token, revoke_token
+from judgments.admin.base import ReadOnlyAdmin, short_time, signed_in
+from judgments.models import ApiToken, Study
+
+GOOD_FOR = [("30", "30 days"), ("90", "90 days"), ("365", "a year"), ("", "until it is revoked")]
+
+
+class TokenForm(forms.Form):
+    """What it is for, what it opens, and how long."""
+
+    name = forms.CharField(
+        max_length=100, label="What it is for", help_text="Such as: notebook of the pilot."
+    )
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope, f"{scope}: {words}") for scope, words in SCOPES.items()],
+        widget=forms.CheckboxSelectMultiple,
+        label="What it opens",
+        help_text="Never more than your own account may do. Who may write may read too.",
+    )
+    studies = forms.ModelMultipleChoiceField(
+        queryset=Study.objects.none(),
+        to_field_name="slug",
+        required=False,
+        label="Only these studies",
+        help_text="None chosen: all that you may see, now and later.",
+    )
+    good_for = forms.ChoiceField(choices=GOOD_FOR, required=False, initial="90", label="Good for")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        field = self.fields["studies"]
+        assert isinstance(field, forms.ModelMultipleChoiceField)
+        field.queryset = Study.objects.visible_to(user).order_by("slug")
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When it stops working."""
+        days = self.cleaned_data["good_for"]
+        return timezone.now() + timedelta(days=int(days)) if days else None
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(ReadOnlyAdmin):
+    """A list with what each opens; the key itself is shown on the page after making it, and nowhere else."""
+
+    empty_words = "A token lets a program use the HTTP interface on your behalf."
+    list_display = ("token", "user", "opens", "created_at", "last_used", "good_until", "revoke")
+    list_display_links = None
+    list_select_related = ("user",)
+    search_fields = ("name", "prefix", "user__username")
+    add_label = "Make a token"
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Every staff account has tokens of its own."""
+        return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
+
+    def has_view_permission(self, request: HttpRequest, obj: ApiToken | None = None) -> bool:
+        """One's own; everybody's with the permission to look at tokens."""
+        return obj is None or obj.user_id == request.user.pk or super().has_view_permission(request, obj)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """For oneself."""
+        return request.user.is_staff  # asked on the page for signing in too, where nobody is signed in
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ApiToken]:
+        """The rows this person may see."""
+        rows: QuerySet[ApiToken] = self.all_rows(request).prefetch_related("studies")
+        return rows if super().has_view_permission(request) else rows.filter(user=signed_in(request))
+
+    @display(description="token", ordering="name")
+    def token(self, token: ApiToken) -> SafeString:
+        """What it is for, and how it begins."""
+        return format_html('<span class="q-name">{}</span> <code>{}…</code>', token.name, token.prefix)
+
+    @display(description="opens")
+    def opens(self, token: ApiToken) -> str:
+        """Its scopes and studies."""
+        studies = [study.slug for study in token.studies.all()]
+        only = f" of {', '.join(studies) or 'no study any more'}" if token.limited else ""
+        return f"{', '.join(token.scopes)}{only}"
+
+    @display(description="last used", ordering="last_used_at", empty_value="never")
+    def last_used(self, token: ApiToken) -> str | None:
+        """To the minute."""
+        return short_time(token.last_used_at) if token.last_used_at else None
+
+    @display(description="good until", ordering="expires_at")
+    def good_until(self, token: ApiToken) -> str:
+        """When it stops, or stopped, working."""
+        if token.revoked_at is not None:
+            return f"revoked {short_time(token.revoked_at)}"
+        return short_time(token.expires_at) if token.expires_at else "it is revoked"
+
+    @display(description="")
+    def revoke(self, token: ApiToken) -> SafeString | str:
+        """The way to its end."""
+        if not token.usable_at(timezone.now()):
+            return ""
+        address = reverse("admin:judgments_apitoken_revoke", args=[token.pk])
+        return format_html('<a class="q-button" href="{}">Revoke</a>', address)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Revoking has a page of its own: a link alone changes nothing."""
+        revoking = path(
+            "<int:pk>/revoke/",
+            self.admin_site.admin_view(self.revoke_view),
+            name="judgments_apitoken_revoke",
+        )
+        return [revoking, *super().get_urls()]
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """There is nothing on it that the list does not show."""
+        return redirect("admin:judgments_apitoken_changelist")
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Make one; the answer to the post is the only page that ever shows the key."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        form = TokenForm(request.POST or None, user=signed_in(request))
+        made: dict[str, Any] = {}
+        if request.method == "POST" and form.is_valid():
+            token, key = create_token(
+                user=signed_in(request),
+                name=form.cleaned_data["name"],
+                scopes=form.cleaned_data["scopes"],
+                studies=list(form.cleaned_data["studies"]),
+                expires_at=form.expires_at,
+            )
+            made = {"token": token, "key": key}
+        return self._page(request, "judgments/token_new.html", "Make a token", form=form, **made)
+
+    def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """Ask first, then revoke."""
+        token = self.get_queryset(request).filter(pk=pk).first()
+        if token is None:
+            raise Http404
+        if request.method == "POST":
+            revoke_token(token=token)
+            messages.success(request, f"The token {token.name} opens nothing any more.")
+            return redirect("admin:judgments_apitoken_changelist")
+        return self._page(request, "judgments/token_revoke.html", f"Revoke {token.name}?", token=token)
+
+    def _page(self, request: HttpRequest, template: str, title: str, **more: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "opts": ApiToken._meta, "title": title, **more}
+        return _unkept(request, template, context)
+
+
+@never_cache
+def _unkept(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """A key stays out of every cache on the way."""
+    return TemplateResponse(request, template, context)

@@ -1,0 +1,445 @@
+"""Import datasets and candidates: streamed, all or nothing, safe to repeat."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count
+
+from common.errors import DataConflict
+from common.rows import refresh_statistics
+from common.streams import Fingerprint, batched, fingerprint_of
+from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_address
+from judgments.drawing.draws import candidate_key
+from judgments.importers import open_candidates, open_dataset
+from judgments.importers.records import (
+    HUMAN,
+    HUMAN_OTHER,
+    CandidateRow,
+    ImageRow,
+    InputRow,
+    PairRow,
+    ReferenceRow,
+)
+from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.studies import find_dataset
+
+ROWS_AT_ONCE = 2_000
+IN_ONE_QUERY = 500
+Lists = defaultdict[tuple[int, int], dict[int, Any]]
+
+
+def known_lists(
+    task: Output.Task, *, systems: Collection[int], queries: Collection[int], placed: Collection[int]
+) -> Lists:
+    """(system, image or asking caption) -> place -> text of the caption, or image; what comes twice stands at its best.
+
+    Args:
+        placed: systems whose ranks are places.
+    """
+    by_image = task == Output.Task.ANNOTATION
+    query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
+    found: Lists = defaultdict(dict)
+    for some in batched(sorted(queries), IN_ONE_QUERY):
+        rows = Output.objects.filter(task=task, system__in=systems, **{f"{query}__in": some})
+        columns = rows.order_by("system_id", query, "rank").values_list("system_id", query, item, "rank")
+        for system, asked, value, rank in columns.iterator(ROWS_AT_ONCE):
+            own = found[system, asked]
+            if value not in own.values():
+                own[rank if system in placed else len(own) + 1] = value
+    return found
+
+
+def rank_by_place(system: System, task: Output.Task) -> None:
+    """Let the ranks of a system's outputs be their places, which they may have been all the time."""
+    rows = list(Output.objects.filter(system=system, task=task).select_related("caption"))
+    by_image = task == Output.Task.ANNOTATION
+    lists: defaultdict[int, list[Any]] = defaultdict(list)
+    places: dict[int, int] = {}
+    beyond = max((row.rank for row in rows), default=0) + len(rows) + 1
+    for number, row in enumerate(sorted(rows, key=lambda one: (one.rank, one.pk))):
+        own = lists[row.item_id if by_image else row.caption_id]
+        value = row.caption.text if by_image else row.item_id
+        if value in own:  # it stands in the list already, and takes nobody's place
+            places[row.pk] = beyond + len(rows) + number
+        else:
+            own.append(value)
+            places[row.pk] = len(own)
+    changed = [row for row in rows if row.rank != places[row.pk]]
+    for number, row in enumerate(changed):
+        row.rank = (
+            beyond + number
+        )  # out of the way first: no two rows of a list have one rank, not even in between
+    Output.objects.bulk_update(changed, ["rank"], batch_size=IN_ONE_QUERY)
+    for row in changed:
+        row.rank = places[row.pk]
+    Output.objects.bulk_update(changed, ["rank"], batch_size=IN_ONE_QUERY)
+
+
+def know_whole(dataset: Dataset, system: str, task: str) -> None:
+    """Note that the system's lists of this task are known in part no longer; within the caller's transaction."""
+    left = {
+        name: [one for one in own if (name, one) != (task, system)]
+        for name, own in dataset.known_in_part.items()
+    }
+    known_in_part = {name: own for name, own in left.items() if own}
+    if known_in_part != dataset.known_in_part:
+        dataset.notes = {**dataset.notes, "known_in_part": known_in_part}
+        dataset.save(update_fields=["notes"])
+
+
+@dataclass(frozen=True, slots=True)
+class ImportSummary:
+    """What an import did.
+
+    Attributes:
+        what: the dataset, system or study that was imported.
+        created: False where the same rows were there already and nothing changed.
+        counts: rows by name.
+        notes: one sentence for each quirk that was handled.
+    """
+
+    what: str
+    created: bool
+    counts: dict[str, int]
+    notes: list[str] = field(default_factory=list)
+
+
+def import_dataset(
+    *,
+    format: str,
+    path: Path,
+    name: str,
+    images: str | None = None,
+    encoding: str | None = None,
+    attribution: str = "",
+    progress: Progress = no_progress,
+) -> ImportSummary:
+    """Images and reference captions, and the candidate pairs that some datasets bring.
+
+    Args:
+        format: one of ``judgments.importers.DATASET_FORMATS``.
+        images: a folder with the pictures, or the address they are served from.
+        attribution: source and licence, shown with the pictures.
+
+    Raises:
+        ImportProblem: the file cannot be read as this format.
+        DataConflict: there is a dataset of this name with other rows.
+        PictureProblem: a picture is missing or is none.
+    """
+    if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
+        raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
+    there = Dataset.objects.filter(name=name).first()
+    if there is not None:
+        source = open_dataset(format, path, encoding=encoding)
+        if fingerprint_of(source.rows(), source.pairs()) != there.fingerprint:
+            raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
+        counts = _dataset_counts(there)
+        if images and not there.items.exclude(picture="", url="").exists():
+            rows = open_dataset(format, path, encoding=encoding).rows()
+            files = {row.image: _file_of(row) for row in rows}
+            with PictureCopy(name) as copy, transaction.atomic():
+                _attach_pictures(there, images, files, copy)
+            return ImportSummary(
+                name, True, counts, ["Pictures were added to the dataset.", *_unsafe(images)]
+            )
+        kept = ["Its pictures were left as they are."] if images else []
+        return ImportSummary(name, False, counts, kept)
+    source = open_dataset(format, path, encoding=encoding)
+    fingerprint = Fingerprint()
+    try:
+        with PictureCopy(name) as copy, transaction.atomic():
+            dataset = Dataset.objects.create(name=name, source_format=format, attribution=attribution)
+            files = _store_rows(dataset, fingerprint.over(source.rows()), progress)
+            if not files:
+                raise DataConflict(f"{path} holds no captions; nothing was imported.")
+            _store_pairs(dataset, fingerprint.over(source.pairs()))
+            dataset.fingerprint = fingerprint.hexdigest()
+            dataset.notes = {"sentences": source.notes.sentences()}
+            dataset.save(update_fields=["fingerprint", "notes"])
+            if images:
+                _attach_pictures(dataset, images, files, copy)
+            refresh_statistics(Item, Caption)
+    except IntegrityError as error:
+        raise DataConflict(
+            f"Dataset {name!r} was not imported: another import stored it at the same time; look at what is there."
+        ) from error
+    return ImportSummary(
+        name, True, _dataset_counts(dataset), [*source.notes.sentences(), *_unsafe(images or "")]
+    )
+
+
+def _unsafe(images: str) -> list[str]:
+    """What to say about pictures that the content policy keeps browsers from loading."""
+    if not images.startswith("http://"):
+        return []
+    return [
+        "The pictures' address is http://: browsers load them only if IMAGE_SOURCES names it (docs/install.md)."
+    ]
+
+
+def _dataset_counts(dataset: Dataset) -> dict[str, int]:
+    return {
+        "images": dataset.items.count(),
+        "captions": dataset.captions.filter(role=Caption.Role.REFERENCE).count(),
+        "candidate pairs": dataset.published_pairs.count(),
+        "systems": dataset.systems.count(),
+    }
+
+
+def _file_of(row: ReferenceRow | ImageRow | InputRow) -> str:
+    """The name of the image's picture."""
+    return (None if isinstance(row, ImageRow) else row.file) or row.image
+
+
+def _store_rows(
+    dataset: Dataset, rows: Iterable[ReferenceRow | ImageRow | InputRow], progress: Progress
+) -> dict[str, str]:
+    """Items and captions in import order; returns image -> file name."""
+    items: dict[str, int] = {}
+    files: dict[str, str] = {}
+    stored = 0
+    for batch in batched(rows, ROWS_AT_ONCE):
+        fresh: dict[str, ReferenceRow | ImageRow | InputRow] = {}
+        for row in batch:
+            if row.image not in items:
+                fresh.setdefault(row.image, row)
+        made = Item.objects.bulk_create(
+            _item(dataset, len(items) + index, row) for index, row in enumerate(fresh.values())
+        )
+        for item, row in zip(made, fresh.values(), strict=True):
+            items[item.name] = item.pk
+            files[item.name] = _file_of(row)
+        Caption.objects.bulk_create(
+            Caption(
+                dataset=dataset,
+                item_id=items[row.image],
+                key=row.caption_id,
+                text=row.text,
+                role=Caption.Role.REFERENCE,
+                position=row.position,
+            )
+            for row in batch
+            if isinstance(row, ReferenceRow)
+        )
+        stored += len(batch)
+        progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+    return files
+
+
+def _item(dataset: Dataset, position: int, row: ReferenceRow | ImageRow | InputRow) -> Item:
+    item = Item(dataset=dataset, name=row.image, position=position, split=row.split or "", url=row.url or "")
+    if isinstance(row, ImageRow):  # it comes before the image's captions
+        item.text, item.boxes = row.text, [asdict(box) for box in row.boxes]
+    elif isinstance(row, InputRow):
+        item.fields = [list(cell) for cell in row.fields]
+    return item
+
+
+def _attach_pictures(dataset: Dataset, images: str, files: dict[str, str], copy: PictureCopy) -> None:
+    items = list(dataset.items.order_by("position"))
+    if is_address(images):
+        for item in items:
+            item.url = picture_address(images, files[item.name])
+        Item.objects.bulk_update(items, ["url"], batch_size=500)
+        return
+    paths = checked_pictures(Path(images), ((item.name, files[item.name]) for item in items))
+    for item in items:
+        item.picture = copy.add(item.position, paths[item.name])
+    Item.objects.bulk_update(items, ["picture"], batch_size=500)
+
+
+def _store_pairs(dataset: Dataset, rows: Iterable[PairRow]) -> None:
+    """Published pairs, their candidate texts, and who produced them."""
+    pairs = list(rows)
+    if not pairs:
+        return
+    items = dict(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
+    names = sorted({name for row in pairs for name in (row.first_system, row.second_system)})
+    System.objects.bulk_create(
+        System(dataset=dataset, name=name, human=name in (HUMAN, HUMAN_OTHER)) for name in names
+    )
+    systems = dict(System.objects.filter(dataset=dataset).values_list("name", "pk"))
+    captions = store_candidates(
+        dataset, {text for row in pairs for text in (row.first_text, row.second_text)}
+    )
+    counts = dict(
+        Item.objects.filter(dataset=dataset).annotate(there=Count("references")).values_list("pk", "there")
+    )
+    PublishedPair.objects.bulk_create(
+        (
+            PublishedPair(
+                dataset=dataset,
+                key=row.pair,
+                position=position,
+                kind=row.kind,
+                item_id=items[row.image],
+                first_id=captions[row.first_text],
+                second_id=captions[row.second_text],
+                first_system_id=systems[row.first_system],
+                second_system_id=systems[row.second_system],
+                references=row.references if row.references is not None else counts[items[row.image]],
+            )
+            for position, row in enumerate(pairs)
+        ),
+        batch_size=ROWS_AT_ONCE,
+    )
+    given = dict.fromkeys(
+        (systems[system], items[row.image], captions[text])
+        for row in pairs
+        for system, text in ((row.first_system, row.first_text), (row.second_system, row.second_text))
+    )
+    ranks: dict[tuple[int, int], int] = {}
+    outputs = []
+    for system, item, caption in given:
+        rank = ranks[system, item] = ranks.get((system, item), -1) + 1
+        outputs.append(Output(system_id=system, item_id=item, caption_id=caption, rank=rank))
+    Output.objects.bulk_create(outputs, batch_size=ROWS_AT_ONCE)
+
+
+def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
+    """The candidate captions of these texts, made where they are new; returns text -> row id."""
+    keys = {candidate_key(text): text for text in texts}
+    found: dict[str, int] = {}
+    for batch in batched(sorted(keys), 500):
+        Caption.objects.bulk_create(
+            (Caption(dataset=dataset, key=key, text=keys[key], role=Caption.Role.CANDIDATE) for key in batch),
+            ignore_conflicts=True,
+        )
+        rows = Caption.objects.filter(dataset=dataset, key__in=batch).values_list("key", "pk")
+        found.update((keys[key], pk) for key, pk in rows)
+    return found
+
+
+def import_candidates(
+    *,
+    format: str,
+    path: Path,
+    dataset: str,
+    system: str,
+    encoding: str | None = None,
+    progress: Progress = no_progress,
+) -> ImportSummary:
+    """One system's captions.
+
+    Raises:
+        NotThere: no such dataset.
+        ImportProblem: the file cannot be read, or names an image that the dataset does not have.
+        DataConflict: the system is there with other captions.
+    """
+    found = find_dataset(dataset)
+    items = dict(Item.objects.filter(dataset=found).values_list("name", "pk"))
+
+    def rows() -> tuple[Callable[[], list[str]], Iterator[CandidateRow]]:
+        source = open_candidates(format, path, encoding=encoding)
+        return source.notes.sentences, source.candidates(items)
+
+    if not system.strip() or len(system) > 80 or not system.isprintable():
+        raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
+    there = System.objects.filter(dataset=found, name=system).first()
+    if there is not None and not there.fingerprint:
+        sentences, stream = rows()
+        return _complete(there, stream, items, sentences)
+    if there is not None:
+        _, stream = rows()
+        if fingerprint_of(stream) != there.fingerprint:
+            raise DataConflict(
+                f"Dataset {dataset!r} has a system {system!r} with other captions; choose another name."
+            )
+        return ImportSummary(system, False, {"captions": there.outputs.annotations().count()})
+    sentences, stream = rows()
+    fingerprint = Fingerprint()
+    stored = 0
+    try:
+        with transaction.atomic():
+            row_system = System.objects.create(dataset=found, name=system)
+            for batch in batched(fingerprint.over(stream), ROWS_AT_ONCE):
+                captions = store_candidates(found, {row.text for row in batch})
+                Output.objects.bulk_create(
+                    Output(
+                        system=row_system,
+                        item_id=items[row.image],
+                        caption_id=captions[row.text],
+                        rank=row.rank,
+                        score=row.score,
+                    )
+                    for row in batch
+                )
+                stored += len(batch)
+                progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+            if not stored:
+                raise DataConflict(f"{path} holds no captions; nothing was imported.")
+            row_system.fingerprint = fingerprint.hexdigest()
+            row_system.save(update_fields=["fingerprint"])
+    except IntegrityError as error:
+        raise DataConflict(
+            f"System {system!r} was not imported: another import stored it at the same time; look at what is there."
+        ) from error
+    return ImportSummary(system, True, {"captions": stored}, sentences())
+
+
+@transaction.atomic
+def _complete(
+    system: System, stream: Iterator[CandidateRow], items: dict[str, int], sentences: Callable[[], list[str]]
+) -> ImportSummary:
+    """The captions of a system of which only what was judged is known, from a judgments file.
+
+    Raises:
+        DataConflict: the file says otherwise of a caption that is known, or lacks it.
+    """
+    dataset = Dataset.objects.select_for_update(no_key=True).get(pk=system.dataset_id)
+    task = Output.Task.ANNOTATION
+    in_part = dataset.known_in_part
+    if system.name not in in_part.get(task, ()):
+        rank_by_place(system, task)
+    fingerprint = Fingerprint()
+    lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
+    for row in fingerprint.over(stream):
+        lists[items[row.image]].append(row)
+    if not lists:
+        raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
+    for item, own in lists.items():
+        best: dict[str, CandidateRow] = {}
+        for row in sorted(own, key=_rank):
+            best.setdefault(row.text, row)
+        lists[item] = list(best.values())
+    known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
+    for (_, item), places in known.items():
+        told = dict(enumerate((row.text for row in lists.get(item, ())), start=1))
+        if any(told.get(place) != text for place, text in places.items()):
+            raise DataConflict(
+                f"Dataset {dataset.name!r} has a system {system.name!r} with other captions; choose another name."
+            )
+    fresh = [
+        (item, place, row)
+        for item, own in lists.items()
+        for place, row in enumerate(own, start=1)
+        if place not in known[system.pk, item]
+    ]
+    scored = list(system.outputs.annotations())
+    for output in scored:
+        own = lists[output.item_id]
+        output.score = own[output.rank - 1].score if output.rank <= len(own) else output.score
+    Output.objects.bulk_update(scored, ["score"], batch_size=500)
+    for batch in batched(fresh, ROWS_AT_ONCE):
+        captions = store_candidates(dataset, {row.text for _, _, row in batch})
+        Output.objects.bulk_create(
+            Output(system=system, item_id=item, caption_id=captions[row.text], rank=place, score=row.score)
+            for item, place, row in batch
+        )
+    system.fingerprint = fingerprint.hexdigest()
+    system.save(update_fields=["fingerprint"])
+    know_whole(dataset, system.name, task)
+    captions_there = system.outputs.annotations().count()
+    return ImportSummary(system.name, True, {"captions": captions_there}, sentences())
+
+
+def _rank(row: CandidateRow) -> int:
+    return row.rank

@@ -1,0 +1,245 @@
+"""Uploaded files on their way to an import: kept until a job has read them, unpacked with care.
+
+An archive comes from outside: nothing in it may land beside its folder, be a link, need a password, or grow without
+bound. What it says about its own sizes is checked first, and not believed while unpacking.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+import secrets
+import shutil
+import stat
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+
+from common.errors import QuorumError
+from judgments.importers import ImportProblem
+
+MOST_FILES = 200_000
+MOST_BYTES = 10 * 2**30
+MOST_GROWTH = 200  # how many times its packed size a file may have; text packs to about a tenth
+SMALL_ENOUGH = 2**20  # bytes below which growth is of no account
+CHUNK = 2**20
+LONGEST_NAME = 255  # bytes of one part of a path that common file systems take
+# what zipfile raises for bytes that only look like an archive
+DAMAGE = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error, lzma.LZMAError)
+PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
+
+
+class UploadRefused(QuorumError):
+    """An upload that cannot be used."""
+
+    title = "The upload cannot be used"
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """An upload, ready to be read.
+
+    Attributes:
+        path: the one file, or the folder with several.
+        pictures: the folder with the pictures, if some came along.
+    """
+
+    path: Path
+    pictures: str | None
+
+
+def _root() -> Path:
+    return Path(settings.DATA_DIR) / "uploads"
+
+
+def _folder(upload: str) -> Path:
+    assert re.fullmatch(r"[0-9a-f]{32}", upload), "an upload's name is one that keep() gave"
+    return _root() / upload
+
+
+def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
+    """Store an upload for the job that will read it; returns its name for ``opened``.
+
+    Raises:
+        UploadRefused: an archive that cannot be used, or a file name that cannot be kept.
+    """
+    files = list(files)
+    for file in files:
+        check_name(file.name or "")
+        if is_archive(file.name or ""):
+            check_archive(file, name=file.name or "")
+    if pictures is not None:
+        check_archive(pictures, name=pictures.name or "", suffixes=PICTURE_SUFFIXES)
+    upload = secrets.token_hex(16)
+    for place, group in (("files", files), ("pictures", [pictures] if pictures is not None else [])):
+        target = _folder(upload) / place
+        target.mkdir(parents=True, mode=0o700)
+        for file in group:
+            with (target / (file.name or "")).open("wb") as kept:
+                for chunk in file.chunks():
+                    kept.write(chunk)
+    return upload
+
+
+def discard(upload: str) -> None:
+    """Forget an upload that was read."""
+    shutil.rmtree(_folder(upload), ignore_errors=True)
+
+
+@contextmanager
+def opened(upload: str) -> Iterator[Files]:
+    """The upload's files, unpacked for as long as the block runs.
+
+    Raises:
+        UploadRefused: the upload is gone, an archive cannot be used, or the block found a problem in a file; the
+            sentence names files as they were uploaded.
+    """
+    folder = _folder(upload)
+    if not folder.is_dir():
+        raise UploadRefused("The uploaded files are gone; please upload them again.")
+    with tempfile.TemporaryDirectory(dir=folder, prefix="unpacked-") as scratch:
+        work = Path(scratch)
+        try:
+            path = _unpacked(sorted((folder / "files").iterdir()), work / "files")
+            archives = sorted((folder / "pictures").iterdir())
+            pictures = _unpacked(archives, work / "pictures", suffixes=PICTURE_SUFFIXES) if archives else None
+            if pictures is not None and pictures.is_file():
+                pictures = pictures.parent
+            yield Files(path=path, pictures=str(pictures) if pictures else None)
+        except (QuorumError, ImportProblem) as error:
+            discard(upload)
+            raise UploadRefused(_without(str(error), work, folder)) from error
+
+
+def _without(sentence: str, *folders: Path) -> str:
+    """The sentence with paths as the person who uploaded knows them."""
+    for folder in folders:
+        for place in ("files", "pictures"):
+            sentence = sentence.replace(f"{folder / place}/", "").replace(str(folder / place), "the upload")
+    return sentence
+
+
+def _unpacked(files: list[Path], target: Path, suffixes: set[str] | None = None) -> Path:
+    """The files, archives unpacked; the one file where there is one, else the folder that holds them."""
+    target.mkdir()
+    for file in files:
+        if is_archive(file.name):
+            with file.open("rb") as packed:
+                unpack(packed, target, name=file.name, suffixes=suffixes)
+        else:
+            shutil.copyfile(file, target / file.name)
+    inside = sorted(target.iterdir())
+    while len(inside) == 1 and inside[0].is_dir():  # a folder was packed, not its files
+        target = inside[0]
+        inside = sorted(target.iterdir())
+    return inside[0] if len(inside) == 1 else target
+
+
+def is_archive(name: str) -> bool:
+    """Whether a file is to be unpacked."""
+    return name.lower().endswith(".zip")
+
+
+def check_name(name: str) -> None:
+    """Refuse names that a folder cannot hold safely."""
+    if not re.fullmatch(r"[^\x00-\x1f/\\]{1,200}", name) or name.startswith("."):
+        raise UploadRefused(f"The file name {name!r} cannot be kept; please rename the file.")
+
+
+def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[str] | None = None) -> None:
+    """Refuse an archive that must not be unpacked, by its table of contents.
+
+    Raises:
+        UploadRefused: with the first reason found.
+    """
+    _wanted_members(_archive(packed, name), name, suffixes)
+    packed.seek(0)
+
+
+def unpack(packed: IO[bytes], target: Path, *, name: str, suffixes: set[str] | None = None) -> None:
+    """Unpack below ``target``, counting what really comes out.
+
+    Raises:
+        UploadRefused: the archive is unsafe, damaged, or larger than it says.
+    """
+    archive = _archive(packed, name)
+    for member, inner in _wanted_members(archive, name, suffixes):
+        file = target.joinpath(*inner.parts)
+        left = member.file_size
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with archive.open(member) as source, file.open("xb") as out:
+                while chunk := source.read(CHUNK):
+                    left -= len(chunk)
+                    if left < 0:
+                        raise UploadRefused(f"{name}: {member.filename!r} is larger than the archive says.")
+                    out.write(chunk)
+        except DAMAGE as error:
+            raise UploadRefused(f"{name}: {member.filename!r} is damaged ({error}).") from error
+        except (FileExistsError, IsADirectoryError, NotADirectoryError):
+            raise UploadRefused(f"{name} holds two things named {member.filename!r}.") from None
+
+
+def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
+    try:
+        return zipfile.ZipFile(packed)
+    except DAMAGE:
+        raise UploadRefused(f"{name} is not a zip archive, or a damaged one.") from None
+
+
+def _wanted_members(
+    archive: zipfile.ZipFile, name: str, suffixes: set[str] | None
+) -> list[tuple[zipfile.ZipInfo, PurePosixPath]]:
+    """The files of an archive with their places, if all of it may be unpacked."""
+    members = archive.infolist()
+    if len(members) > MOST_FILES:
+        raise UploadRefused(f"{name} holds {len(members):,} files; at most {MOST_FILES:,} are read.")
+    total = sum(member.file_size for member in members)
+    if total > MOST_BYTES:
+        raise UploadRefused(f"{name} would unpack to {total:,} bytes; at most {MOST_BYTES:,} are read.")
+    wanted = []
+    for member in members:
+        inner = PurePosixPath(member.filename)
+        if member.is_dir() or not inner.parts or _is_litter(inner):
+            continue
+        _refuse_unsafe(member, inner, name)
+        if suffixes is not None and inner.suffix.lower() not in suffixes:
+            listed = ", ".join(sorted(suffixes))
+            raise UploadRefused(f"{name} holds {member.filename!r}; expected pictures alone ({listed}).")
+        wanted.append((member, inner))
+    if not wanted:
+        raise UploadRefused(f"{name} is empty.")
+    return wanted
+
+
+def _is_litter(inner: PurePosixPath) -> bool:
+    """Files that packing programs leave behind."""
+    return inner.parts[0] == "__MACOSX" or inner.name in (".DS_Store", "Thumbs.db", "desktop.ini")
+
+
+def _refuse_unsafe(member: zipfile.ZipInfo, inner: PurePosixPath, name: str) -> None:
+    shown = repr(member.filename)
+    if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
+        raise UploadRefused(
+            f"{name} holds {shown[:40]}…, a name too long to be kept; please rename the file."
+        )
+    leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
+    if leads_out or re.search(r"[\x00-\x1f]", member.filename):
+        raise UploadRefused(
+            f"{name} holds {shown}, which leads out of the archive's folder; nothing was read."
+        )
+    mode = member.external_attr >> 16
+    if mode and not (stat.S_ISREG(mode) or stat.S_IFMT(mode) == 0):
+        raise UploadRefused(f"{name} holds {shown}, which is a link or a device; expected files alone.")
+    if member.flag_bits & 0x1:
+        raise UploadRefused(f"{name}: {shown} needs a password; expected an archive without one.")
+    if member.file_size > max(SMALL_ENOUGH, MOST_GROWTH * member.compress_size):
+        raise UploadRefused(f"{name}: {shown} would grow more than {MOST_GROWTH} times; nothing was read.")

@@ -1,0 +1,275 @@
+"""Designs over HTTP: read and changed while a draft, counted before anything is drawn, and the presets."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from hashlib import sha256
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_view
+from rest_framework import serializers, status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from common.errors import Changed
+from judgments.access.permissions import IsStaff, staff_of, study_for
+from judgments.access.roles import Right
+from judgments.api.bodies import TOMLParser, body_of, member
+from judgments.api.resources import SLUG, DesignSerializer, Resource
+from judgments.design.presets import PRESETS
+from judgments.design.saved_presets import delete_preset, rename_preset, save_preset
+from judgments.design.study_design import StudyDesign, make_design, read_toml
+from judgments.models import SavedPreset, Study
+from judgments.studies.generation import plan_study
+from judgments.studies.studies import change_design, design_of
+
+IF_MATCH = OpenApiParameter(
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="The ETag that the design was read with; 412 where it was changed since.",
+)
+
+
+class PlanSerializer(serializers.Serializer[Any]):
+    """What a design comes to, counted on a real draw."""
+
+    units = serializers.IntegerField()
+    controls = serializers.IntegerField()
+    hits = serializers.IntegerField()
+    judgments = serializers.IntegerField()
+    hours = serializers.FloatField(help_text="Of all workers together.")
+
+
+class PresetSerializer(serializers.Serializer[Any]):
+    """A protocol as published."""
+
+    name = serializers.CharField()
+    title = serializers.CharField()
+    source = serializers.CharField(help_text="Paper and section.")  # type: ignore[assignment]  # a member of the reply
+    values = serializers.DictField(help_text="Keys of the study file.")
+    ours = serializers.ListField(child=serializers.CharField(), help_text="Keys the paper does not give.")
+
+
+class DesignView(APIView):
+    """/api/studies/{slug}/design/"""
+
+    parser_classes = [*APIView.parser_classes, TOMLParser]
+
+    @extend_schema(
+        responses={(200, "application/json"): OpenApiTypes.OBJECT},
+        operation_id="studies_design",
+        summary="A study's design",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """The study file, complete, with an ETag to change it by."""
+        return _told(study_for(request, slug))
+
+    @extend_schema(
+        request=DesignSerializer,
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            400: OpenApiResponse(description="The design is not valid."),
+            409: OpenApiResponse(description="It is frozen, or the slug is taken."),
+            412: OpenApiResponse(description="It was changed since it was read."),
+        },
+        parameters=[IF_MATCH],
+        operation_id="studies_change_design",
+        summary="Replace the design of a draft",
+    )
+    def put(self, request: Request, slug: str) -> Response:
+        """A whole study file, as JSON or TOML. A changed slug changes the study's address."""
+        study = study_for(request, slug, Right.CHANGE)
+        body = body_of(request)
+        design = read_toml(member(body, "toml", str)) if set(body) == {"toml"} else make_design(body)
+        return _told(_change(request, study, design))
+
+    @extend_schema(
+        request={"application/json": OpenApiTypes.OBJECT},
+        responses={
+            (200, "application/json"): OpenApiTypes.OBJECT,
+            400: OpenApiResponse(description="The design is not valid."),
+            409: OpenApiResponse(description="It is frozen, or the slug is taken."),
+            412: OpenApiResponse(description="It was changed since it was read."),
+        },
+        parameters=[IF_MATCH],
+        operation_id="studies_patch_design",
+        summary="Change some keys of a draft's design",
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        """RFC 7396: the keys named change, tables key by key; null takes a key back to its default."""
+        study = study_for(request, slug, Right.CHANGE)
+        return _told(_change(request, study, make_design(_patched(study.design, body_of(request)))))
+
+
+class PlanView(APIView):
+    """/api/studies/{slug}/numbers/"""
+
+    @extend_schema(responses=PlanSerializer, operation_id="studies_numbers", summary="What a design comes to")
+    def get(self, request: Request, slug: str) -> Response:
+        """Units, control items, HITs, judgments and hours, as generating would draw them."""
+        study = study_for(request, slug)
+        plan = asdict(plan_study(design_of(study), study.dataset))
+        return Response({name: plan[name] for name in ("units", "controls", "hits", "judgments", "hours")})
+
+
+class PresetsView(APIView):
+    """/api/presets/"""
+
+    permission_classes = [IsStaff]
+
+    @extend_schema(
+        responses=PresetSerializer(many=True), operation_id="presets_list", summary="The published protocols"
+    )
+    def get(self, request: Request) -> Response:
+        """Each as a ready design, without pages: there are few."""
+        return Response(
+            [
+                {
+                    "name": name,
+                    "title": preset.title,
+                    "source": preset.source,
+                    "values": preset.values,
+                    "ours": list(preset.ours),
+                }
+                for name, preset in PRESETS.items()
+            ]
+        )
+
+
+def _tag(design: dict[str, Any]) -> str:
+    text = json.dumps(design, sort_keys=True)
+    return f'"{sha256(text.encode()).hexdigest()[:32]}"'
+
+
+def _told(study: Study) -> Response:
+    return Response(study.design, headers={"ETag": _tag(study.design)})
+
+
+@transaction.atomic
+def _change(request: Request, study: Study, design: StudyDesign) -> Study:
+    """Within one transaction: hold the row, compare what was read, store."""
+    wanted = request.headers.get("If-Match")
+    held = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    known = [tag.strip() for tag in wanted.split(",")] if wanted is not None else ["*"]
+    if "*" not in known and _tag(held.design) not in known:
+        raise Changed(f"The design of study {study.slug!r} was changed since it was read; read it again.")
+    return change_design(study=held, design=design, user=staff_of(request))
+
+
+def _patched(design: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    """JSON Merge Patch (RFC 7396)."""
+    result = dict(design)
+    for key, value in change.items():
+        if value is None:
+            result.pop(key, None)
+        elif isinstance(value, dict):
+            below = result.get(key)
+            result[key] = _patched(below if isinstance(below, dict) else {}, value)
+        else:
+            result[key] = value
+    return result
+
+
+class SavedPresetSerializer(serializers.ModelSerializer[SavedPreset]):
+    """A design to begin others with."""
+
+    values = serializers.DictField(read_only=True, help_text="Keys of the study file.")
+    made_by = serializers.CharField(source="made_by.username", default=None, allow_null=True, read_only=True)
+
+    class Meta:
+        model = SavedPreset
+        fields = ["slug", "title", "description", "values", "made_by", "made_at"]
+        read_only_fields = fields
+
+
+class SavePresetRequest(serializers.Serializer[Any]):
+    """Whose design to keep, and under which name."""
+
+    study = serializers.CharField()
+    slug = serializers.CharField(max_length=80, help_text='Study files name it as preset = "…".')
+    title = serializers.CharField(max_length=200)
+    description = serializers.CharField(max_length=1000, required=False, allow_blank=True)
+
+
+class RenamePresetRequest(serializers.Serializer[Any]):
+    """Another title and description."""
+
+    title = serializers.CharField(max_length=200, required=False)
+    description = serializers.CharField(max_length=1000, required=False, allow_blank=True)
+
+
+NOT_YOURS = OpenApiResponse(description="Somebody else made it.")
+
+
+@extend_schema_view(
+    create=extend_schema(
+        request=SavePresetRequest,
+        responses={
+            201: SavedPresetSerializer,
+            404: OpenApiResponse(description="No such study."),
+            409: OpenApiResponse(description="There is one of this name."),
+        },
+        description="Keeps a study's design without its name, dataset, seed and codes.",
+    ),
+    partial_update=extend_schema(
+        request=RenamePresetRequest,
+        responses={200: SavedPresetSerializer, 409: NOT_YOURS},
+        description="By its maker. The slug stays: study files name it.",
+    ),
+    destroy=extend_schema(
+        responses={204: None, 409: NOT_YOURS},
+        description="By its maker. Studies made from it keep their designs.",
+    ),
+)
+class SavedPresetResource(Resource):
+    """Presets of this installation; those that ship are at `presets/`."""
+
+    queryset = SavedPreset.objects.select_related("made_by")
+    serializer_class = SavedPresetSerializer
+    orderings = {"slug": "slug", "made_at": "made_at"}
+    lookup_field, lookup_value_regex = "slug", SLUG
+
+    def rows_for(
+        self, queryset: QuerySet[SavedPreset], studies: QuerySet[Study], request: Request
+    ) -> QuerySet[SavedPreset]:
+        """They belong to no study: whoever may begin studies sees all of them."""
+        return queryset if staff_of(request).has_perm("judgments.add_study") else queryset.none()
+
+    def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """Save one."""
+        body = body_of(request)
+        study = study_for(request, member(body, "study", str), Right.CHANGE)
+        made = save_preset(
+            design=design_of(study),
+            slug=member(body, "slug", str).strip(),
+            title=member(body, "title", str),
+            description=member(body, "description", str, ""),
+            by=staff_of(request),
+        )
+        place = reverse("api:saved-presets-detail", args=[made.slug], request=request)
+        return Response(
+            self.get_serializer(made).data, status=status.HTTP_201_CREATED, headers={"Location": place}
+        )
+
+    def partial_update(self, request: Request, slug: str) -> Response:
+        """Rename."""
+        found, body = self.get_object(), body_of(request)
+        changed = rename_preset(
+            slug=found.slug,
+            title=member(body, "title", str, found.title),
+            description=member(body, "description", str, found.description),
+            by=staff_of(request),
+        )
+        return Response(self.get_serializer(changed).data)
+
+    def destroy(self, request: Request, slug: str) -> Response:
+        """Delete."""
+        delete_preset(slug=self.get_object().slug, by=staff_of(request))
+        return Response(status=status.HTTP_204_NO_CONTENT)

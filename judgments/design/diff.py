@@ -1,0 +1,107 @@
+"""What differs between two designs: key by key, and as study files. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from judgments.design.study_design import StudyDesign, dump_toml
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A key of the study file with two values, as a study file writes them; '' where one side has no such key."""
+
+    key: str
+    this: str
+    that: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two designs side by side.
+
+    Attributes:
+        tables: table of the study file ('' for what stands above all tables) -> its differences, in file order.
+        lines: a unified diff of the two study files.
+    """
+
+    tables: dict[str, list[Difference]]
+    lines: list[str]
+
+    @property
+    def count(self) -> int:
+        """How many keys differ."""
+        return sum(map(len, self.tables.values()))
+
+
+def compare_designs(
+    this: StudyDesign | dict[str, Any],
+    that: StudyDesign | dict[str, Any],
+    *,
+    names: tuple[str, str] = ("this", "that"),
+) -> Comparison:
+    """Every key in which two designs (or values of designs) differ."""
+    first, second = _values(this), _values(that)
+    tables: dict[str, list[Difference]] = {}
+    before, after = dict(_keys(first)), dict(_keys(second))
+    for key in _in_file_order(before, after):
+        if key in before and key in after and before[key] == after[key]:
+            continue
+        table, _, _ = key.rpartition(".")
+        difference = Difference(
+            key=key,
+            this=_written(before[key]) if key in before else "",
+            that=_written(after[key]) if key in after else "",
+        )
+        tables.setdefault(table, []).append(difference)
+    lines = difflib.unified_diff(
+        dump_toml(first).splitlines(), dump_toml(second).splitlines(), *names, lineterm="", n=2
+    )
+    return Comparison(tables=tables, lines=list(lines))
+
+
+def changed_keys(this: dict[str, Any], that: dict[str, Any]) -> list[str]:
+    """The dotted keys in which two designs differ."""
+    return [one.key for rows in compare_designs(this, that).tables.values() for one in rows]
+
+
+def _values(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
+    return design.model_dump(mode="json") if isinstance(design, StudyDesign) else design
+
+
+def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
+    """Dotted keys; an empty table counts as a value, and lists are values."""
+    for key, value in values.items():
+        dotted = f"{table}.{key}" if table else key
+        if isinstance(value, dict) and value:
+            yield from _keys(value, dotted)
+        elif value != {}:
+            yield dotted, value
+
+
+def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The keys of both, what stands above all tables first, then by table as a study file has them."""
+    keys = [*before, *(key for key in after if key not in before)]
+    roots = [*StudyDesign.model_fields]
+
+    def place(key: str) -> tuple[int, int]:
+        root, _, inner = key.partition(".")
+        return roots.index(root) + 1 if inner and root in roots else 0, keys.index(key)
+
+    return sorted(keys, key=place)
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, str):
+        return value if "\n" in value else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        rows = [one for one in value if isinstance(one, dict)]
+        if rows:
+            kept = [{key: one for key, one in row.items() if one not in ("", [], {}, None)} for row in rows]
+            return "\n\n".join(dump_toml(row).strip() for row in kept)
+        return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value)

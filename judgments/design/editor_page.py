@@ -1,0 +1,274 @@
+"""The design editor: the form with a preview of what the unsaved design comes to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.text import slugify
+
+from common.errors import DesignError, QuorumError
+from judgments.access.roles import visible_rows
+from judgments.design.form import DesignForm, html_name, values_from_toml
+from judgments.design.presets import Preset
+from judgments.design.requirements import (
+    APPROVAL_RATE,
+    APPROVED,
+    COUNTRIES,
+    HITS_AT_MOST,
+    not_stated,
+    requirements_of,
+)
+from judgments.design.study_design import StudyDesign, dump_toml, make_design
+from judgments.drawing.draws import content_key
+from judgments.models import Dataset
+from judgments.studies.generation import plan_study
+from judgments.studies.hits_page import parts_of_plan
+from judgments.studies.study_page import PLAN_PARTS
+
+SHELF = "quorum-looks"
+ROWS = "quorum-look-rows"  # of designs whose dataset is not there yet: the row that is shown
+KEPT = 4  # two open forms, and what each showed before
+
+
+def keep_look(session: MutableMapping[str, Any], design: StudyDesign) -> str:
+    """Keep a design; the key to find it by."""
+    values = design.model_dump(mode="json")
+    key = content_key("look", design.model_dump_json())[:32]
+    shelf: dict[str, Any] = session.get(SHELF, {})
+    if list(shelf)[-1:] != [key]:
+        kept = [(name, one) for name, one in shelf.items() if name != key][-KEPT + 1 :]
+        session[SHELF] = dict([*kept, (key, values)])
+    return key
+
+
+def keep_row(session: MutableMapping[str, Any], key: str, cells: Mapping[str, str]) -> None:
+    """Let the look of that key show this row of inputs, in place of a dataset; the last one that is kept."""
+    session[ROWS] = {key: dict(cells)}
+
+
+def find_row(session: MutableMapping[str, Any], key: str) -> dict[str, str] | None:
+    """The row that the look of that key shows; None where it shows its dataset."""
+    row: dict[str, str] | None = session.get(ROWS, {}).get(key)
+    return row
+
+
+def find_look(session: MutableMapping[str, Any], key: str) -> StudyDesign | None:
+    """The design of that key; None where this session keeps none."""
+    values = session.get(SHELF, {}).get(key)
+    return StudyDesign.model_validate(values) if values is not None else None
+
+
+LONGEST_TOML = 200_000
+ASKED_AS = {
+    COUNTRIES: "workers.countries",
+    APPROVAL_RATE: "workers.approval_above",
+    APPROVED: "workers.approved_at_least",
+    HITS_AT_MOST: "workers.hits_at_most",
+}
+
+
+@dataclass(slots=True)
+class Desk:
+    """What the page of a design shows.
+
+    Attributes:
+        base: values of what the form does not ask; they travel with it.
+        toml: the study file of the form as it stands, or what was typed in its place and refused.
+        toml_problem: why it was refused.
+        key: of the design that preview and numbers show; '' while there is none.
+        asked: whether the person asked to look: then the numbers are counted at once.
+    """
+
+    form: DesignForm
+    base: dict[str, Any]
+    toml: str
+    toml_problem: str = ""
+    key: str = ""
+    asked: bool = False
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """For the templates."""
+        return {
+            "form": self.form,
+            "desk": self,
+            "base_json": json.dumps(self.base),
+            "sections": [
+                {
+                    "at": f"s-{slugify(section.title)}",
+                    "section": section,
+                    "fields": fields,
+                    "wrong": any(one.errors for one in fields),
+                }
+                for section, fields in self.form.groups()
+            ],
+            "problems": self.form.problems() if self.form.is_bound else [],
+            "preview_address": preview_of(self.key),
+            "numbers_address": numbers_of(self.key),
+            **self.numbers,
+        }
+
+
+def open_desk(
+    request: HttpRequest, *, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
+) -> Desk:
+    """The form as it was asked for or posted; nothing is saved."""
+    base = _base_sent(request) or base
+    if request.method != "POST":
+        form = DesignForm(base=base, datasets=datasets)
+        asked = request.GET.get("dataset", "")
+        if not base["dataset"] and (asked in datasets or len(datasets) == 1):
+            form.fields["dataset"].initial = asked or datasets[0]
+        values = base | {"dataset": form.fields["dataset"].initial or base["dataset"]}
+        return _with_look(request, Desk(form=form, base=base, toml=dump_toml(values)))
+    if "_apply" in request.POST:
+        text = request.POST.get("toml", "")[:LONGEST_TOML]
+        try:
+            base = values_from_toml(text, saved=saved)
+        except DesignError as error:
+            form = DesignForm(request.POST, base=base, datasets=datasets)
+            form.is_valid()
+            desk = Desk(form=form, base=base, toml=text, toml_problem=str(error), asked=True)
+        else:
+            form = DesignForm(_as_posted(base, datasets), base=base, datasets=datasets)
+            form.is_valid()
+            desk = Desk(form=form, base=base, toml=dump_toml(form.values), asked=True)
+        return _with_look(request, desk)
+    form = DesignForm(request.POST, base=base, datasets=datasets)
+    form.is_valid()
+    desk = Desk(form=form, base=base, toml=dump_toml(form.values), asked="_look" in request.POST)
+    return _with_look(request, desk)
+
+
+def answer_look(desk: Desk) -> JsonResponse:
+    """The look of a script: what is wrong, the study file, and where preview and numbers are."""
+    return JsonResponse(
+        {
+            "problems": [
+                {
+                    "field": bound.name if bound else "",
+                    "id": bound.id_for_label if bound else "",
+                    "label": str(bound.label) if bound else "",
+                    "words": words,
+                }
+                for bound, words in desk.form.problems()
+            ],
+            "toml": desk.toml,
+            "preview": preview_of(desk.key),
+            "numbers": numbers_of(desk.key),
+        }
+    )
+
+
+def wants_json(request: HttpRequest) -> bool:
+    """Whether a script asks."""
+    return "_look" in request.POST and request.headers.get("Accept", "") == "application/json"
+
+
+def count_now(desk: Desk, request: HttpRequest) -> None:
+    """The numbers on the page itself, and what is wrong with them beside the fields, for who has no scripts."""
+    design = find_look(request.session, desk.key) if desk.key else None
+    if design is None or not desk.asked:
+        return
+    desk.numbers = numbers_context(request, design)
+    for note in desk.numbers["notes"]:
+        if note["field"] in desk.form.fields:
+            desk.form.add_error(note["field"], note["words"])
+
+
+def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
+    """What a design that this person looks at comes to, counted on a real draw; a part of a page."""
+    design = find_look(request.session, key)
+    if design is None:
+        raise Http404("This design is not looked at any more.")
+    return TemplateResponse(request, "judgments/parts/numbers.html", numbers_context(request, design))
+
+
+def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]:
+    """The plan of a design, and what speaks against it, each with the field that causes it."""
+    context: dict[str, Any] = {"design": design, "counted": True, "notes": []}
+    problems: list[DesignError] = []
+    dataset = visible_rows(Dataset.objects.filter(name=design.dataset), request.user).first()
+    try:
+        if dataset is None:
+            raise DesignError(f"There is no dataset {design.dataset!r}.", field="dataset")
+        plan = plan_study(design, dataset)
+        context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
+    except DesignError as error:
+        context["problem"] = str(error)
+        problems.append(error)
+    except QuorumError as error:
+        context["problem"] = str(error)
+    else:
+        problems += _unsaid(design)
+        for part in PLAN_PARTS:
+            if part.problems is not None:
+                problems += part.problems(design, plan.hits, plan.units + plan.controls)
+    context["notes"] = [{"field": _nearest_field(one.field), "words": str(one)} for one in problems]
+    return context
+
+
+def preview_of(key: str) -> str:
+    """Where the worker's page of an unsaved design stands."""
+    return reverse("annotation:look", args=[key]) if key else ""
+
+
+def numbers_of(key: str) -> str:
+    """Where its numbers stand."""
+    return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
+
+
+def _with_look(request: HttpRequest, desk: Desk) -> Desk:
+    sketch = desk.form.sketch()
+    if sketch is not None:
+        desk.key = keep_look(request.session, sketch)
+    return desk
+
+
+def _base_sent(request: HttpRequest) -> dict[str, Any] | None:
+    """The values that travelled with the form; None where there are none that a design could have."""
+    try:
+        sent = json.loads(request.POST.get("_base", "null"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(sent, dict):
+        return None
+    open_keys = [key for key in ("name", "slug", "dataset") if not sent.get(key)]
+    try:
+        design = make_design(sent | dict.fromkeys(open_keys, "new"))
+    except DesignError:
+        return None
+    return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
+
+
+def _as_posted(base: dict[str, Any], datasets: list[str]) -> dict[str, Any]:
+    """What a browser would send for a form that shows ``base``."""
+    form = DesignForm(base=base, datasets=datasets)
+    values = {name: form.get_initial_for_field(one, name) for name, one in form.fields.items()}
+    return {name: value for name, value in values.items() if value is not None and value is not False}
+
+
+def _unsaid(design: StudyDesign) -> list[DesignError]:
+    """What the study asks of workers and its crowd can neither state nor check."""
+    refused = not_stated(design.workers, design.crowd.backend)
+    return [
+        DesignError(
+            f"The crowd {design.crowd.backend!r} cannot state or check “{words}”: the study cannot be opened with it. "
+            "Take that off here, or choose another crowd.",
+            field=ASKED_AS[name],
+        )
+        for name, words in requirements_of(design.workers).items()
+        if words in refused
+    ]
+
+
+def _nearest_field(key: str) -> str:
+    """As the form names it; pairs are asked kind by kind."""
+    return html_name("sampling.pairs.HC" if key == "sampling.pairs" else key)

@@ -1,0 +1,484 @@
+"""The design form: a field for each key of a study file that the protocol uses."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from typing import Any
+
+import tomli_w
+from django import forms
+from django.core.exceptions import ValidationError
+from django.forms import BoundField
+from pydantic import BaseModel
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminIntegerFieldWidget,
+    UnfoldAdminRadioSelectWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+    UnfoldAdminTextInputWidget,
+    UnfoldBooleanWidget,
+)
+
+from common.errors import DesignError
+from judgments.design.presets import PRESETS, Preset
+from judgments.design.quizzes import QUIZ_PRESETS
+from judgments.design.requirements import REQUIREMENT_PRESETS
+from judgments.design.sections import (
+    CHOICES,
+    LINES,
+    LONG_TEXTS,
+    PAIRS,
+    RADIOS,
+    ROWS,
+    SEVERAL,
+    Entry,
+    Section,
+    sections_for,
+)
+from judgments.design.study_design import (
+    NO_PRESETS,
+    StudyDesign,
+    line_of,
+    make_design,
+    problems_in,
+    toml_values,
+)
+from judgments.design.tables import Workers
+from judgments.kinds import KINDS
+
+
+class AllOrNumberField(forms.CharField):
+    """``all`` or a whole number from 1 on."""
+
+    def to_python(self, value: Any) -> Any:
+        """The word, or the number.
+
+        Raises:
+            ValidationError: neither.
+        """
+        text = str(super().to_python(value)).strip().lower()
+        if text in ("", "all"):
+            return "all" if text else ""
+        if not text.isascii() or not text.isdigit() or int(text) < 1:
+            raise forms.ValidationError(f"This is {value!r}; expected 'all' or a whole number from 1 on.")
+        return int(text)
+
+
+class LinesField(forms.CharField):
+    """A list of texts, one a line; empty lines are left out."""
+
+    def __init__(self, *, rows: int, **options: Any) -> None:
+        """``rows``: height of the field."""
+        widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
+        super().__init__(required=False, widget=widget, **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        """The list as lines."""
+        return "\n".join(value) if isinstance(value, (list, tuple)) else value
+
+    def to_python(self, value: Any) -> Any:
+        """The lines as a list."""
+        return [line.strip() for line in str(super().to_python(value)).splitlines() if line.strip()]
+
+
+class PairsField(LinesField):
+    """A list of pairs of texts, one pair a line with a tab between."""
+
+    def prepare_value(self, value: Any) -> Any:
+        """The pairs as lines."""
+        if not isinstance(value, (list, tuple)):
+            return value
+        return "\n".join("\t".join(pair) for pair in value)
+
+    def to_python(self, value: Any) -> Any:
+        """The lines as a list of pairs.
+
+        Raises:
+            ValidationError: a line has not two texts.
+        """
+        pairs = [[cell.strip() for cell in line.split("\t")] for line in super().to_python(value)]
+        for number, pair in enumerate(pairs, start=1):
+            if len(pair) != 2 or not all(pair):
+                raise forms.ValidationError(
+                    f"Line {number} has {len(pair)} cells; expected an image, a tab and a caption."
+                )
+        return pairs
+
+
+class RowsField(forms.CharField):
+    """A list of tables, typed as in a study file."""
+
+    def __init__(self, name: str, *, rows: int, **options: Any) -> None:
+        """``name``: what stands in the double brackets; ``rows``: height of the field."""
+        self.table = name
+        widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
+        super().__init__(required=False, widget=widget, **options)
+
+    def prepare_value(self, value: Any) -> Any:
+        """The tables as TOML."""
+        if not isinstance(value, (list, tuple)):
+            return value
+        tables = [{key: one for key, one in row.items() if one not in ("", [], {}, None)} for row in value]
+        return tomli_w.dumps({self.table: tables}, multiline_strings=True).strip() if tables else ""
+
+    def to_python(self, value: Any) -> Any:
+        """The tables.
+
+        Raises:
+            ValidationError: not TOML, or something else than these tables.
+        """
+        text = str(super().to_python(value))
+        try:
+            found = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise forms.ValidationError(f"This is not TOML: {error}.") from None
+        rows = found.pop(self.table, [])
+        if found or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            raise forms.ValidationError(f"Expected tables that begin with [[{self.table}]] and nothing else.")
+        return rows
+
+
+class SeveralField(forms.MultipleChoiceField):
+    """Some of a few words."""
+
+    def __init__(self, **options: Any) -> None:
+        """As of a field of several choices."""
+        super().__init__(widget=UnfoldAdminCheckboxSelectMultipleWidget, **options)
+
+
+REQUIREMENTS = "workers.requirements"
+
+
+def starting_values(
+    *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
+) -> dict[str, Any]:
+    """A complete design to start from, its name, slug and dataset left open.
+
+    Raises:
+        DesignError: no such preset or protocol.
+    """
+    asked: dict[str, Any] = {"name": "new", "slug": "new", "dataset": "new"}
+    asked |= {"preset": preset} if preset else {"protocol": protocol}
+    values = make_design(asked, saved=saved).model_dump(mode="json")
+    return values | {"name": "", "slug": "", "dataset": ""}
+
+
+def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> dict[str, Any]:
+    """A complete design from a study file that may leave name, slug and dataset open, for the form to begin with.
+
+    Raises:
+        DesignError: the file is refused for anything else; the sentence begins with the line.
+    """
+    values = toml_values(text, source="This")
+    open_keys = [key for key in ("name", "slug", "dataset") if not values.get(key)]
+    try:
+        design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
+    except DesignError as error:
+        line = line_of(text, error.field)
+        raise DesignError(f"Line {line}: {error}" if line else str(error), field=error.field) from None
+    return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
+
+
+def in_words(key: str, value: Any) -> str:
+    """A value as the form says it; a dash for what is left empty."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value in ("", []):
+        return "–"
+    if key in PAIRS:
+        return str(PairsField(rows=1).prepare_value(value))
+    if key in ROWS:
+        return str(RowsField(key.split(".")[-1], rows=1).prepare_value(value))
+    if isinstance(value, list):
+        return ", ".join(in_words(key, one) for one in value)
+    return dict(CHOICES.get(key, [])).get(value, str(value))
+
+
+def html_name(key: str) -> str:
+    """The form field of a dotted key."""
+    return key.replace(".", "-")
+
+
+class DesignForm(forms.Form):
+    """A study design as fields.
+
+    Attributes:
+        values: what a checked form says, valid or not, as a study file would.
+        design: the checked result of a valid form.
+    """
+
+    values: dict[str, Any]
+    design: StudyDesign
+
+    def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
+        """
+        Args:
+            base: the values to start from, a study file as nested dicts with every key.
+            datasets: names to choose from.
+        """
+        super().__init__(data)
+        self.base = base
+        self.kind = KINDS[base["protocol"]]
+        self.sections = sections_for(self.kind)
+        ours = PRESETS[base["preset"]].ours if base.get("preset") in PRESETS else ()
+        asked = asked_by_paper(base)
+        for section in self.sections:
+            for key, entry in section.entries.items():
+                field = _field_for(key, entry, datasets)
+                if key in ours:
+                    field.help_text = f"{field.help_text} The value is ours; the paper gives none.".strip()
+                if key in asked:
+                    field.help_text = f"{field.help_text} From the paper: {asked[key]}.".strip()
+                field.initial = field.prepare_value(value_at(base, key))
+                self.fields[html_name(key)] = field
+        if self.is_bound:
+            self._take_requirements_off()
+
+    def groups(self) -> Iterator[tuple[Section, list[BoundField]]]:
+        """Each section with its fields, for the page."""
+        for section in self.sections:
+            yield section, [self[html_name(key)] for key in section.entries]
+
+    def clean(self) -> dict[str, Any]:
+        """Check the whole as one design; everything that is wrong is said beside the field it is about."""
+        cleaned = super().clean() or {}
+        self.values = self._values(cleaned)
+        # a stand-in for what is still open, so that its want hides nothing else
+        open_keys = [key for key in ("name", "slug", "dataset") if key in self.errors]
+        for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
+            field = self._field_of(problem.field)
+            # what the field itself refused was replaced by the value it had before
+            if field not in self.errors:
+                self.add_error(field, str(problem))
+        if not self.errors:
+            self.design = make_design(self.values)
+        return cleaned
+
+    def sketch(self) -> StudyDesign | None:
+        """The design that panes beside the form can show: the form's, or with stand-ins for a name and slug that are
+        not chosen yet; None while anything else is wrong, or no dataset is chosen."""
+        if not self.is_bound:
+            values = deepcopy(self.base) | {
+                "dataset": self.get_initial_for_field(self.fields["dataset"], "dataset")
+            }
+        elif self.errors.keys() <= {"name", "slug"}:
+            values = self.values
+        else:
+            return None
+        stand_ins = {
+            key: word
+            for key, word in (("name", "A study without a name"), ("slug", "a-study-without-a-name"))
+            if not values.get(key) or key in self.errors
+        }
+        try:
+            return make_design(values | stand_ins)
+        except DesignError:
+            return None
+
+    def problems(self) -> list[tuple[BoundField | None, list[str]]]:
+        """What is wrong, in the order of the fields; None for what is about no single field."""
+        general = [str(error) for error in self.non_field_errors()]
+        found: list[tuple[BoundField | None, list[str]]] = [(None, general)] if general else []
+        found += [
+            (self[name], [str(one) for one in self.errors[name]])
+            for name in self.fields
+            if name in self.errors
+        ]
+        return found
+
+    def _take_requirements_off(self) -> None:
+        """Clear what a ready set of requirements filled in, where another one or none is chosen now.
+
+        Fields that were typed in beside it say that somebody chooses one by one: then all stay as they are.
+        """
+        named = value_at(self.base, REQUIREMENTS)
+        chosen = self.data.get(html_name(REQUIREMENTS))
+        if named not in REQUIREMENT_PRESETS or chosen in (None, named):
+            return
+        filled = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[named].values}
+        if all(self._is_as_before(name, f"workers.{key}") for name, key in filled.items()):
+            nothing = Workers().model_dump(mode="json")
+            data: Any = self.data
+            data = data.copy()  # what came with a request cannot be changed
+            for name, key in filled.items():
+                data[name] = self.fields[name].prepare_value(nothing[key])
+            self.data = data
+
+    def _is_as_before(self, name: str, key: str) -> bool:
+        try:
+            return bool(self.fields[name].clean(self.data.get(name)) == value_at(self.base, key))
+        except ValidationError:
+            return False
+
+    def _field_of(self, key: str) -> str | None:
+        """The field that a dotted key is typed in: of a key within tables, the field of the tables."""
+        while key and html_name(key) not in self.fields:
+            key = key.rpartition(".")[0]
+        return html_name(key) if key else None
+
+    def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+        """The base with the form's answers laid over it; what is left empty falls back to the default."""
+        values = deepcopy(self.base)
+        built_in = self.kind.wordings.get(values.get("judged", ""))
+        for section in self.sections:
+            for key in section.entries:
+                if html_name(key) in cleaned:  # what its field refused keeps the value it had
+                    _put(values, key, cleaned[html_name(key)])
+        # the built-in question goes with what is judged
+        if (
+            built_in
+            and values.get("question") == built_in.question
+            and values["judged"] != self.base["judged"]
+        ):
+            del values["question"]
+        return values
+
+
+def asked_by_paper(base: Mapping[str, Any]) -> dict[str, str]:
+    """Dotted key -> the source of what the design's preset asks of workers because its paper does; none where the
+    design was changed there."""
+    preset = PRESETS.get(base.get("preset", ""))
+    if preset is None:
+        return {}
+    asked: dict[str, str] = {}
+    named = value_at(preset.values, REQUIREMENTS)
+    if named and named == value_at(dict(base), REQUIREMENTS):
+        source = REQUIREMENT_PRESETS[named].source
+        asked |= dict.fromkeys(
+            (REQUIREMENTS, *(f"workers.{key}" for key in REQUIREMENT_PRESETS[named].values)), source
+        )
+    quiz = value_at(preset.values, "quiz.preset")
+    if quiz and quiz == value_at(dict(base), "quiz.preset"):
+        asked["quiz.preset"] = QUIZ_PRESETS[quiz].source
+    return asked
+
+
+def _put(values: dict[str, Any], key: str, answer: Any) -> None:
+    """Set a dotted key; an empty answer takes the key out, so that its default holds."""
+    *tables, last = key.split(".")
+    for table in tables:
+        values = values.setdefault(table, {})
+    if answer is None or (answer == "" and last == "slug"):
+        values.pop(last, None)
+    else:
+        values[last] = answer
+
+
+def value_at(values: dict[str, Any], key: str) -> Any:
+    """What nested dicts hold under a dotted key; None where there is nothing."""
+    found: Any = values
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _field_for(key: str, entry: Entry, datasets: list[str]) -> forms.Field:
+    """The form field of a key, by the type the design gives it."""
+    label, text = entry.label, entry.help
+    if key == "dataset":
+        choices = [("", "Choose a dataset"), *((name, name) for name in datasets)]
+        return forms.ChoiceField(label=label, help_text=text, choices=choices, widget=UnfoldAdminSelectWidget)
+    if key in SEVERAL:
+        return SeveralField(label=label, help_text=text, choices=CHOICES[key])
+    if key in ROWS:
+        return RowsField(key.split(".")[-1], label=label, help_text=text, rows=ROWS[key])
+    if key in LINES:
+        return LinesField(label=label, help_text=text, rows=LINES[key])
+    if key in PAIRS:
+        return PairsField(label=label, help_text=text, rows=PAIRS[key])
+    if key in CHOICES:
+        widget: Any = UnfoldAdminRadioSelectWidget if key in RADIOS else UnfoldAdminSelectWidget
+        required = all(value for value, _ in CHOICES[key])
+        return forms.ChoiceField(
+            label=label, help_text=text, required=required, choices=CHOICES[key], widget=widget
+        )
+    if key in ("sampling.references", "sampling.images"):
+        return AllOrNumberField(label=label, help_text=text, widget=UnfoldAdminTextInputWidget)
+    if key.startswith("sampling.pairs."):
+        return forms.IntegerField(
+            label=label, help_text=text, required=False, min_value=0, widget=UnfoldAdminIntegerFieldWidget
+        )
+    if key.startswith(("panel.codes.", "panel.addresses.")):
+        return forms.CharField(
+            label=label,
+            help_text=text,
+            required=False,
+            max_length=1000 if key.startswith("panel.addresses.") else 80,
+            empty_value=None,
+            widget=UnfoldAdminTextInputWidget,
+        )
+    annotation, least, most, longest = _constraints(key)
+    if annotation is bool:
+        return forms.BooleanField(label=label, help_text=text, required=False, widget=UnfoldBooleanWidget)
+    if annotation is int:
+        return forms.IntegerField(
+            label=label, help_text=text, min_value=least, max_value=most, widget=UnfoldAdminIntegerFieldWidget
+        )
+    if annotation is float:
+        widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
+        return forms.FloatField(label=label, help_text=text, min_value=least, max_value=most, widget=widget)
+    if key in LONG_TEXTS:
+        widget = UnfoldAdminTextareaWidget(attrs={"rows": LONG_TEXTS[key]})
+        return forms.CharField(label=label, help_text=text, required=False, max_length=longest, widget=widget)
+    return forms.CharField(
+        label=label,
+        help_text=text,
+        required=key == "name",
+        max_length=longest,
+        widget=UnfoldAdminTextInputWidget,
+    )
+
+
+def _constraints(key: str) -> tuple[type | None, Any, Any, int | None]:
+    """Type, least, most and greatest length that the design gives a key."""
+    model: type[BaseModel] = StudyDesign
+    *tables, last = key.split(".")
+    for table in tables:
+        inner = model.model_fields[table].annotation
+        assert isinstance(inner, type)
+        assert issubclass(inner, BaseModel)
+        model = inner
+    field = model.model_fields[last]
+    bounds = {
+        name: getattr(rule, name)
+        for rule in field.metadata
+        for name in ("ge", "le", "max_length")
+        if hasattr(rule, name)
+    }
+    annotation = field.annotation if isinstance(field.annotation, type) else None
+    return annotation, bounds.get("ge"), bounds.get("le"), bounds.get("max_length")
+
+
+class StudyFileForm(forms.Form):
+    """A study file, typed or uploaded."""
+
+    text = forms.CharField(
+        label="Study file",
+        required=False,
+        max_length=200_000,
+        help_text="TOML; name, dataset and protocol (or a preset) have no default.",
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "spellcheck": "false"}),
+    )
+    file = forms.FileField(label="or a file", required=False)
+
+    def clean(self) -> dict[str, Any]:
+        """Exactly one of the two, as text."""
+        cleaned = super().clean() or {}
+        upload, text = cleaned.get("file"), cleaned.get("text", "")
+        if bool(upload) == bool(text.strip()):
+            raise forms.ValidationError("Paste a study file or choose one: one of the two is needed.")
+        if upload:
+            if upload.size > 200_000:
+                raise forms.ValidationError(
+                    f"{upload.name} has {upload.size} bytes; a study file has 200,000 at most."
+                )
+            try:
+                cleaned["text"] = upload.read().decode("utf-8-sig")
+            except UnicodeDecodeError as error:
+                raise forms.ValidationError(
+                    f"{upload.name} is not UTF-8 text: byte {error.start + 1} does not fit."
+                ) from None
+        return cleaned

@@ -1,0 +1,407 @@
+"""The design pages of a study: start, form, study file, reuse, saved presets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from unfold.decorators import display
+
+from common.errors import DataConflict, DesignError, QuorumError, WrongState
+from common.markup import render_inline, render_markdown
+from judgments.access.roles import visible_rows
+from judgments.admin.base import QuorumAdmin, signed_in
+from judgments.design.diff import compare_designs
+from judgments.design.editor_page import Desk, answer_look, count_now, open_desk, wants_json
+from judgments.design.form import (
+    DesignForm,
+    StudyFileForm,
+    html_name,
+    in_words,
+    starting_values,
+    value_at,
+)
+from judgments.design.plans import Plan
+from judgments.design.presets import PRESETS, Preset
+from judgments.design.saved_presets import (
+    NamedDesign,
+    delete_preset,
+    earlier_designs,
+    find_design,
+    may_change_preset,
+    newest_presets,
+    rename_preset,
+    save_preset,
+    saved_presets,
+)
+from judgments.design.sections import sections_for
+from judgments.design.study_design import StudyDesign, read_toml, write_toml
+from judgments.kinds import KINDS
+from judgments.models import Dataset, SavedPreset, Study
+from judgments.studies.studies import change_design, create_study, design_of, duplicate_study, next_copy
+from judgments.studies.study_page import (
+    START_PAGES,
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    page_address,
+    take_refusal,
+)
+
+RENDERED: dict[str, Callable[[str], str]] = {
+    "question": render_inline,
+    "instructions": render_markdown,
+    "consent": render_markdown,
+}
+
+
+def dataset_names(request: HttpRequest) -> list[str]:
+    """What a design can be about: datasets that the person may look at."""
+    return list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
+
+
+def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+    """The choice of a protocol, then the form filled with its values."""
+    saved = saved_presets()
+    base = _asked_start(request, saved)
+    names = dataset_names(request)
+    asked = request.GET.get("dataset", "")
+    if base is None:
+        context = _outside(admin, request) | {
+            "subtitle": "New study",
+            "presets": PRESETS,
+            "saved": saved,
+            "kinds": KINDS,
+            "datasets": names,
+            "dataset": asked if asked in names else "",
+            "start_pages": list(START_PAGES.values()),
+        }
+        return TemplateResponse(request, "judgments/study/start.html", context)
+    desk = open_desk(request, base=base, datasets=names, saved=saved)
+    if wants_json(request):
+        return answer_look(desk)
+    if _is_save(request) and desk.form.is_valid():
+        study = _stored(desk.form, lambda design: create_study(design=design, user=signed_in(request)))
+        if study is not None:
+            admin.log_addition(request, study, "designed")
+            return _next_page(request, study)
+    count_now(desk, request)
+    context = _outside(admin, request) | _form_context(desk, saved) | {"subtitle": "New study"}
+    return TemplateResponse(request, "judgments/study/add.html", context)
+
+
+def add_study_from_file(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+    """A study from pasted or uploaded TOML."""
+    form = StudyFileForm(request.POST or None, request.FILES or None)
+    if request.method == "POST" and form.is_valid():
+        try:
+            study = create_study(
+                design=read_toml(form.cleaned_data["text"], saved=saved_presets()), user=signed_in(request)
+            )
+        except QuorumError as error:
+            form.add_error("text", str(error))
+        else:
+            admin.log_addition(request, study, "designed by a study file")
+            messages.success(request, f"“{study.name}” is a draft now.")
+            return redirect(page_address(study, "change"))
+    context = _outside(admin, request) | {"subtitle": "New study from a file", "form": form}
+    return TemplateResponse(request, "judgments/study/from_file.html", context)
+
+
+def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpResponse:
+    """The form of a draft; the design to read of any other study."""
+    context = admin.context(request, study, "change")
+    context["toml"] = write_toml(design_of(study))
+    if study.state != Study.State.DRAFT or not context["may_change"]:
+        context["values"] = _readable(design_of(study))
+        return TemplateResponse(request, "judgments/study/design_read.html", context)
+    saved = saved_presets()
+    base = _asked_start(request, saved, kept=study.design) or study.design
+    desk = open_desk(request, base=base, datasets=dataset_names(request), saved=saved)
+    if wants_json(request):
+        return answer_look(desk)
+    if _is_save(request) and desk.form.is_valid():
+        changed = _stored(
+            desk.form, lambda design: change_design(study=study, design=design, user=signed_in(request))
+        )
+        if changed is not None:
+            admin.log_change(request, study, "design")
+            return _next_page(request, study)
+    count_now(desk, request)
+    return TemplateResponse(request, "judgments/study/design.html", context | _form_context(desk, saved))
+
+
+def _is_save(request: HttpRequest) -> bool:
+    """Neither a look nor a study file that fills the form."""
+    return request.method == "POST" and not ({"_look", "_apply"} & request.POST.keys())
+
+
+def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
+    """The study file, to keep."""
+    return HttpResponse(
+        write_toml(design_of(study)),
+        content_type="application/toml; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{study.slug}.toml"'},
+    )
+
+
+def _outside(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
+    """For pages that belong to no study yet."""
+    return {**admin.admin_site.each_context(request), "opts": Study._meta, "title": "New study"}
+
+
+def _asked_start(
+    request: HttpRequest, saved: dict[str, Preset], kept: dict[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """The values of the preset or protocol that the address names; ``kept`` gives name, slug, dataset and seed."""
+    preset, protocol = request.GET.get("preset", ""), request.GET.get("protocol", "")
+    if preset not in {**saved, **PRESETS} and protocol not in KINDS:
+        return None
+    if preset not in {**saved, **PRESETS}:
+        preset = ""
+    base = starting_values(preset=preset, protocol=protocol, saved=saved)
+    if kept is not None:
+        base |= {key: kept[key] for key in ("name", "slug", "dataset", "seed", "registration") if key in kept}
+    return base
+
+
+def _form_context(desk: Desk, saved: dict[str, Preset]) -> dict[str, Any]:
+    return desk.context | {
+        "form_kind": KINDS[desk.base["protocol"]],
+        "preset": {**saved, **PRESETS}.get(desk.base.get("preset", "")),
+        "preset_ships": desk.base.get("preset", "") in PRESETS,
+        "presets": PRESETS,
+        "saved": saved,
+    }
+
+
+def _stored(form: DesignForm, store: Any) -> Study | None:
+    """What ``store`` makes of the form's design; a refusal is said beside its field."""
+    try:
+        study: Study = store(form.design)
+    except DesignError as error:
+        name = html_name(error.field)
+        form.add_error(name if name in form.fields else None, str(error))
+    except DataConflict as error:
+        form.add_error("slug", str(error))
+    except QuorumError as error:
+        form.add_error(None, str(error))
+    else:
+        return study
+    return None
+
+
+def _next_page(request: HttpRequest, study: Study) -> HttpResponse:
+    messages.success(request, f"The design of “{study.name}” is saved.")
+    return redirect(page_address(study, "hits" if "_plan" in request.POST else "change"))
+
+
+def _readable(design: StudyDesign) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The design as titles and labelled values; Markdown and the question as HTML, as workers read them."""
+    values = design.model_dump(mode="json")
+    shown = []
+    for section in sections_for(KINDS[design.protocol]):
+        if section.crowd not in ("", design.crowd.backend):
+            continue
+        rows = [(entry.label, _as_read(key, value_at(values, key))) for key, entry in section.entries.items()]
+        shown.append((section.title, rows))
+    if design.registration is not None:
+        shown.append(("Plan", _plan_in_words(design.registration)))
+    return shown
+
+
+def _as_read(key: str, value: Any) -> str:
+    render = RENDERED.get(key)
+    return render(value) if render and value else in_words(key, value)
+
+
+def _plan_in_words(plan: Plan) -> list[tuple[str, str]]:
+    hypotheses = [f"{one.text} ({one.claim})" if one.claim else one.text for one in plan.hypotheses]
+    return [
+        ("Hypotheses", "\n".join(hypotheses)),
+        ("Exclusions", plan.exclusions or "–"),
+        ("Rules that may exclude", ", ".join(plan.exclude_by) or "–"),
+        ("Stopping", plan.stopping or "–"),
+        ("Analyses", "\n".join(plan.analyses) or "–"),
+        ("Metrics", ", ".join(plan.metrics) or "any"),
+        ("Level", f"{plan.level:g}"),
+    ]
+
+
+def _not_a_view(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
+    """The design page stands at the admin's own change address."""
+    return redirect(page_address(study, "change"))
+
+
+add_page(StudyPage(name="change", label="Design", order=10, view=_not_a_view, group=Group.PREPARE))
+add_page(StudyPage(name="study-file", label="", order=11, view=show_file))
+
+
+MOST_OFFERED = 200  # studies, and saved presets, in the list to compare with; the address takes any
+
+
+def is_designed(study: Study) -> bool:
+    """Published judgments have no design of their own to try again."""
+    return study.source == Study.Source.DESIGNED
+
+
+def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The forms for a copy and for a preset, and what the design can be compared with."""
+    refusal = take_refusal(request, study)
+    number = next_copy(study)
+    others = Study.objects.visible_to(signed_in(request)).exclude(pk=study.pk)
+    context |= {
+        "copy_name": f"{study.name[:190]} ({number})",
+        "copy_slug": f"{study.slug[:75]}-{number}",
+        "others": others.values_list("slug", "name")[:MOST_OFFERED],
+        "shipped": PRESETS,
+        "saved": newest_presets(MOST_OFFERED),
+        "earlier": earlier_designs(study),
+        "is_designed": is_designed(study),
+    }
+    if refusal is not None:
+        context[f"sent_{refusal.step.replace('-', '_')}"] = refusal
+    return TemplateResponse(request, "judgments/study/reuse.html", context)
+
+
+def _duplicate(request: HttpRequest, study: Study) -> HttpResponse:
+    if not is_designed(study):
+        raise WrongState(f"Study {study.slug!r} holds imported judgments; there is nothing to try again.")
+    copy = duplicate_study(
+        study=study,
+        name=request.POST.get("name", "").strip(),
+        slug=request.POST.get("slug", "").strip(),
+        user=signed_in(request),
+    )
+    messages.success(request, f"“{copy.name}” is a draft with the same design.")
+    return redirect(page_address(copy, "change"))
+
+
+def _save_preset(request: HttpRequest, study: Study) -> HttpResponse:
+    kept = save_preset(
+        design=design_of(study),
+        slug=request.POST.get("slug", "").strip(),
+        title=request.POST.get("title", ""),
+        description=request.POST.get("description", ""),
+        by=signed_in(request),
+    )
+    messages.success(request, f"“{kept.title}” is offered for new studies, as preset {kept.slug}.")
+    return redirect(page_address(study, "reuse"))
+
+
+def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+    """Two designs by their names in the address, which can be passed on; who may not see a study is told it is not
+    there."""
+    context: Context = {
+        **admin.admin_site.each_context(request),
+        "opts": Study._meta,
+        "title": "Compare designs",
+        "subtitle": "Compare designs",
+    }
+    studies = Study.objects.visible_to(signed_in(request))
+    names = request.GET.get("this", ""), request.GET.get("that", "")
+    context |= {"this": names[0], "that": names[1]}
+    try:
+        this, that = (find_design(name, studies=studies) for name in names)
+    except QuorumError as error:
+        context["problem"] = str(error)
+        return TemplateResponse(request, "judgments/study/compare.html", context, status=error.status)
+    found = compare_designs(this.values_beside(that), that.values_beside(this), names=names)
+    context |= {
+        "this_title": this.title,
+        "that_title": that.title,
+        "found": found,
+        "groups": _grouped(found.tables, this, that),
+        "turned": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
+    }
+    return TemplateResponse(request, "judgments/study/compare.html", context)
+
+
+def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
+    """The differences under the titles of the form's sections, each key with its label where the form has one."""
+    titles: dict[str, tuple[str, str]] = {}
+    for design in (that.design, this.design):
+        for section in sections_for(KINDS[design.protocol]):
+            for key, entry in section.entries.items():
+                titles[key] = (section.title, entry.label)
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for rows in tables.values():
+        for row in rows:
+            title, label = titles.get(row.key, ("Other keys", ""))
+            groups.setdefault(title, []).append({"label": label, "row": row})
+    return [{"title": title, "rows": rows} for title, rows in groups.items()]
+
+
+add_page(StudyPage(name="reuse", label="Use again", order=95, view=show_reuse, group=Group.MANAGE))
+add_step(
+    StudyStep(name="duplicate", label="Duplicate", run=_duplicate, beside=True, also="judgments.add_study")
+)
+add_step(StudyStep(name="save-preset", label="Save as a preset", run=_save_preset, beside=True))
+
+
+@admin.register(SavedPreset)
+class SavedPresetAdmin(QuorumAdmin):
+    """Made on a study's page "Use again", never here."""
+
+    empty_words = "A study's page “Use again” saves its design as a preset."
+    list_display = ("title", "slug", "description", "made_by", "made_at", "used")
+    list_select_related = ("made_by",)
+    search_fields = ("title", "slug", "description")
+    fields = ("slug", "title", "description", "made_by", "made_at")
+    readonly_fields = ("slug", "made_by", "made_at")
+    actions = None
+
+    @display(description="")
+    def used(self, preset: SavedPreset) -> SafeString:
+        """The way to a new study from it."""
+        address = f"{reverse('admin:judgments_study_add')}?preset={preset.slug}"
+        return format_html('<a class="q-name" href="{}">New study from it</a>', address)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[SavedPreset]:
+        """All of them: they belong to no study."""
+        return SavedPreset.objects.all()
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """It stands at "New study", not in the list of models."""
+        return self.has_view_permission(request)
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Whoever may make or look at studies."""
+        return request.user.has_perm("judgments.add_study") or request.user.has_perm("judgments.view_study")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """A preset is made from a study."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Its maker."""
+        return self.has_view_permission(request) and (
+            obj is None or may_change_preset(obj, signed_in(request))
+        )
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Its maker."""
+        return self.has_change_permission(request, obj)
+
+    def save_model(
+        self, request: HttpRequest, obj: SavedPreset, form: forms.ModelForm[Any], change: bool
+    ) -> None:
+        """By the service, which looks at the row as it is now."""
+        rename_preset(slug=obj.slug, title=obj.title, description=obj.description, by=signed_in(request))
+
+    def delete_model(self, request: HttpRequest, obj: SavedPreset) -> None:
+        """By the service."""
+        delete_preset(slug=obj.slug, by=signed_in(request))

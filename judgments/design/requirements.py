@@ -1,0 +1,113 @@
+"""Worker requirements as data, and which of them each crowd can state or check. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from judgments.countries import country_name
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import Workers
+
+COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
+
+
+@dataclass(frozen=True, slots=True)
+class CrowdWords:
+    """What is said of a crowd where its backend is not known.
+
+    Attributes:
+        label: in the form.
+        requirements: what it can state to its workers, or what is checked here. Here, a country is what the worker
+            declares and approval is this installation's own record; a crowd that sends its workers by a link keeps its
+            record to itself.
+    """
+
+    label: str
+    requirements: frozenset[str]
+
+
+CROWDS: dict[str, CrowdWords] = {
+    "local": CrowdWords(
+        "People who come by the link", frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST})
+    ),
+    "external": CrowdWords(
+        "A panel that sends its people here (Prolific, Connect, SONA, links of your own)",
+        frozenset({COUNTRIES, HITS_AT_MOST}),
+    ),
+    "mturk": CrowdWords(
+        "Amazon Mechanical Turk", frozenset({COUNTRIES, APPROVAL_RATE, APPROVED, HITS_AT_MOST})
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RequirementPreset:
+    """What a paper asked of its workers; ``values`` are keys of the study file's table ``workers``."""
+
+    title: str
+    source: str
+    values: Mapping[str, Any]
+
+
+REQUIREMENT_PRESETS: dict[str, RequirementPreset] = {
+    "vedantam-2015": RequirementPreset(
+        title="United States, more than 95 % approved, 500 HITs approved",
+        source="Vedantam, Zitnick, Parikh 2015, footnote 3",
+        values={"countries": ["US"], "approval_above": 0.95, "approved_at_least": 500},
+    ),
+    "hodosh-2013": RequirementPreset(
+        title="United States",
+        source="Hodosh, Young, Hockenmaier 2013, section 2.3.2 (with the test of spelling and grammar)",
+        values={"countries": ["US"]},
+    ),
+}
+
+
+def requirements_of(workers: Workers) -> dict[str, str]:
+    """What a design asks of workers: the requirement's name -> its words."""
+    asked: dict[str, str] = {}
+    if workers.countries:
+        named = ", ".join(country_name(code) for code in workers.countries)
+        asked[COUNTRIES] = f"live in {named}"
+    if workers.approval_above:
+        asked[APPROVAL_RATE] = (
+            f"more than {workers.approval_above * 100:g} % of their reviewed pages approved"
+        )
+    if workers.approved_at_least:
+        asked[APPROVED] = f"at least {workers.approved_at_least} pages approved"
+    if workers.hits_at_most:
+        asked[HITS_AT_MOST] = f"at most {workers.hits_at_most} pages in this study"
+    return asked
+
+
+def own_record_needed(workers: Workers, backend: str) -> str:
+    """A sentence where the approved pages that are asked for are counted on this site alone; '' elsewhere.
+
+    A new installation has approved nobody's work, so the study would let nobody in.
+    """
+    if backend != "local" or not workers.approved_at_least:
+        return ""
+    off = (
+        'requirements = "" under [workers], or None on the design form, takes that off.'
+        if workers.requirements
+        else "approved_at_least = 0 under [workers] takes that off."
+    )
+    return (
+        f"Only workers with {workers.approved_at_least} pages of work approved on this site can join, which may be "
+        f"nobody: {off}"
+    )
+
+
+def not_stated(workers: Workers, backend: str) -> list[str]:
+    """The words of the requirements that the crowd can neither state nor check."""
+    can = CROWDS[backend].requirements if backend in CROWDS else frozenset()
+    return [words for name, words in requirements_of(workers).items() if name not in can]
+
+
+def approval_is_enough(approved: int, rejected: int, above: float) -> bool:
+    """Whether the share approved is above the mark; who was never reviewed has nothing against them."""
+    reviewed = approved + rejected
+    return not reviewed or approved / reviewed > above

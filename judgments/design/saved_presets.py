@@ -1,0 +1,198 @@
+"""Presets that people save, and designs found by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+
+from common.errors import DataConflict, DesignError, NotThere, WrongState
+from judgments.design.presets import PRESETS, Preset
+from judgments.design.study_design import StudyDesign, make_design, read_toml
+from judgments.models import SavedPreset, Study, StudyEvent
+from judgments.studies.studies import design_of
+
+# what belongs to one study and never to the next: its names, its draw, its plan, its secrets, its real money
+OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration")
+
+
+def saved_presets() -> dict[str, Preset]:
+    """Those of this installation, as ``make_design`` takes them; one query."""
+    return {
+        one.slug: Preset(
+            title=one.title,
+            source=one.description or "saved here",
+            values={**one.values, "preset": one.slug},
+        )
+        for one in SavedPreset.objects.all()
+        if one.slug not in PRESETS  # a later version may ship the name
+    }
+
+
+def newest_presets(most: int) -> list[SavedPreset]:
+    """Those that were saved last, ``most`` at most, by their titles; what they hold is not read."""
+    rows = SavedPreset.objects.exclude(slug__in=PRESETS).defer("values").order_by("-made_at", "-pk")[:most]
+    return sorted(rows, key=lambda one: (one.title, one.slug))
+
+
+def preset_values(design: StudyDesign) -> dict[str, Any]:
+    """What of a design is worth beginning another one with."""
+    values = design.model_dump(mode="json")
+    for key in OWN_KEYS:
+        values.pop(key, None)
+    if design.access.join == "code":
+        del values["access"]  # each study has a code of its own
+    values["panel"] = {
+        key: value for key, value in values["panel"].items() if key not in ("codes", "addresses")
+    }
+    del values["crowd"]["live"]  # nobody spends money by choosing a preset
+    return values
+
+
+@transaction.atomic
+def save_preset(
+    *, design: StudyDesign, slug: str, title: str, description: str = "", by: User | None = None
+) -> SavedPreset:
+    """Keep a design to start others from.
+
+    Raises:
+        DesignError: no title, or no usable slug.
+        DataConflict: a preset of that name ships with the platform, or was saved already.
+    """
+    _check_title(title, description)
+    checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
+    if checked.slug in PRESETS:
+        raise DataConflict(f"A preset {slug!r} ships with the platform; choose another short name.")
+    try:
+        with transaction.atomic():
+            return SavedPreset.objects.create(
+                slug=checked.slug,
+                title=title.strip(),
+                description=description.strip(),
+                values=preset_values(design),
+                made_by=by,
+            )
+    except IntegrityError:
+        raise DataConflict(f"There is a preset {slug!r} already; choose another short name.") from None
+
+
+@transaction.atomic
+def rename_preset(*, slug: str, title: str, description: str, by: User) -> SavedPreset:
+    """Another title and description. The slug stays: study files name it.
+
+    Raises:
+        NotThere, WrongState: there is none of this name, or somebody else made it.
+        DesignError: no title.
+    """
+    _check_title(title, description)
+    preset = _own(slug, by)
+    preset.title, preset.description = title.strip(), description.strip()
+    preset.save(update_fields=["title", "description"])
+    return preset
+
+
+@transaction.atomic
+def delete_preset(*, slug: str, by: User) -> None:
+    """Offer it no more. Studies made from it keep their designs.
+
+    Raises:
+        NotThere, WrongState: as for ``rename_preset``.
+    """
+    _own(slug, by).delete()
+
+
+def may_change_preset(preset: SavedPreset, user: User) -> bool:
+    """Its maker, and whoever may delete any study."""
+    return preset.made_by_id == user.pk or user.has_perm("judgments.delete_study")
+
+
+def _own(slug: str, by: User) -> SavedPreset:
+    preset = SavedPreset.objects.select_for_update().filter(slug=slug).first()
+    if preset is None:
+        raise NotThere(f"There is no saved preset {slug!r}.")
+    if not may_change_preset(preset, by):
+        raise WrongState(f"Preset {slug!r} was made by somebody else; only its maker changes it.")
+    return preset
+
+
+def _check_title(title: str, description: str) -> None:
+    if not 1 <= len(title.strip()) <= 200:
+        raise DesignError("A preset's title has 1 to 200 characters.", field="title")
+    if len(description) > 1000:
+        raise DesignError("A preset's description has 1,000 characters at most.", field="description")
+
+
+CHANGED = "design-changed"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDesign:
+    """A design and how it is spoken of.
+
+    Attributes:
+        title: for people.
+        whole: whether it has a name, slug, dataset and seed of its own; a preset has none.
+    """
+
+    title: str
+    design: StudyDesign
+    whole: bool = True
+
+    def values_beside(self, other: NamedDesign) -> dict[str, Any]:
+        """What can be compared with ``other``: without a study's own names where one of the two is a preset."""
+        values = self.design.model_dump(mode="json")
+        if not (self.whole and other.whole):
+            for key in ("name", "slug", "dataset", "seed"):
+                del values[key]
+        return values
+
+
+def find_design(words: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
+    """What ``words`` name: ``SLUG``, ``SLUG@NUMBER`` (the design before that entry of the study's log),
+    ``preset:NAME``, a preset's bare name where no study has it, or with ``files`` the path of a study file.
+
+    Args:
+        studies: those that the asking person may see.
+
+    Raises:
+        NotThere: nothing of that name is there, or not for this person.
+        DesignError: the file is no study file.
+    """
+    slug, _, number = words.partition("@")
+    study = studies.filter(slug=slug).first()
+    if study is not None and number:
+        return _earlier(study, number)
+    if study is not None:
+        return NamedDesign(title=study.name, design=design_of(study))
+    presets = {**saved_presets(), **PRESETS}
+    name = words.removeprefix("preset:")
+    if name in presets:
+        design = make_design({"name": "new", "slug": "new", "dataset": "new", "preset": name}, saved=presets)
+        return NamedDesign(title=presets[name].title, design=design, whole=False)
+    if files and Path(words).suffix == ".toml":
+        text = Path(words).read_text(encoding="utf-8-sig")
+        return NamedDesign(title=words, design=read_toml(text, source=words, saved=presets))
+    raise NotThere(
+        f"There is no study and no preset {words!r}{'; a study file ends in .toml' if files else ''}."
+    )
+
+
+def earlier_designs(study: Study) -> list[StudyEvent]:
+    """The entries of the log that hold what the design was before, the latest first."""
+    events = StudyEvent.objects.filter(study=study, what=CHANGED, details__has_key="before")
+    return list(events.select_related("by")[:50])
+
+
+def _earlier(study: Study, number: str) -> NamedDesign:
+    events = StudyEvent.objects.filter(study=study, what=CHANGED, details__has_key="before")
+    event = events.filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
+    if event is None:
+        raise NotThere(f"Study {study.slug!r} has no earlier design {number!r}.")
+    return NamedDesign(
+        title=f"{study.name}, before {event.at:%Y-%m-%d %H:%M} UTC",
+        design=make_design(event.details["before"]),
+    )

@@ -1,0 +1,334 @@
+"""Which captions are judged with which images: drawn, filtered by Bleu-pre, audited. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from common.errors import DesignError
+from judgments.drawing.controls import foreign_captions, needs_split
+from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.material import Division, Image, Material, Text, drawn_images
+from judgments.drawing.pairing import not_drawn
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+
+def passes_filter(
+    captions: Sequence[Sequence[Text]],
+    references: Sequence[Sequence[str]],
+    *,
+    threshold: float,
+    order: str,
+) -> npt.NDArray[np.bool_]:
+    """Which captions pass for which images: Bleu-pre at or above ``threshold``.
+
+    Args:
+        captions: the captions drawn for each of m images, N in all.
+        references: the references of each of the images.
+        threshold: 0.25 in H13; equality passes. Compared exactly, as integers: thousands of pairs hit 1/4 or 1/3.
+        order: ``stop-first`` or ``stem-first``.
+
+    Returns:
+        (N,) bool, image by image.
+    """
+    # Here and not above: the metrics bring a compiler along, which pages of workers never need.
+    from evaluation.metrics import bleu_pre_pairs
+
+    number: dict[str, int] = {}
+    columns: dict[int, npt.NDArray[np.int64]] = {}  # by list: crossed designs have one for all images
+    for texts in captions:
+        if id(texts) not in columns:
+            columns[id(texts)] = np.array(
+                [number.setdefault(text.text, len(number)) for text in texts], dtype=np.int64
+            )
+    pairs = [columns[id(texts)] for texts in captions]
+    hits, totals = bleu_pre_pairs(list(number), references, pairs, order=order)
+    limit = Fraction(str(threshold)).limit_denominator(10_000)
+    total = totals[np.concatenate(pairs)]
+    passed: npt.NDArray[np.bool_] = hits * limit.denominator >= total * limit.numerator
+    return passed & (total > 0)
+
+
+Flags = npt.NDArray[np.bool_]
+CROSSED = "crossed"
+SEVERAL_IMAGES = 8  # of which foils are drawn at first, for each foil; all images where these have too few
+
+
+@dataclass(frozen=True, slots=True)
+class ImageCaptions:
+    """The captions drawn for one image.
+
+    Attributes:
+        texts: n texts, no two of the same words.
+        passed: (n,) which of them pass the filter; all where there is none.
+        audited: (n,) which of the others are judged all the same, to see what the filter misses.
+    """
+
+    image: Image
+    texts: Sequence[Text]
+    passed: Flags
+    audited: Flags
+
+    def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
+        """The judged texts and whether each is there for the audit: those that passed in the order that ``rng`` gives,
+        and audited ones put in where ``audit`` says. The audit has a stream of its own, so that it never changes the
+        order of the others."""
+        places = shuffled(np.flatnonzero(self.passed).tolist(), rng)
+        for place in shuffled(np.flatnonzero(self.audited).tolist(), audit):
+            places.insert(int(audit.integers(len(places) + 1)), place)
+        return [(self.texts[place], bool(self.audited[place])) for place in places]
+
+    def fill(
+        self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
+    ) -> list[Text]:
+        """Up to ``count`` texts that are not judged otherwise: those that the filter left out, then others of ``pool``,
+        then people's captions of other ``images``; the first alone where ``pool`` is crossed with the image."""
+        left = np.flatnonzero(~(self.passed | self.audited)).tolist()
+        found = [self.texts[place] for place in shuffled(left, rng)[:count]]
+        if len(found) < count and self.texts is not pool:
+            taken = {text.text for text in self.texts}
+            several = min(len(pool), len(taken) + count)
+            for place in rng.choice(len(pool), size=several, replace=False).tolist():
+                if len(found) == count:
+                    break
+                if pool[place].text not in taken:
+                    found.append(pool[place])
+            if len(found) < count:
+                taken.update(text.text for text in found)
+                spare = foreign_captions(self.image, images, count - len(found) + len(taken), rng)
+                found += [text for text in spare if text.text not in taken][: count - len(found)]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionDraw:
+    """The image-caption pairs of a study.
+
+    Attributes:
+        division: judged images and those of control items.
+        images: the judged images with their captions, after drawing.
+        pool: every distinct text that was drawn for any image.
+        drawn: the pairs before the filter.
+    """
+
+    division: Division
+    images: Sequence[ImageCaptions]
+    pool: Sequence[Text]
+    drawn: int
+    filtered: bool
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What was drawn and what the filter did, for the study's page and for the audit."""
+        audited = sum(int(one.audited.sum()) for one in self.images)
+        return {
+            "candidate_pairs": self.drawn,
+            "passed_filter": sum(int(one.passed.sum()) for one in self.images),
+            **({"audited": audited} if audited else {}),
+        }
+
+
+def draw_captions(
+    design: StudyDesign, material: Material, unit_key: Callable[[Image, Text], str]
+) -> CaptionDraw:
+    """Draw the image-caption pairs of a design.
+
+    Args:
+        unit_key: what the unit of an image and a caption is called, for ``sampling.only``.
+
+    Raises:
+        DesignError: the dataset cannot give what the design asks for.
+    """
+    division = material.divided(
+        judged=design.sampling.split,
+        controls=design.controls.split,
+        seed=design.seed,
+        control_needed=needs_split(design.controls),
+    )
+    wanted, rng = design.sampling.images, rng_for(design.seed, "images")
+    if design.sampling.pairs_from == CROSSED:
+        everything = _every_text(division.judged)
+        drawn = [(image, everything) for image in drawn_images(division.judged, wanted, rng)]
+        pool: Sequence[Text] = everything
+    else:
+        found = {
+            image.name: texts
+            for image, texts in _SOURCES[design.sampling.pairs_from](design, material, division)
+        }
+        able = [image for image in division.judged if found.get(image.name)]
+        pool = _distinct(text for image in able for text in found[image.name])
+        which = f" with captions to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
+        drawn = [(image, found[image.name]) for image in drawn_images(able, wanted, rng, which=which)]
+    if not pool:
+        raise _nothing_to_judge(design, material)
+    captions = _filtered(design, drawn)
+    pairs = sum(len(texts) for _, texts in drawn)
+    if design.sampling.only:
+        captions = _only(design.sampling.only, captions, unit_key)
+    return CaptionDraw(division, captions, pool, pairs, filtered=design.filter.bleu_pre > 0)
+
+
+def _distinct(texts: Iterable[Text]) -> list[Text]:
+    """Each text once, by its words; the first one stands for the others."""
+    return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
+
+
+def _every_text(images: Sequence[Image]) -> list[Text]:
+    texts: dict[str, Text] = {}
+    for image in images:
+        for _, text in image.outputs:
+            texts.setdefault(text.text, text)
+    return list(texts.values())
+
+
+Found = Iterator[tuple[Image, list[Text]]]
+
+
+def _outputs(design: StudyDesign, material: Material, division: Division) -> Found:
+    """What each system gave for the image; equal texts are one."""
+    for image in division.judged:
+        yield image, _distinct(text for _, text in image.outputs)
+
+
+def _top_k(design: StudyDesign, material: Material, division: Division) -> Found:
+    """The union of the first k of every ranked list that the image is in (H13 §4.3.2)."""
+    k, task = design.sampling.k, design.sampling.task
+    for image in division.judged:
+        texts: list[Text] = []
+        if task != "search":
+            for _, given in groupby(image.outputs, key=lambda output: output[0]):
+                texts += [text for _, text in given][:k]
+        if task != "annotation":
+            texts += [text for _, text, rank in image.found if rank <= k]
+        yield image, _distinct(texts)
+
+
+def _references(design: StudyDesign, material: Material, division: Division) -> Found:
+    """People's captions of the image, and captions of other images as foils; both drawn."""
+    wanted, foils = design.sampling.references, design.sampling.foils
+    images = division.judged
+    for image in images:
+        rng = rng_for(design.seed, f"references of {image.name}")
+        own = _distinct(image.references)
+        if wanted != "all":
+            own = [own[place] for place in sorted(rng.permutation(len(own))[: int(wanted)].tolist())]
+        # a few images suffice: to look through all of them for each one would take long for many
+        several = rng.choice(len(images), size=min(len(images), SEVERAL_IMAGES * foils), replace=False)
+        other = foreign_captions(image, [images[place] for place in several.tolist()], foils, rng)
+        if len(other) < foils:
+            other = foreign_captions(image, images, foils, rng)
+        yield image, own + other
+
+
+def _listed(design: StudyDesign, material: Material, division: Division) -> Found:
+    """The pairs that the design names."""
+    by_key: dict[str, Text] = {}
+    by_words: dict[str, Text] = {}
+    for image in material.images:
+        for text in (
+            *image.references,
+            *(text for _, text in image.outputs),
+            *(text for _, text, _ in image.found),
+        ):
+            by_key.setdefault(text.key, text)
+            by_words.setdefault(text.text.strip(), text)
+    judged = {image.name: image for image in division.judged}
+    found: dict[str, list[Text]] = {}
+    for number, (name, caption) in enumerate(design.sampling.listed, start=1):
+        if name not in judged:
+            raise DesignError(
+                f"sampling.listed: pair {number} names image {name!r}, which is none of the judged images of dataset "
+                f"{material.name!r} (split {design.sampling.split!r}, without those set aside for control items).",
+                field="sampling.listed",
+            )
+        named = by_key.get(caption) or by_words.get(caption.strip())
+        if named is None:
+            raise DesignError(
+                f"sampling.listed: pair {number} names caption {caption[:80]!r}, which is neither the id nor the text "
+                f"of a caption of dataset {material.name!r}.",
+                field="sampling.listed",
+            )
+        found.setdefault(name, []).append(named)
+    for name, texts in found.items():
+        yield judged[name], _distinct(texts)
+
+
+_SOURCES = {"outputs": _outputs, "top-k": _top_k, "references": _references, "list": _listed}
+
+
+def _nothing_to_judge(design: StudyDesign, material: Material) -> DesignError:
+    name, split = material.name, design.sampling.split
+    if design.sampling.pairs_from == "references":
+        return DesignError(
+            f"no image of split {split!r} of dataset {name!r} has a reference caption.",
+            field="sampling.pairs_from",
+        )
+    if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
+        return DesignError(
+            f"no system of dataset {name!r} ranked an image of split {split!r} among its first {design.sampling.k} "
+            "for a caption; import rankings with --task search first.",
+            field="sampling.task",
+        )
+    return DesignError(
+        f"no system of dataset {name!r} gave a caption for an image of split {split!r}; import candidates first.",
+        field="sampling.split",
+    )
+
+
+def _filtered(design: StudyDesign, drawn: Sequence[tuple[Image, Sequence[Text]]]) -> list[ImageCaptions]:
+    """The pairs with what the filter says of each; a seeded sample of those that it leaves out is audited."""
+    lengths = np.array([len(texts) for _, texts in drawn], dtype=np.int64)
+    ends = np.cumsum(lengths)
+    total = int(lengths.sum())
+    if design.filter.bleu_pre > 0:
+        bare = next((image.name for image, _ in drawn if not image.references), None)
+        if bare is not None:
+            raise DesignError(
+                f"filter.bleu_pre is {design.filter.bleu_pre}, which compares a caption with the image's own ones, but "
+                f"image {bare!r} has none; expected 0.",
+                field="filter.bleu_pre",
+            )
+        passed = passes_filter(
+            [texts for _, texts in drawn],
+            [[text.text for text in image.references] for image, _ in drawn],
+            threshold=design.filter.bleu_pre,
+            order=design.filter.order,
+        )
+    else:
+        passed = np.ones(total, dtype=bool)
+    audited = np.zeros(total, dtype=bool)
+    if design.filter.audit:
+        dropped = np.flatnonzero(~passed)
+        audited[rng_for(design.seed, "audit").permutation(dropped)[: design.filter.audit]] = True
+    return [
+        ImageCaptions(image, texts, passed[end - length : end], audited[end - length : end])
+        for (image, texts), length, end in zip(drawn, lengths.tolist(), ends.tolist(), strict=True)
+    ]
+
+
+def _only(
+    asked: Sequence[str], captions: Sequence[ImageCaptions], unit_key: Callable[[Image, Text], str]
+) -> list[ImageCaptions]:
+    """The pairs whose units the design names.
+
+    Raises:
+        DesignError: it names one that is not drawn.
+    """
+    lacking = set(asked)
+    kept = []
+    for one in captions:
+        keys = [unit_key(one.image, text) for text in one.texts]
+        wanted = np.array([key in lacking for key in keys], dtype=bool)
+        lacking.difference_update(keys)
+        kept.append(replace(one, passed=one.passed & wanted, audited=one.audited & wanted))
+    if lacking:
+        raise not_drawn(lacking, "unit")
+    return kept

@@ -1,0 +1,421 @@
+"""Candidate pairs of the kinds HC, HI, HM and MM (V15 §6). Pure functions.
+
+HC pairs two people's captions of one image, HI a caption of the image and one of another image, HM a person's
+and a machine's, MM two machines'. Human candidates come from the references and are held out of that pair's
+references, together with any reference of the same text; equal texts are never paired; two texts are compared for an
+image once in a study, in whatever order and under whatever kind; each machine takes part in about equally many pairs.
+A pair with fewer references than asked for is passed over while others serve.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
+
+import numpy as np
+
+from common.errors import DesignError
+from judgments.drawing.draws import content_key, rng_for, shuffled
+from judgments.drawing.material import Image, Material, Pair, Text
+
+PAIR_KINDS = ("HC", "HI", "HM", "MM")
+DEFAULT_PER_KIND = 100
+HELD_BACK = {"HC": 2, "HI": 1, "HM": 1, "MM": 0}  # references that are candidates themselves, at least
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """A pair that could be drawn for an image."""
+
+    first: Text
+    second: Text
+    first_system: str | None = None
+    second_system: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPairs:
+    """The candidate pairs of a study; ``passed_over`` counts those with too few references that came up before them."""
+
+    pairs: list[Pair]
+    passed_over: int = 0
+
+
+def draw_pairs(
+    material: Material,
+    images: Sequence[Image],
+    *,
+    wanted: dict[str, int],
+    references: str | int,
+    source: str,
+    seed: int,
+    only: Sequence[str] = (),
+) -> DrawnPairs:
+    """Draw the candidate pairs of a study, ``wanted`` of each kind.
+
+    Args:
+        wanted: kind -> number; empty means ``DEFAULT_PER_KIND`` of each, or as many as there are.
+        references: how many of a pair's references are used, drawn with the seed, or ``"all"``. Pairs with fewer are
+            passed over.
+        source: ``published`` takes the pairs that come with the dataset, ``references`` draws new ones, ``auto``
+            takes published ones where there are any.
+        only: ids of pairs; of those that are drawn (of all that are published, where these are taken) only these are
+            left. Empty: all.
+
+    Raises:
+        DesignError: the dataset has fewer pairs of a kind than asked for, or fewer with so many references; published
+            pairs that nobody can judge (equal texts) or that say an earlier one again count here, though they are left
+            out.
+    """
+    use_published = source == "published" or (source == "auto" and bool(material.published))
+    if use_published and not material.published:
+        raise DesignError(
+            f"sampling.source is 'published', but dataset {material.name!r} comes with no candidate pairs.",
+            field="sampling.source",
+        )
+    if only and use_published:
+        material = replace(
+            material, published=tuple(pair for pair in material.published if pair.key in set(only))
+        )
+        wanted = dict(Counter(pair.kind for pair in material.published))
+    draw = _Draw(material, images, wanted, use_published, seed)
+    least = 0 if references == "all" else int(references)
+    drawn = draw.of_each_kind(least)
+    if not (only and use_published):  # of those, what is lacking is named below
+        draw.refuse_too_few(drawn, least)
+    pairs = [pair for of_kind in drawn.of_kind.values() for pair in of_kind]
+    if only:
+        lacking = set(only) - {pair.key for pair in pairs}
+        if lacking:
+            raise not_drawn(lacking, "candidate pair")
+        pairs = [pair for pair in pairs if pair.key in set(only)]
+    if not pairs:
+        raise DesignError(
+            f"dataset {material.name!r} gives no candidate pairs for this design ({len(images)} images are judged).",
+            field="sampling.pairs",
+        )
+    return DrawnPairs(
+        [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs],
+        drawn.passed_over,
+    )
+
+
+def not_drawn(lacking: Collection[str], what: str) -> DesignError:
+    """The sentence about ``sampling.only`` where it names what the draw does not give."""
+    many = f" and {len(lacking) - 1} more" if len(lacking) > 1 else ""
+    return DesignError(
+        f"sampling.only names {what} {min(lacking)!r}{many}, which this design does not draw; ids hold for the "
+        "dataset, protocol, sampling and seed that they were drawn with.",
+        field="sampling.only",
+    )
+
+
+def _with_references(pair: Pair, wanted: str | int, rng: np.random.Generator) -> Pair:
+    if wanted == "all":
+        return pair
+    chosen = sorted(rng.permutation(len(pair.references))[: int(wanted)].tolist())
+    return replace(pair, references=tuple(pair.references[index] for index in chosen))
+
+
+Machines = tuple[str, ...]
+Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
+
+
+@dataclass
+class _Drawn:
+    """What a draw took and looked at.
+
+    Attributes:
+        least: references that a pair needs.
+        compared: of the pairs that were drawn.
+        passed_over: pairs with fewer references than that.
+    """
+
+    least: int
+    of_kind: dict[str, list[Pair]] = field(default_factory=dict)
+    compared: set[Comparison] = field(default_factory=set)
+    passed_over: int = 0
+
+    def takes(self, pair: Pair) -> bool:
+        """Whether the pair has references enough and compares what none before it does; then it counts as drawn."""
+        if _compared(pair) in self.compared:
+            return False
+        if len(pair.references) < self.least:
+            self.passed_over += 1
+            return False
+        self.compared.add(_compared(pair))
+        return True
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """All that a draw depends on but the number of references."""
+
+    material: Material
+    images: Sequence[Image]
+    wanted: dict[str, int]
+    published: bool
+    seed: int
+
+    def of_each_kind(self, least: int) -> _Drawn:
+        """Draw pairs with ``least`` references or more: as many as are wanted, or as there are."""
+        drawn = _Drawn(least)
+        for kind in PAIR_KINDS:
+            count = self.wanted.get(kind, 0) if self.wanted else DEFAULT_PER_KIND
+            if not count:
+                continue
+            rng = rng_for(self.seed, f"pairs {kind}")
+            drawn.of_kind[kind] = (
+                _draw_published(self.material, self.images, kind, count, drawn, rng)
+                if self.published
+                else _draw_new(self.images, kind, count, drawn, rng)
+            )
+        return drawn
+
+    def most(self, drawn: _Drawn, kind: str) -> int:
+        """How many pairs of the kind could be asked for, those included that are published and nobody can judge."""
+        unusable = len(_unusable(self.material, self.images, kind)) if self.published else 0
+        return len(drawn.of_kind[kind]) + unusable
+
+    def too_few(self, drawn: _Drawn) -> dict[str, int]:
+        """Kind -> how many could be asked for, of the kinds of which there are fewer than wanted."""
+        if not self.wanted:
+            return {}
+        most = {kind: self.most(drawn, kind) for kind in drawn.of_kind}
+        return {kind: count for kind, count in most.items() if count < self.wanted[kind]}
+
+    def is_enough(self, drawn: _Drawn) -> bool:
+        """Whether there are pairs, and all that are wanted."""
+        return any(drawn.of_kind.values()) and not self.too_few(drawn)
+
+    def refuse_too_few(self, drawn: _Drawn, least: int) -> None:
+        """Say what would work instead.
+
+        Raises:
+            DesignError: there are fewer pairs than wanted, or none with so many references.
+        """
+        if self.is_enough(drawn) or not (drawn.passed_over or self.too_few(drawn)):
+            return
+        fitting = self._most_references(least) if drawn.passed_over else 0
+        if fitting:
+            raise self._short_of_references(drawn, least, fitting)
+        short = self.too_few(drawn)
+        if not short:
+            return
+        kind = min(short, key=PAIR_KINDS.index)
+        so_many = f" with {least} references" if drawn.passed_over else ""
+        raise DesignError(
+            f"sampling.pairs asks for {self.wanted[kind]} {kind} pairs{so_many}, but dataset {self.material.name!r} "
+            f"gives {len(drawn.of_kind[kind])} (from {len(self.images)} images).",
+            field="sampling.pairs",
+        )
+
+    def _short_of_references(self, drawn: _Drawn, least: int, fitting: int) -> DesignError:
+        short = self.too_few(drawn)
+        if not short:
+            return DesignError(
+                f"sampling.references is {least}, but no candidate pair of dataset {self.material.name!r} has so many; "
+                f"expected at most {fitting}.",
+                field="sampling.references",
+            )
+        listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
+        return DesignError(
+            f"sampling.references is {least}, and dataset {self.material.name!r} has fewer pairs with so many "
+            f"references than sampling.pairs asks for; expected at most {listed}, or at most {fitting} references, "
+            "with which all pairs asked for can be drawn.",
+            field="sampling.references",
+        )
+
+    def _most_references(self, least: int) -> int:
+        """The largest number of references below ``least`` with which there are pairs enough; 0 where there is none."""
+        low, high = 0, least - 1
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.is_enough(self.of_each_kind(middle)):
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+
+def _least_used(choices: Iterable[Machines], used: Counter[str]) -> Machines:
+    """The choice whose machines took part least so far; among equals the first."""
+    return min(
+        choices,
+        key=lambda names: (max((used[name] for name in names), default=0), sum(used[name] for name in names)),
+    )
+
+
+def _draw_published(
+    material: Material,
+    images: Sequence[Image],
+    kind: str,
+    count: int,
+    looked: _Drawn,
+    rng: np.random.Generator,
+) -> list[Pair]:
+    """Published pairs in random order, those of rarely used machines first."""
+    pool: dict[Machines, list[Pair]] = {}
+    usable = [pair for pair in _published(material, images, kind) if not _equal(pair)]
+    for pair in shuffled(usable, rng):
+        names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
+        pool.setdefault(tuple(names), []).append(pair)
+    used: Counter[str] = Counter()
+    drawn: list[Pair] = []
+    while pool and len(drawn) < count:
+        machines = _least_used(pool, used)
+        pair = pool[machines].pop()
+        if not pool[machines]:
+            del pool[machines]
+        if looked.takes(pair):
+            drawn.append(pair)
+            used.update(machines)
+    return drawn
+
+
+def _published(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
+    judged = {image.name for image in images}
+    return [pair for pair in material.published if pair.kind == kind and pair.image in judged]
+
+
+def _equal(pair: Pair) -> bool:
+    return pair.first.text.strip() == pair.second.text.strip()
+
+
+def _compared(pair: Pair) -> Comparison:
+    return pair.image, frozenset((pair.first.text.strip(), pair.second.text.strip()))
+
+
+def _unusable(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
+    """Published pairs of two equal texts, which nobody can judge (PASCAL-50S has one), and those that compare the
+    texts of another one again, mirrored or not (it has three). A design that asks for all 1,000 pairs of a kind gets
+    those that are left."""
+    seen: set[Comparison] = set()
+    found = []
+    for pair in _published(material, images, kind):
+        if _equal(pair) or _compared(pair) in seen:
+            found.append(pair)
+        seen.add(_compared(pair))
+    return found
+
+
+def pairs_left_out(
+    material: Material, images: Sequence[Image], *, wanted: dict[str, int], drawn: Sequence[Pair]
+) -> dict[str, int]:
+    """Why a design got fewer published pairs than it asked for, as notes on the study; empty where it got all."""
+    short = sum(wanted.values()) - len(drawn)
+    if short <= 0:
+        return {}
+    unusable = [pair for kind, count in wanted.items() if count for pair in _unusable(material, images, kind)]
+    equal = min(short, sum(_equal(pair) for pair in unusable))
+    notes = {"pairs_of_equal_texts_left_out": equal, "repeated_pairs_left_out": short - equal}
+    return {name: count for name, count in notes.items() if count}
+
+
+def _draw_new(
+    images: Sequence[Image], kind: str, count: int, looked: _Drawn, rng: np.random.Generator
+) -> list[Pair]:
+    """Draw pairs image by image, in rounds over all images in random order, until there are enough."""
+    used: Counter[str] = Counter()
+    waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
+    drawn: list[Pair] = []
+    while waiting and len(drawn) < count:
+        left = []
+        for image, options in waiting:
+            if len(drawn) == count:
+                break
+            pair = _next_pair(image, kind, options, used, looked, rng)
+            if pair is not None:
+                drawn.append(pair)
+                left.append((image, options))
+        waiting = left
+    return drawn
+
+
+def _next_pair(
+    image: Image,
+    kind: str,
+    options: dict[Machines, Iterator[_Option]],
+    used: Counter[str],
+    looked: _Drawn,
+    rng: np.random.Generator,
+) -> Pair | None:
+    """The image's next pair that was not drawn yet and leaves references enough; None when it has no more."""
+    while options:
+        machines = _least_used(options, used)
+        option = next(options[machines], None)
+        if option is None:
+            del options[machines]
+            continue
+        texts = frozenset((option.first.text.strip(), option.second.text.strip()))
+        if len(texts) < 2 or (image.name, texts) in looked.compared:
+            continue
+        left = len(image.references) - HELD_BACK[kind]
+        if 0 < left < looked.least:
+            looked.passed_over += 1
+            continue
+        pair = _as_pair(image, kind, option, rng)
+        if pair.references and looked.takes(pair):
+            used.update(machines)
+            return pair
+    return None
+
+
+def _options(
+    image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
+) -> dict[Machines, Iterator[_Option]]:
+    """What the image offers for this kind, by the machines that take part; each in random order."""
+    own = shuffled(image.references, rng)
+    outputs = shuffled(image.outputs, rng)
+    if kind == "HC":
+        return {(): (_Option(first, second) for first, second in combinations(own, 2))}
+    if kind == "HI":
+        return {(): _with_foreign(image, own, images, rng)}
+    if kind == "HM":
+        return {(name,): iter([_Option(human, text, None, name) for human in own]) for name, text in outputs}
+    return {
+        (one, two): iter([_Option(first, second, one, two)])
+        for (one, first), (two, second) in combinations(outputs, 2)
+        if one != two
+    }
+
+
+def _with_foreign(
+    image: Image, own: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
+) -> Iterator[_Option]:
+    """Each own caption with a caption of an image drawn at random."""
+    texts = {text.text for text in image.references}
+    for first in own:
+        other = images[int(rng.integers(len(images)))]
+        foreign = [text for text in other.references if text.text not in texts]
+        if other.name != image.name and foreign:
+            yield _Option(first, foreign[int(rng.integers(len(foreign)))])
+
+
+def _as_pair(image: Image, kind: str, option: _Option, rng: np.random.Generator) -> Pair:
+    """Settle which candidate is first (drawn) and hold human candidates out of the references."""
+    flip = bool(rng.integers(2))
+    first, second = (option.second, option.first) if flip else (option.first, option.second)
+    systems = (
+        (option.second_system, option.first_system) if flip else (option.first_system, option.second_system)
+    )
+    human = [
+        text.text.strip() for text, system in zip((first, second), systems, strict=True) if system is None
+    ]
+    # a system that ranks people's captions may have put one of the image's own first
+    candidates = {first.key, second.key}
+    references = tuple(
+        text.key for text in image.references if text.text.strip() not in human and text.key not in candidates
+    )
+    return Pair(
+        key=content_key("pair", kind, image.name, first.key, second.key),
+        kind=kind,
+        image=image.name,
+        first=first,
+        second=second,
+        first_system=systems[0],
+        second_system=systems[1],
+        references=references,
+    )

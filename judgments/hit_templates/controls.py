@@ -1,0 +1,160 @@
+"""Control items of HIT templates: rows whose inputs say what is right, and rows that are shown again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from common.errors import DesignError
+from judgments.drawing.controls import KNOWN_GOOD, REPEATED, Known, Makers
+from judgments.drawing.draws import content_key, shuffled
+from judgments.drawing.material import Group, Image, UnitSpec
+from judgments.hit_templates import (
+    ExpectedProblem,
+    Question,
+    Template,
+    expected_columns,
+    expected_of,
+    filled_questions,
+    meets,
+    reason_of,
+)
+from judgments.hit_templates.expected import example_of
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+OWN = (KNOWN_GOOD, REPEATED)
+TRIES = 20  # draws of a wrong answer
+WRITTEN = "An answer of a simulated worker."
+
+
+def control_contradictions(template: Template, design: StudyDesign) -> Iterator[str]:
+    """What of a design's control items does not fit a template, each in a clause that begins with its key."""
+    if design.controls.known:
+        yield (
+            "controls.known names items, but those of a template are rows of its inputs that say what is expected "
+            "in columns Expected.NAME; expected none"
+        )
+    if not design.controls.per_hit:
+        return
+    foreign = [one for one in design.controls.kinds if one not in OWN]
+    if foreign:
+        yield (
+            f"controls.kinds names {foreign[0]!r}, which a template does not have; expected "
+            f"{' or '.join(map(repr, OWN))}"
+        )
+    if REPEATED in design.controls.kinds and all(
+        one.shape in ("text", "fixed") for one in template.questions
+    ):
+        yield (
+            "controls.kinds names 'repeated', but the template asks for texts alone, and nobody types the same text "
+            f"twice; expected {KNOWN_GOOD!r}"
+        )
+
+
+def makers(design: StudyDesign) -> Makers:
+    """Known-good items, and repeated ones, which need no maker."""
+    return Makers(reference=_no_control, known=partial(_known_control, design))
+
+
+def known_rows(template: Template, rows: Sequence[Image], dataset: str) -> list[Known]:
+    """The rows that say what is expected of them.
+
+    Raises:
+        DesignError: none does, a cell says what nobody could answer, or workers would read it.
+    """
+    told = expected_columns((name for name, _ in rows[0].fields), template.questions)
+    shown = next((name for name in template.fields if name in told), None)
+    if shown is not None:
+        raise DesignError(
+            f"template.html shows ${{{shown}}}, which says what is expected: every worker would read it.",
+            field="template.html",
+        )
+    found = []
+    for number, row in enumerate(rows, start=1):
+        cells = dict(row.fields)
+        try:
+            expected = expected_of(filled_questions(template.questions, cells), cells)
+        except ExpectedProblem as problem:
+            raise DesignError(
+                f"controls.kinds names {KNOWN_GOOD!r}, but {row.name} of dataset {dataset!r} has in column "
+                f"{problem.column!r} {problem}.",
+                field="controls.kinds",
+            ) from None
+        if expected:
+            found.append(Known(number, row, None, None, None, expected, reason_of(cells)))
+    if not found:
+        names = [one.name for one in template.questions if one.shape != "fixed"]
+        raise DesignError(
+            f"controls.kinds names {KNOWN_GOOD!r}, but no row of dataset {dataset!r} says what is expected of it; "
+            f"expected a column such as Expected.{names[0]} with the right answers of some rows (or "
+            "controls.per_hit = 0).",
+            field="controls.kinds",
+        )
+    return found
+
+
+def _known_control(
+    design: StudyDesign,
+    place: str,
+    items: Sequence[Known],
+    images: Sequence[Image],
+    rng: np.random.Generator,
+) -> Group:
+    """A row of which it is known what is right."""
+    row, fields = items[0].image, dict(items[0].image.fields)
+    unit = UnitSpec(
+        key=content_key("control", design.protocol, design.seed, place, row.name, fields),
+        image=row.name,
+        control=True,
+        control_kind=KNOWN_GOOD,
+        expected=items[0].expected,
+        content={"fields": fields},
+    )
+    return Group(row.name, (unit,))
+
+
+def _no_control(*given: Any) -> Group:
+    raise AssertionError("the design refuses reference items of a template")
+
+
+def answer_to(
+    questions: Sequence[Question],
+    expected: Mapping[str, Any],
+    drawn: dict[str, Any],
+    *,
+    right: bool,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    """As expected, or in one question otherwise."""
+    asked = {question.name: question for question in questions}
+    given = drawn | {
+        name: example_of(asked[name], wanted, drawn.get(name)) for name, wanted in expected.items()
+    }
+    if right:
+        return given
+    for name in shuffled(sorted(expected), rng):
+        for _try in range(TRIES):
+            other = given | {name: drawn_answer(asked[name], rng)}
+            if not meets(expected, other):
+                return other
+    return given
+
+
+def drawn_answer(question: Question, rng: np.random.Generator) -> Any:
+    """An answer that the question takes."""
+    values = [option.value for option in question.options if option.value]
+    if question.shape == "choice":
+        return values[int(rng.integers(len(values)))]
+    if question.shape == "several":
+        return [option.value for option in question.options if bool(rng.random() < 0.4) | option.required]
+    if question.shape == "number":
+        low = question.low if question.low is not None else 0.0
+        high = question.high if question.high is not None else low + 100.0
+        step = question.step or 1.0
+        return low + step * int(rng.integers(int((high - low) / step + 1e-9) + 1))
+    return WRITTEN[: question.longest]

@@ -1,0 +1,258 @@
+"""A HIT template and its inputs, brought over as a study: looked at first, then stored whole or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+
+from common.errors import DataConflict
+from judgments.datasets.importing import import_dataset
+from judgments.design.study_design import StudyDesign, make_design
+from judgments.drawing.material import HITSpec, Image, Material
+from judgments.hit_templates import (
+    ExpectedProblem,
+    Template,
+    TemplateProblem,
+    expected_columns,
+    expected_of,
+    filled_questions,
+    read_template,
+)
+from judgments.hit_templates.kind import HITTemplate
+from judgments.hit_templates.shapes import fields_in
+from judgments.importers.inputs import InputTable
+from judgments.importers.textio import read_whole
+from judgments.kinds import KINDS
+from judgments.models import Dataset, Study
+from judgments.studies.generation import Progress, no_progress
+from judgments.studies.log import note_event
+from judgments.studies.studies import create_study
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+FORMAT = "inputs"
+MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&(amp|lt|gt|quot|#\d+);")
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a template and its inputs come to.
+
+    Attributes:
+        source: the template as it came.
+        template: as it was read.
+        columns: of the inputs, in their order.
+        first: the first row, column -> text.
+        rows: how many there are.
+        known: how many of them say what is expected, and can be control items.
+        left_out: what is not carried over, and what else to know, in sentences.
+    """
+
+    source: str
+    template: Template
+    columns: tuple[str, ...]
+    first: dict[str, str]
+    rows: int
+    known: int
+    left_out: tuple[str, ...]
+
+
+def read_source(path: Path, *, encoding: str | None = None) -> str:
+    """The text of a template's file.
+
+    Raises:
+        ImportProblem: it cannot be read as text.
+    """
+    return read_whole(path, encoding=encoding)
+
+
+def look_at_template(*, source: str, inputs: Path, encoding: str | None = None) -> Brought:
+    """Read both, and say what would be left out; nothing is stored. The inputs are streamed.
+
+    Raises:
+        TemplateProblem: the template cannot be used, or has a field that is no column of the inputs.
+        ImportProblem: the inputs cannot be read.
+    """
+    template = read_template(source)
+    table = InputTable(inputs, encoding)
+    columns: tuple[str, ...] = ()
+    first: dict[str, str] = {}
+    rows = known = 0
+    odd: list[str] = []
+    marked: Counter[str] = Counter()
+    empty: Counter[str] = Counter()
+    wanted = _options_of(template)
+    for row in table.rows():
+        if not rows:
+            columns, first = tuple(name for name, _ in row.fields), dict(row.fields)
+            _check_columns(template, columns, inputs)
+        rows += 1
+        try:
+            cells = dict(row.fields)
+            known += bool(expected_of(filled_questions(template.questions, cells), cells))
+        except ExpectedProblem as problem:
+            odd.append(f"{row.image}, column “{problem.column}”: {problem}")
+        for name, cell in row.fields:
+            if MARKUP.search(cell):
+                marked[name] += 1
+            if name in wanted and not cell.strip():
+                empty[name] += 1
+    return Brought(
+        source=source,
+        template=template,
+        columns=columns,
+        first=first,
+        rows=rows,
+        known=known,
+        left_out=(
+            *template.left_out,
+            *_about_cells(template, columns, marked, empty),
+            *_about_known(template, columns, known, odd),
+        ),
+    )
+
+
+def _options_of(template: Template) -> set[str]:
+    """Fields that stand for something to choose."""
+    return {
+        name
+        for question in template.questions
+        for option in question.options
+        for name in fields_in(option.value)
+    }
+
+
+def _check_columns(template: Template, columns: tuple[str, ...], inputs: Path) -> None:
+    for name in template.fields:
+        if name in columns:
+            continue
+        near = get_close_matches(name, columns, n=1) or [
+            one for one in columns if one.lower() == name.lower()
+        ]
+        expected = f"{near[0]!r} perhaps" if near else f"one of {', '.join(columns[:10])}"
+        raise TemplateProblem(
+            f"The template has the field ${{{name}}}, but {inputs.name} has no such column; expected {expected}."
+        )
+
+
+def _about_cells(
+    template: Template, columns: tuple[str, ...], marked: Counter[str], empty: Counter[str]
+) -> list[str]:
+    said = []
+    told = expected_columns(columns, template.questions)
+    unused = [
+        name for name in columns if name not in template.fields and name not in told and name != "picture"
+    ]
+    if unused:
+        more = f" and {len(unused) - MOST_NAMED} more" if len(unused) > MOST_NAMED else ""
+        names = ", ".join(unused[:MOST_NAMED]) + more
+        said.append(
+            f"Columns that the template does not show go along to the exports, and no worker sees them: {names}."
+        )
+    for name, count in marked.items():
+        if name in template.fields:
+            said.append(f"Column “{name}” holds HTML in {_rows(count)}: it is shown as text, tags and all.")
+    for name, count in empty.items():
+        said.append(f"Column “{name}” is empty in {_rows(count)}: that option cannot be chosen there.")
+    return said
+
+
+def _about_known(template: Template, columns: tuple[str, ...], known: int, odd: list[str]) -> list[str]:
+    """What is said of rows that say what is expected of them."""
+    told = expected_columns(columns, template.questions)
+    if not told:
+        return []
+    said = []
+    if known:
+        says = "says" if known == 1 else "say"
+        said.append(
+            f"{_rows(known)} {says} what is expected ({', '.join(list(told)[:MOST_NAMED])}), which no worker sees: "
+            "with controls.per_hit they are control items."
+        )
+    if odd:
+        more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""
+        said.append(f"What is expected could not be met by any answer in {odd[0]}{more}.")
+    return said
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def sketched_design(*, source: str, slug: str, name: str = "", **values: Any) -> StudyDesign:
+    """The design that a template makes.
+
+    Raises:
+        DesignError: a slug, name or value that a study cannot have.
+    """
+    return make_design(
+        {
+            "name": name or slug,
+            "slug": slug,
+            "dataset": slug,
+            "protocol": HITTemplate.name,
+            "template": {"html": source},
+            **values,
+        }
+    )
+
+
+def sketched_hits(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
+    """The HIT that a design would make of one row, before its dataset is there.
+
+    Raises:
+        DesignError: the row does not fit the template.
+    """
+    image = Image(name="row-1", split="", references=(), fields=tuple(cells.items()))
+    return KINDS[design.protocol].of(design).batch(design, Material(design.dataset, (image,))).hits
+
+
+def import_template(
+    *,
+    slug: str,
+    source: str,
+    inputs: Path,
+    name: str = "",
+    images: str | None = None,
+    encoding: str | None = None,
+    user: User | None = None,
+    progress: Progress = no_progress,
+    **values: Any,
+) -> tuple[Study, Brought]:
+    """A dataset of the inputs and a draft study of the template, both under ``slug``: both or neither.
+
+    Args:
+        name: of the study, as workers read it; empty: the slug.
+        images: a folder with the pictures that a column ``picture`` names, or the address they are served from.
+        values: further keys of the design.
+
+    Raises:
+        TemplateProblem, ImportProblem, DesignError: see ``look_at_template`` and ``sketched_design``.
+        DataConflict: a study of this slug is there, or a dataset of this name with other rows.
+        PictureProblem: a picture is missing or is none.
+    """
+    brought = look_at_template(source=source, inputs=inputs, encoding=encoding)
+    design = sketched_design(source=source, slug=slug, name=name, **values)
+    if Study.objects.filter(slug=slug).exists():
+        raise DataConflict(f"There is a study {slug!r} already; choose another slug.")
+    if user is not None and Dataset.objects.filter(name=slug).exists():
+        raise DataConflict(f"There is a dataset {slug!r} already; choose another short name.")
+    with transaction.atomic():
+        import_dataset(
+            format=FORMAT, path=inputs, name=slug, images=images, encoding=encoding, progress=progress
+        )
+        study = create_study(design=design, user=user)
+        study.notes = study.notes | {"left_out": list(brought.left_out)}
+        study.save(update_fields=["notes"])
+        words = f"A HIT template was brought over with {_rows(brought.rows)} of inputs."
+        note_event(study=study, what="template-brought", words=words, by=user)
+    return study, brought

@@ -1,0 +1,486 @@
+"""The kind of HIT templates: a page that the researcher brings."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from django.utils.translation import gettext_lazy as _
+
+from common.errors import DesignError
+from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
+from judgments.drawing.controls import KNOWN_GOOD
+from judgments.drawing.draws import content_key, rng_for
+from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec, drawn_images
+from judgments.drawing.packing import hits_of
+from judgments.hit_templates import (
+    Question,
+    Template,
+    TemplateProblem,
+    answer_of_form,
+    answer_of_results,
+    checked_answer,
+    expected_again,
+    expected_in_words,
+    filled_questions,
+    meets,
+    read_template,
+)
+from judgments.hit_templates.controls import (
+    answer_to,
+    control_contradictions,
+    drawn_answer,
+    known_rows,
+    makers,
+)
+from judgments.kinds.base import Consensus, Entry, Figures, Judged, Kind, OpenKind
+
+if TYPE_CHECKING:
+    from judgments.design.study_design import StudyDesign
+
+RESAMPLES = 1000
+MOST_VALUES = 50  # that are listed with their votes
+MOST_TEXTS = 20
+
+
+def question_figures(
+    questions: Sequence[Question], kind: HITTemplate, judged: Sequence[Judged], *, seed: int
+) -> list[dict[str, Any]]:
+    """One entry for each question that people answer, in the order of the form.
+
+    Keys: ``name``, ``label``, ``shape``, ``answered`` (judgments with an answer); ``votes`` (value -> how often) of
+    closed questions; ``mean``, ``median``, ``deviation`` (n - 1), ``low``, ``high`` of numbers; ``texts`` (the first
+    ones) and ``different`` of texts; ``alpha`` (value, low, high, level, n, reason) of all but texts.
+    """
+    return [_figure(question, kind, judged, seed=seed) for question in questions if question.shape != "fixed"]
+
+
+def _figure(question: Question, kind: HITTemplate, judged: Sequence[Judged], *, seed: int) -> dict[str, Any]:
+    own = [(one, one.given[question.name]) for one in judged if question.name in one.given]
+    values = [value for _, value in own]
+    found: dict[str, Any] = {
+        "name": question.name,
+        "label": question.label,
+        "shape": question.shape,
+        "answered": len(own),
+    }
+    if question.shape == "text":
+        distinct = list(dict.fromkeys(values))
+        return found | {"texts": distinct[:MOST_TEXTS], "different": len(distinct)}
+    if question.shape == "number":
+        numbers = np.array(values, dtype=np.float64)
+        columns = [one.unit.pk for one, _ in own], [one.worker for one, _ in own], values
+        alpha = alpha_of_judgments(*columns, "interval", resamples=RESAMPLES, seed=seed) if own else None
+        return found | {
+            "mean": float(numbers.mean()) if own else None,
+            "median": float(np.median(numbers)) if own else None,
+            "deviation": float(numbers.std(ddof=1)) if len(own) > 1 else None,
+            "low": float(numbers.min()) if own else None,
+            "high": float(numbers.max()) if own else None,
+            "alpha": _alpha(alpha),
+        }
+    counts = Counter(_flat(values))
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    parts = [
+        (one.unit.pk, part, one.worker, code)
+        for one in judged
+        for part, code in kind.codes(one.unit, one.given).items()
+        if part.partition("\t")[0] == question.name
+    ]
+    agreed = None
+    if parts:
+        units, names, workers, codes = zip(*parts, strict=True)
+        agreed = alpha_of_parts(units, names, workers, codes, "nominal", resamples=RESAMPLES, seed=seed)
+    return found | {
+        "votes": dict(ordered[:MOST_VALUES]),
+        "different": len(ordered),
+        "alpha": _alpha(agreed),
+    }
+
+
+def _flat(values: Iterable[Any]) -> list[str]:
+    return [one for value in values for one in (value if isinstance(value, list) else [value])]
+
+
+def _alpha(found: AgreementResult | None) -> dict[str, Any]:
+    """Alpha with its interval; None for what is undefined, and why."""
+    if found is None:
+        return {
+            "value": None,
+            "low": None,
+            "high": None,
+            "level": "",
+            "n": 0,
+            "reason": "Nobody answered it.",
+        }
+    value, low, high = (None if one != one else float(one) for one in (found.value, found.low, found.high))
+    return {
+        "value": value,
+        "low": low,
+        "high": high,
+        "level": found.level,
+        "n": found.pairable,
+        "reason": found.reason,
+    }
+
+
+CLOSE = 0.1  # of its range: a rehearsal's mean within so much of the truth recovers a number
+# what the form of a new study begins with
+STARTER = """<blockquote>${text}</blockquote>
+<fieldset>
+  <legend>Does this text make sense?</legend>
+  <label><input type="radio" name="sense" value="yes" required> Yes</label>
+  <label><input type="radio" name="sense" value="no" required> No</label>
+</fieldset>
+"""
+
+
+class HITTemplate(OpenKind):
+    """A form of the researcher's own; closed questions are decided by most votes, numbers by mean and median."""
+
+    name = "template"
+    title = "HIT template: a page of your own, with ${field} for the cells of a row"
+    no_source = "a HIT template shows what its own fields say"
+    level = "nominal"
+    aggregation = "majority-of-answers"
+    tie_rule = "no-answer"
+    has_figures = True
+    shows_picture = False
+    own_pages = True
+    instead_of_evaluate = (
+        "the answers are those of a form; aggregate gives the consensus of each question, and export_judgments the "
+        "answers themselves."
+    )
+    defaults = {
+        "question": "Please fill in this form.",
+        "units_per_hit": 1,
+        "seconds_per_unit": 30.0,
+        "template": {"html": STARTER},
+        "controls": {"kinds": [KNOWN_GOOD]},
+    }
+    template = "annotation/kinds/template.html"
+    script = "js/kinds/template.js"
+    keys = (
+        (("1", "…", "9"), _("choose, where there is one row of buttons")),
+        (("Tab",), _("to the next field")),
+    )
+    asks = {
+        "template.html": Entry(
+            "Template",
+            "HTML with ${field} for the cells of a row. Scripts, styles and frames in it are left out.",
+        )
+    }
+
+    def __init__(self, source: str = "") -> None:
+        self._source = source
+
+    def setting(self, design: StudyDesign) -> str:
+        """The template."""
+        return design.template.html
+
+    def with_setting(self, setting: str) -> Kind:
+        """The kind that asks by this template."""
+        return HITTemplate(setting)
+
+    @property
+    def page(self) -> Template:
+        """The template, read."""
+        assert self._source, "the kind of a study knows its template: KINDS[...].of(design)"
+        return read_template(self._source)
+
+    def questions(self, unit: Any) -> tuple[Question, ...]:
+        """What the page of a unit asks."""
+        return filled_questions(self.page.questions, unit.content["fields"])
+
+    def contradictions(self, design: StudyDesign) -> Iterator[str]:
+        """A template that cannot be used."""
+        if not design.template.html:
+            yield "template.html is empty; expected HTML with ${field} for the cells of a row"
+            return
+        try:
+            read = read_template(design.template.html)
+        except TemplateProblem as error:
+            yield f"template.html cannot be used: {str(error).rstrip('.')}"
+            return
+        yield from control_contradictions(read, design)
+
+    def batch(self, design: StudyDesign, material: Material) -> Batch:
+        """One unit for each row of inputs. Where known-good control items are asked for, rows that say what is expected
+        are those, and are not judged."""
+        rows = [image for image in material.images if image.fields]
+        if not rows:
+            raise DesignError(
+                f"dataset {material.name!r} has no rows of inputs; import a CSV file with import_dataset inputs.",
+                field="dataset",
+            )
+        template = self.page
+        columns = {name for name, _ in rows[0].fields}
+        missing = [name for name in template.fields if name not in columns]
+        if missing:
+            raise DesignError(
+                f"template.html has the field ${{{missing[0]}}}, but dataset {material.name!r} has no such column; its "
+                f"columns are {', '.join(sorted(columns))}.",
+                field="template.html",
+            )
+        wanted = bool(design.controls.per_hit) and KNOWN_GOOD in design.controls.kinds
+        known = known_rows(template, rows, material.name) if wanted else []
+        taken = {item.image.name for item in known}
+        judged = [row for row in rows if row.name not in taken]
+        if not judged:
+            raise DesignError(
+                f"every row of dataset {material.name!r} says what is expected of it, so that none is left to be "
+                "judged; expected rows without.",
+                field="dataset",
+            )
+        drawn = drawn_images(judged, design.sampling.images, rng_for(design.seed, "images"))
+        groups = [Group(image.name, (self.unit(design, image),)) for image in drawn]
+        hits = hits_of(
+            groups,
+            design=design,
+            size=design.units_per_hit,
+            repeat_images=False,
+            control_images=(),
+            make_control=makers(design),
+            known=known,
+        )
+        return Batch(hits=hits, notes={"sentences": list(template.left_out)})
+
+    def unit(self, design: StudyDesign, image: Image) -> UnitSpec:
+        """A row with all of its cells; those that the page does not show go along to the exports."""
+        fields = dict(image.fields)
+        return UnitSpec(
+            key=content_key("unit", self.name, design.seed, image.name, fields),
+            image=image.name,
+            content={"fields": fields},
+        )
+
+    def quiz_usable(self, image: Image) -> bool:
+        """No row has an answer that is known to be right."""
+        return False
+
+    def shown(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
+        """The cells that the page shows, and its questions; columns that it does not show stay with the researcher."""
+        cells = unit.content["fields"]
+        return {
+            "fields": {name: cells.get(name, "") for name in self.page.fields},
+            "questions": [_told(question) for question in self.questions(unit) if question.shape != "fixed"],
+            **({"picture": picture_url} if picture_url else {}),
+        }
+
+    def checked(self, given: Any, *, unit: Any, design: StudyDesign) -> dict[str, Any]:
+        """As ``judgments.hit_templates.checked_answer`` says."""
+        return checked_answer(self._bound(design).questions(unit), given)
+
+    def _bound(self, design: StudyDesign) -> HITTemplate:
+        return self if self._source else HITTemplate(design.template.html)
+
+    def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
+        """``u<position>-<question>``, boxes ``u<position>-<question>-<option>``, both from 0; ``u<position>-none``: as
+        it is."""
+        return answer_of_form(form, f"u{position}", self.questions(unit))
+
+    def read_results(self, fields: Mapping[str, str], prefix: str, unit: Any) -> dict[str, Any]:
+        """As ``judgments.hit_templates.answer_of_results`` says."""
+        return answer_of_results(fields, prefix, self.questions(unit))
+
+    def in_words(self, given: Any) -> str:
+        """Name by name, of an answer as of what is expected."""
+        return "; ".join(f"{name}: {_as_text(value)}" for name, value in given.items()) or "–"
+
+    def is_right(self, given: Any, expected: Any) -> bool:
+        """As expected in everything that is expected: a choice and the boxes exactly, a number within its range, a text
+        whatever its capitals, blanks and marks at its ends."""
+        return meets(expected, given)
+
+    def again(self, given: Any) -> Any:
+        """As ``judgments.hit_templates.expected_again`` says."""
+        return expected_again(self.page.questions, given)
+
+    def said_together(self, answer: Any, *, unit: Any) -> list[str]:
+        """Of each question the answer with the most votes, the mean of numbers, or how many texts there are."""
+        return [f"{name}: {_together(said)}" for name, said in answer.items()]
+
+    def results_names(self) -> list[str]:
+        """The names of the form."""
+        return [question.name for question in self.page.questions]
+
+    def results_cells(self, given: Any) -> dict[str, str]:
+        """As Mechanical Turk writes a classic form: a bar between several ticked values."""
+        return {
+            name: "|".join(value) if isinstance(value, list) else str(value) for name, value in given.items()
+        }
+
+    def results_inputs(self, content: Mapping[str, Any]) -> dict[str, str]:
+        """The row as it came."""
+        return dict(content.get("fields", {}))
+
+    def consensus(self, units: Sequence[int], values: Sequence[Any]) -> dict[int, Consensus]:
+        """``answer``: question -> what its answers say together (docs/hit-templates.md).
+
+        ``share`` and ``margin`` are means over the closed questions: of the winner, and of its lead; ``tie``: of one of
+        them no answer has the most votes.
+        """
+        given: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
+        for unit, value in zip(units, values, strict=True):
+            given[unit].append(value)
+        return {unit: self._said(answers) for unit, answers in given.items()}
+
+    def _said(self, answers: Sequence[Mapping[str, Any]]) -> Consensus:
+        said: dict[str, Any] = {}
+        votes: dict[str, int] = {}
+        shares, margins, ties = [], [], []
+        for question in self.page.questions:
+            values = [answer[question.name] for answer in answers if question.name in answer]
+            if not values or question.shape == "fixed":
+                continue
+            if question.shape == "number":
+                said[question.name] = {
+                    "n": len(values),
+                    "mean": fmean(values),
+                    "median": float(median(values)),
+                }
+                continue
+            if question.shape == "text":
+                said[question.name] = {"n": len(values), "texts": values}
+                continue
+            found = _chosen(values) if question.shape == "choice" else _ticked(values)
+            said[question.name] = found
+            votes |= {f"{question.name}:{value}": count for value, count in found["votes"].items()}
+            shares.append(found["share"])
+            margins.append(found["margin"])
+            ties.append(found["tie"])
+        return Consensus(
+            n=len(answers),
+            value=None,
+            share=fmean(shares) if shares else None,
+            margin=fmean(margins) if margins else None,
+            tie=any(ties),
+            votes=votes,
+            answer=said,
+        )
+
+    def codes(self, unit: Any, given: Any) -> dict[str, float]:
+        """For closed questions: the number of the chosen option, 0 for none, and of each box whether it is ticked.
+
+        Numbers have another level of measurement and texts none: ``figures`` has the agreement on each question.
+        """
+        found: dict[str, float] = {}
+        for question in self.questions(unit):
+            if question.shape == "choice":
+                values = [option.value for option in question.options]
+                value = given.get(question.name)
+                found[question.name] = float(values.index(value) + 1) if value in values else 0.0
+            elif question.shape == "several":
+                ticked = given.get(question.name, [])
+                found |= {
+                    f"{question.name}\t{place}": float(option.value in ticked)
+                    for place, option in enumerate(question.options)
+                }
+        return found
+
+    def figures(self, judged: Sequence[Judged], *, seed: int) -> Figures:
+        """``questions``: for each its votes or numbers over all units, and how far people agree on it."""
+        # here and not above: the statistics' machine code would cost every web process its memory
+        # gone
+
+        return Figures(study={"questions": question_figures(self.page.questions, self, judged, seed=seed)})
+
+    def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
+        """Any answer that the form takes."""
+        return checked_answer(
+            self.questions(unit),
+            {one.name: drawn_answer(one, rng) for one in self.questions(unit) if one.shape != "fixed"},
+        )
+
+    def draw_answer(
+        self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
+    ) -> dict[str, Any]:
+        """Right: the truth; wrong: another answer to one question that has some; without looking: any answer."""
+        drawn = self.draw_truth(unit, [], rng)
+        if right is None:
+            return drawn
+        if unit.control_kind == KNOWN_GOOD:  # what is expected, and no answer itself
+            return answer_to(self.questions(unit), truth, drawn, right=right, rng=rng)
+        if right:
+            return dict(truth)
+        others = [name for name in truth if drawn.get(name) is not None and drawn[name] != truth[name]]
+        if not others:
+            return drawn
+        name = others[int(rng.integers(len(others)))]
+        return dict(truth) | {name: drawn[name]}
+
+    def recovers(self, found: Consensus, truth: Any) -> bool:
+        """Every closed question has the truth's answer, and every number a mean near it."""
+        for question in self.page.questions:
+            said = (found.answer or {}).get(question.name)
+            if said is None or question.shape in ("text", "fixed"):
+                continue
+            if question.shape == "number":
+                wide = (question.high or 0.0) - (question.low or 0.0) or 100.0
+                if abs(said["mean"] - truth.get(question.name, said["mean"])) > CLOSE * wide:
+                    return False
+            elif said["answer"] != truth.get(question.name):
+                return False
+        return True
+
+
+def _told(question: Question) -> dict[str, Any]:
+    """A question for a client that draws its own page."""
+    bounds = {name: getattr(question, name) for name in ("low", "high", "step")}
+    return {
+        "name": question.name,
+        "shape": question.shape,
+        "label": question.label,
+        "required": question.required,
+        **({"options": [option.value for option in question.options]} if question.options else {}),
+        **({name: value for name, value in bounds.items() if value is not None}),
+    }
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return expected_in_words(value)
+    return ", ".join(value) or "–" if isinstance(value, list) else str(value)
+
+
+def _together(said: Mapping[str, Any]) -> str:
+    if "mean" in said:
+        return f"mean {said['mean']:g}"
+    if "answer" in said:
+        return "tied" if said["answer"] is None else _as_text(said["answer"])
+    return f"{said['n']} answers"
+
+
+def _chosen(values: Sequence[str]) -> dict[str, Any]:
+    """The option with the most votes; None where several have."""
+    counts = Counter(values).most_common()
+    (best, most), runner_up = counts[0], counts[1][1] if len(counts) > 1 else 0
+    n = len(values)
+    return {
+        "n": n,
+        "answer": best if most > runner_up else None,
+        "votes": dict(sorted(counts, key=lambda entry: (-entry[1], entry[0]))),
+        "share": most / n,
+        "margin": (most - runner_up) / n,
+        "tie": most == runner_up,
+    }
+
+
+def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """The boxes that more than half ticked; a box on which the votes are even is a tie."""
+    counts = Counter(one for value in values for one in value)
+    n = len(values)
+    ordered = dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+    # of a box that nobody ticked nothing is said; a form without ticks is agreed on
+    leads = [abs(2 * count - n) / n for count in counts.values()]
+    return {
+        "n": n,
+        "answer": [value for value, count in ordered.items() if 2 * count > n],
+        "votes": ordered,
+        "share": fmean([max(count, n - count) / n for count in counts.values()]) if counts else 1.0,
+        "margin": fmean(leads) if leads else 1.0,
+        "tie": any(2 * count == n for count in counts.values()),
+    }

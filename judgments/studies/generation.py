@@ -1,0 +1,499 @@
+"""Generate the units, control items and HITs of a study from its design."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from common.errors import DesignError, WrongState
+from common.rows import insert_rows, refresh_statistics
+from judgments.design.requirements import not_stated, own_record_needed, requirements_of
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.caption_pairs import CROSSED
+from judgments.drawing.controls import ControlPool, pool_of
+from judgments.drawing.material import Batch, Group, Image, Material, Pair, Text, UnitSpec
+from judgments.drawing.quiz_items import quiz_groups, set_aside
+from judgments.drawing.stopping import expected_share, full_depth_hits
+from judgments.kinds import KINDS
+from judgments.models import (
+    HIT,
+    CandidatePair,
+    Caption,
+    Dataset,
+    HITUnit,
+    Item,
+    Outlook,
+    Output,
+    PublishedPair,
+    Study,
+    System,
+    Unit,
+)
+from judgments.studies.log import note_event
+from judgments.studies.studies import design_of
+
+ROWS_AT_ONCE = 2_000
+Progress = Callable[[float, str], None]
+
+
+def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
+    """Store everything that a study gets; within the caller's transaction."""
+    images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
+    captions = _captions(study.dataset, batch)
+    systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
+
+    def caption_or_none(text: Text | None) -> int | None:
+        return captions[text.key] if text is not None else None
+
+    insert_rows(
+        CandidatePair,
+        ("study_id", "key", "position", "kind", "item_id", "first_id", "second_id", "first_system_id",
+         "second_system_id", "references"),
+        (
+            (
+                study.pk,
+                pair.key,
+                position,
+                pair.kind,
+                images[pair.image],
+                captions[pair.first.key],
+                captions[pair.second.key],
+                systems.get(pair.first_system or ""),
+                systems.get(pair.second_system or ""),
+                list(pair.references),
+            )
+            for position, pair in enumerate(batch.pairs)
+        ),
+    )  # fmt: skip
+    pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
+    progress(0.3, "storing units")
+    in_order = [unit for hit in batch.hits for unit in hit.units]
+    in_order += [unit for group in batch.quiz for unit in group.units]
+    insert_rows(
+        Unit,
+        ("study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",
+         "control", "expected", "filtered", "audited", "control_kind", "content"),
+        (
+            (
+                study.pk,
+                unit.key,
+                position,
+                images[unit.image],
+                caption_or_none(unit.reference),
+                caption_or_none(unit.first),
+                caption_or_none(unit.second),
+                pairs.get(unit.pair),
+                unit.kind,
+                unit.control,
+                unit.expected,
+                unit.filtered,
+                unit.audited,
+                unit.control_kind,
+                dict(unit.content),
+            )
+            for position, unit in enumerate(in_order)
+        ),
+    )  # fmt: skip
+    progress(0.6, "storing HITs")
+    insert_rows(
+        HIT,
+        ("study_id", "key", "position", "required", "open_slots"),
+        (
+            (study.pk, hit.key, position, design.judgments_per_unit, design.judgments_per_unit)
+            for position, hit in enumerate(batch.hits)
+        ),
+    )
+    hits = dict(HIT.objects.filter(study=study).values_list("key", "pk"))
+    units = dict(Unit.objects.filter(study=study).values_list("key", "pk"))
+    insert_rows(
+        HITUnit,
+        ("hit_id", "unit_id", "position"),
+        (
+            (hits[hit.key], units[unit.key], number)
+            for hit in batch.hits
+            for number, unit in enumerate(hit.units, start=1)
+        ),
+    )
+    if design.stopping.rule != "none":
+        full = full_depth_hits(design, len(batch.hits))
+        insert_rows(
+            Outlook,
+            ("unit_id", "full_depth"),
+            (
+                (units[unit.key], number in full)
+                for number, hit in enumerate(batch.hits)
+                for unit in hit.units
+                if not unit.control
+            ),
+        )
+    refresh_statistics(CandidatePair, Unit, HIT, HITUnit)
+    progress(1.0, f"{len(batch.hits)} HITs")
+
+
+def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
+    """Key -> row id of the dataset's captions; what control items say beyond them (damaged captions, the designer's
+    own texts) is added as candidates of no system."""
+    captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
+    texts = (
+        text
+        for hit in batch.hits
+        for unit in hit.units
+        if unit.control
+        for text in (unit.reference, unit.first, unit.second)
+        if text is not None
+    )
+    lacking = {text.key: text.text for text in texts if text.key not in captions}
+    if lacking:
+        Caption.objects.bulk_create(
+            (
+                Caption(dataset=dataset, key=key, text=text, role=Caption.Role.CANDIDATE)
+                for key, text in lacking.items()
+            ),
+            batch_size=ROWS_AT_ONCE,
+            ignore_conflicts=True,  # another study of the dataset may store the same ones at this moment
+        )
+        captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))
+    return captions
+
+
+EVERY_PLACE = 2**31 - 1  # of a ranked list
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a design comes to, before anything is generated.
+
+    Attributes:
+        units: judged units, without controls.
+        controls: control items.
+        hits: pages of work.
+        judgments: answers that will be asked for, controls included.
+        hours: expected hours of workers' time, from the design's seconds per unit.
+        asked: the share of the judgments on units that is expected to be asked for, where the design stops early.
+        pool: the different control items, and how many HITs a worker can do before one comes again.
+        notes: what the kind says about the draw (relevance: what the filter did).
+        asks: what the study asks of its workers, in words.
+        unsaid: those of them that its crowd can neither state nor check; it cannot be opened with them.
+    """
+
+    units: int
+    controls: int
+    hits: int
+    judgments: int
+    hours: float
+    asked: float
+    pool: ControlPool
+    notes: dict[str, Any]
+    asks: list[str]
+    unsaid: list[str]
+
+
+def no_progress(share: float, words: str) -> None:
+    """For callers that show none."""
+
+
+def load_material(dataset: Dataset, *, ranked: int | None = None) -> Material:
+    """A dataset as generation sees it: six queries, import order throughout.
+
+    Args:
+        ranked: how many places of systems' ranked lists are wanted. None: none; then of references that a system
+            ranked for an image only the first is among its outputs, and no image is ``found``.
+    """
+    references: dict[int, list[Text]] = {}
+    texts: dict[int, Text] = {}
+    rows = Caption.objects.filter(dataset=dataset).order_by("item_id", "position", "id")
+    for pk, item, key, text in rows.values_list("pk", "item_id", "key", "text").iterator(ROWS_AT_ONCE):
+        texts[pk] = Text(key=key, text=text)
+        if item is not None:
+            references.setdefault(item, []).append(texts[pk])
+    systems = {system.pk: system for system in System.objects.filter(dataset=dataset)}
+    outputs, found = _outputs(dataset, systems, texts, ranked)
+    images: list[Image] = []
+    names: dict[int, str] = {}
+    items = Item.objects.filter(dataset=dataset).order_by("position")
+    for pk, name, split, text, boxes, fields in items.values_list(
+        "pk", "name", "split", "text", "boxes", "fields"
+    ):
+        names[pk] = name
+        images.append(
+            Image(
+                name=name,
+                split=split,
+                references=tuple(references.get(pk, ())),
+                outputs=tuple(outputs.get(pk, ())),
+                found=tuple(found.get(pk, ())),
+                text=text,
+                boxes=tuple(boxes),
+                fields=tuple((column, cell) for column, cell in fields),
+            )
+        )
+    published = tuple(
+        Pair(
+            key=pair.key,
+            kind=pair.kind,
+            image=names[pair.item_id],
+            first=texts[pair.first_id],
+            second=texts[pair.second_id],
+            first_system=systems[pair.first_system_id].name,
+            second_system=systems[pair.second_system_id].name,
+            references=tuple(text.key for text in references.get(pair.item_id, [])[: pair.references]),
+        )
+        for pair in PublishedPair.objects.filter(dataset=dataset).order_by("position")
+    )
+    return Material(
+        name=dataset.name,
+        images=tuple(images),
+        published=published,
+        people=frozenset(system.name for system in systems.values() if system.human),
+    )
+
+
+def _outputs(
+    dataset: Dataset, systems: Mapping[int, System], texts: Mapping[int, Text], ranked: int | None
+) -> tuple[dict[int, list[tuple[str, Text]]], dict[int, list[tuple[str, Text, int]]]]:
+    """Image row id -> what machines gave for it, and where they found it; by name, so that neither the order in which
+    systems were imported nor a database's collation plays a part."""
+    machines = {pk: system.name for pk, system in systems.items() if not system.human}
+    rows = Output.objects.filter(system__dataset=dataset, system__human=False)
+    outputs: dict[int, list[tuple[str, Text]]] = {}
+    given = rows.annotations().order_by("item_id", "rank", "pk")
+    columns = ("system_id", "item_id", "caption_id", "caption__role")
+    first: set[tuple[int, int]] = set()
+    for system, item, caption, role in given.values_list(*columns).iterator(ROWS_AT_ONCE):
+        if ranked is None and role == Caption.Role.REFERENCE and (system, item) in first:
+            continue
+        first.add((system, item))
+        outputs.setdefault(item, []).append((machines[system], texts[caption]))
+    for of_item in outputs.values():
+        of_item.sort(key=lambda output: output[0])
+    found: dict[int, list[tuple[str, Text, int]]] = {}
+    searches = rows.searches().filter(rank__lte=ranked or 0)
+    for system, caption, item, rank in searches.values_list(
+        "system_id", "caption_id", "item_id", "rank"
+    ).iterator(ROWS_AT_ONCE):
+        found.setdefault(item, []).append((machines[system], texts[caption], rank))
+    for of_image in found.values():
+        of_image.sort(key=lambda one: (one[0], one[1].key))
+    return outputs, found
+
+
+def build_batch(design: StudyDesign, dataset: Dataset) -> Batch:
+    """Everything the study would get; nothing is stored.
+
+    Raises:
+        DesignError: the dataset cannot give what the design asks for.
+    """
+    wanted = (
+        {"top-k": design.sampling.k, CROSSED: EVERY_PLACE}
+        if KINDS[design.protocol].judges_one_caption
+        else {}
+    )
+    material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from))
+    _check_examples(design, material)
+    aside = set_aside(design, material)
+    batch = KINDS[design.protocol].of(design).batch(design, aside.rest)
+    notes = dict(batch.notes)
+    if needed := own_record_needed(design.workers, design.crowd.backend):
+        notes["sentences"] = [*notes.get("sentences", []), needed]
+    quiz = quiz_groups(design, aside)
+    _check_sources(design, material, batch, quiz)
+    if quiz:
+        notes["quiz_items"] = sum(len(group.units) for group in quiz)
+    return replace(batch, quiz=quiz, notes=notes)
+
+
+def _check_examples(design: StudyDesign, material: Material) -> None:
+    """Worked examples are shown with pictures that are there."""
+    known = {image.name for image in material.images}
+    for number, example in enumerate(design.examples, start=1):
+        if example.image and example.image not in known:
+            raise DesignError(
+                f"examples: example {number} names image {example.image!r}, which dataset {material.name!r} does not "
+                "have.",
+                field="examples",
+            )
+
+
+def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: Sequence[Group]) -> None:
+    """Where the study shows source texts, every item that a worker may see has one."""
+    if not design.source.show:
+        return
+    shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
+    lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
+    if lacking:
+        others = f" (nor have {len(lacking) - 1:,} others)" if len(lacking) > 1 else ""
+        raise DesignError(
+            f"source.show is true, but item {lacking[0]!r} of dataset {material.name!r} has no text{others}; "
+            "expected a source text in the column text of each item that is shown.",
+            field="source.show",
+        )
+
+
+def plan_study(design: StudyDesign, dataset: Dataset) -> Plan:
+    """The figures of a design, counted on a real draw."""
+    batch = build_batch(design, dataset)
+    judged = batch.unit_count + batch.control_count
+    judgments = judged * design.judgments_per_unit
+    return Plan(
+        units=batch.unit_count,
+        controls=batch.control_count,
+        hits=len(batch.hits),
+        judgments=judgments,
+        hours=judgments * design.seconds_per_unit / 3600,
+        asked=expected_share(
+            design, references=round(batch.unit_count / len(batch.pairs)) if batch.pairs else 1
+        ),
+        pool=pool_of(batch.hits, grouped=KINDS[design.protocol].grouped),
+        notes=batch.notes,
+        asks=list(requirements_of(design.workers).values()),
+        unsaid=not_stated(design.workers, design.crowd.backend),
+    )
+
+
+def generate_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
+    """Draw and store units, controls and HITs; the design is frozen from here on.
+
+    Drawing reads only: workers of other studies go on while it lasts. Storing is one transaction.
+
+    Raises:
+        WrongState: the study has HITs already.
+        DesignError: the dataset cannot give what the design asks for.
+    """
+    batch = draw_hits(study=study, progress=progress)
+    store_hits(study=study, batch=batch, progress=progress)
+    return batch
+
+
+def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
+    """The first half of ``generate_hits``: everything the draft would get. Nothing is stored."""
+    if study.state != Study.State.DRAFT:
+        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+    progress(0.05, "drawing")
+    return build_batch(design_of(study), study.dataset)
+
+
+@transaction.atomic
+def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
+    """The second half: the rows of ``batch``, which was drawn from the study as it is.
+
+    Raises:
+        WrongState: another generation was faster, or the design was changed since the draw.
+    """
+    drawn_from = study.design
+    notes = study.notes | batch.notes
+    if batch.control_count:
+        pool = pool_of(batch.hits, grouped=KINDS[study.protocol].grouped)
+        notes = notes | {"control_pool": asdict(pool)}
+    moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
+        state=Study.State.GENERATED, generated_at=timezone.now(), notes=notes
+    )
+    study.refresh_from_db()
+    if not moved:
+        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+    if study.design != drawn_from:
+        raise WrongState(
+            f"The design of study {study.slug!r} was changed while its HITs were drawn; try again."
+        )
+    store_batch(study, design_of(study), batch, progress)
+    note_event(
+        study=study,
+        what="generated",
+        words=f"{len(batch.hits)} HITs were generated, with {batch.unit_count} units and {batch.control_count} control "
+        "items.",
+    )
+
+
+@transaction.atomic
+def strike_control(*, study: Study, unit_key: str) -> Unit:
+    """Take a control item out: it counts for nobody, and nobody new sees it.
+
+    Once the study was opened, it keeps its place in its HIT, as workers have answered it or may hold it: their answers
+    stay, and say nothing about them any more.
+
+    Raises:
+        WrongState: the study has no HITs of its own, or the unit is no control item of it.
+    """
+    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if study.source != Study.Source.DESIGNED or study.state == Study.State.DRAFT:
+        raise WrongState(f"Study {study.slug!r} has no control items to strike.")
+    unit = Unit.objects.filter(study=study, key=unit_key, control=True).first()
+    if unit is None:
+        raise WrongState(f"{unit_key!r} is no control item of study {study.slug!r}.")
+    if study.state == Study.State.GENERATED:
+        HITUnit.objects.filter(unit=unit).delete()
+    if not unit.struck:
+        unit.struck = True
+        unit.save(update_fields=["struck"])
+        note_event(study=study, what="struck", words=f"Control item {unit.key} was struck.", unit=unit.key)
+    return unit
+
+
+def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
+    """The batch as canonical JSON lines: candidate pairs, HITs with their units, the quiz's items; sorted keys."""
+    for pair in batch.pairs:
+        yield _line(
+            {
+                "type": "pair",
+                "pair": pair.key,
+                "kind": pair.kind,
+                "image": pair.image,
+                "first": pair.first.key,
+                "second": pair.second.key,
+                "first_text": pair.first.text,
+                "second_text": pair.second.text,
+                "first_system": pair.first_system,
+                "second_system": pair.second_system,
+                "references": list(pair.references),
+            }
+        )
+    for position, hit in enumerate(batch.hits, start=1):
+        yield _line(
+            {
+                "type": "hit",
+                "hit": hit.key,
+                "position": position,
+                "required": design.judgments_per_unit,
+                "units": [_unit_dict(design, number, unit) for number, unit in enumerate(hit.units, start=1)],
+            }
+        )
+    for group in batch.quiz:
+        yield _line(
+            {
+                "type": "quiz",
+                "units": [
+                    _unit_dict(design, number, unit) for number, unit in enumerate(group.units, start=1)
+                ],
+            }
+        )
+
+
+def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, Any]:
+    def key_and_text(name: str, text: Text | None) -> dict[str, str | None]:
+        return {name: text.key if text else None, f"{name}_text": text.text if text else None}
+
+    return {
+        "unit": unit.key,
+        "position": position,
+        "protocol": design.protocol,
+        "image": unit.image,
+        **key_and_text("reference", unit.reference),
+        **key_and_text("first", unit.first),
+        **key_and_text("second", unit.second),
+        "kind": unit.kind or None,
+        "pair": unit.pair or None,
+        "control": unit.control,
+        "expected": unit.expected,
+        "filtered": unit.filtered,
+        **({"audited": True} if unit.audited else {}),
+        **({"content": dict(unit.content)} if unit.content else {}),
+        **({"control_kind": unit.control_kind} if unit.control_kind not in ("", "reference") else {}),
+    }
+
+
+def _line(value: dict[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -1,0 +1,158 @@
+"""The HITs page of a study: what a design comes to, generating it, and what it came to."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from django.db.models import Count, Exists, Max, Q, Sum
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+
+from common.errors import QuorumError, WrongState
+from judgments.design.study_design import StudyDesign
+from judgments.drawing.controls import ControlPool
+from judgments.drawing.stopping import expected_share
+from judgments.models import HIT, Study, Unit
+from judgments.remembered import MANY_ROWS, Figures, add_figures, certain, remembered
+from judgments.studies.generation import Plan, plan_study
+from judgments.studies.studies import design_of
+from judgments.studies.study_page import (
+    PLAN_PARTS,
+    Context,
+    Group,
+    StudyPage,
+    StudyStep,
+    add_page,
+    add_step,
+    enqueue_once,
+)
+
+
+def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The plan of a draft; the counts of what was generated."""
+    context["design"] = design_of(study)
+    if study.state == Study.State.DRAFT:
+        return TemplateResponse(request, "judgments/study/hits_draft.html", context)
+    counted = remembered(study, COUNTS)
+    context |= certain(counted) | {"counted": counted}
+    return TemplateResponse(request, "judgments/study/hits.html", context)
+
+
+def show_plan(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """The figures of a draft, counted on a real draw; a part of a page."""
+    design = design_of(study)
+    context["design"] = design
+    plan = remembered(study, PLAN).value
+    try:
+        if isinstance(plan, str):
+            context["problem"] = plan
+        elif plan is None:
+            context["waits"] = True
+        else:
+            context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
+    except QuorumError as error:
+        context["problem"] = str(error)
+    return TemplateResponse(request, "judgments/study/plan.html", context)
+
+
+def parts_of_plan(design: StudyDesign, plan: Plan) -> list[dict[str, Any]]:
+    """What the apps above say about a plan, each with its template.
+
+    Raises:
+        QuorumError: one of them cannot tell.
+    """
+    items = plan.units + plan.controls
+    return [{"template": one.template, "facts": one.facts(design, plan.hits, items)} for one in PLAN_PARTS]
+
+
+def counts_of(study: Study) -> dict[str, Any]:
+    """What a generated study holds, in four queries."""
+    units = Unit.objects.filter(study=study).aggregate(
+        judged=Count("pk", filter=Q(control=False)),
+        controls=Count("pk", filter=Q(control=True, struck=False) & ~Q(control_kind="quiz")),
+        struck=Count("pk", filter=Q(struck=True)),
+        filtered=Count("pk", filter=Q(filtered=True)),
+    )
+    hits = HIT.objects.filter(study=study).aggregate(
+        n=Count("pk"), wanted=Sum("required"), free=Sum("open_slots")
+    )
+    kinds = Unit.objects.filter(study=study, control=False).exclude(kind="").order_by("kind")
+    design = design_of(study)
+    overlap = design.judgments_per_unit
+    pairs = study.pairs.count()
+    return {
+        "asked": expected_share(design, references=round(units["judged"] / pairs) if pairs else 1),
+        "units": units,
+        "hits": hits,
+        "wanted_judgments": (units["judged"] + units["controls"]) * overlap,
+        "hours": (units["judged"] + units["controls"]) * overlap * design.seconds_per_unit / 3600,
+        "pair_kinds": list(
+            kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
+        ),
+    }
+
+
+def _planned(study: Study) -> Plan | str:
+    """The plan of the study's design, or why there is none."""
+    try:
+        return plan_study(design_of(study), study.dataset)
+    except QuorumError as error:
+        return str(error)
+
+
+def _plan_from_json(value: dict[str, Any]) -> Plan | str:
+    if "problem" in value:
+        return str(value["problem"])
+    return Plan(**value | {"pool": ControlPool(**value["pool"])})
+
+
+def _drawn_from(study: Study) -> object:
+    """Everything that a draw depends on: captions are never changed, only added."""
+    return study.design, study.dataset_id, study.dataset.captions.aggregate(last=Max("pk"))["last"]
+
+
+def _is_large(study: Study) -> bool:
+    return study.dataset.captions.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+
+
+def _has_many_units(study: Study) -> Exists:
+    return Exists(study.units.order_by()[MANY_ROWS - 1 : MANY_ROWS])
+
+
+COUNTS: Figures[dict[str, Any]] = add_figures(
+    Figures("hits", counts_of, rows=lambda found: int(found["units"]["judged"]), many=_has_many_units)
+)
+PLAN: Figures[Plan | str] = add_figures(
+    Figures(
+        "plan",
+        _planned,
+        rows=lambda plan: 0 if isinstance(plan, str) else plan.units,
+        as_json=lambda plan: {"problem": plan} if isinstance(plan, str) else asdict(plan),
+        from_json=_plan_from_json,
+        version=_drawn_from,
+        exact=True,
+        beyond_a_page=_is_large,
+    )
+)
+
+
+def _generate(request: HttpRequest, study: Study) -> None:
+    """Ask for the HITs; the work itself is a job, whatever its size."""
+    if study.state != Study.State.DRAFT:
+        raise WrongState(f"Study {study.slug!r} is {study.state}; HITs are generated once, from a draft.")
+    enqueue_once(request, study, "generate_hits")
+
+
+add_page(StudyPage(name="hits", label="HITs", order=20, view=show_hits, group=Group.PREPARE))
+add_page(StudyPage(name="plan", label="", order=21, view=show_plan))
+add_step(
+    StudyStep(
+        name="generate",
+        label="Generate HITs",
+        run=_generate,
+        offered=lambda study: study.state == Study.State.DRAFT,
+        job="generate_hits",
+        primary_in=frozenset({Study.State.DRAFT.value}),
+    )
+)

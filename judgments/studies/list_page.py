@@ -1,0 +1,327 @@
+"""Studies: the list, the design, and the pages and steps this app gives them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from django.contrib import admin, messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.db.models import Count, IntegerField, Max, OuterRef, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.formats import date_format
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+from unfold.decorators import display
+
+from common.errors import QuorumError
+from common.files import can_be_stored
+from judgments.access.roles import Right, may
+from judgments.admin.base import SIMULATED, QuorumAdmin, signed_in
+from judgments.design import editor_page
+from judgments.design import page as design_page
+from judgments.hit_templates import page as hit_templates_page
+from judgments.kinds import KINDS
+from judgments.models import HIT, Study, StudyEvent
+from judgments.remembered import BeingCounted
+from judgments.studies.log import note_event
+from judgments.studies.studies import delete_study
+from judgments.studies.study_page import (
+    PAGES,
+    START_PAGES,
+    STEPS,
+    Context,
+    StartPage,
+    StudyPage,
+    StudyStep,
+    first_page,
+    keep_refusal,
+    page_address,
+    show_counting,
+    study_context,
+)
+
+FINISHED = ["submitted", "approved", "rejected"]
+STATE_COLOURS = {
+    Study.State.DRAFT: "",
+    Study.State.GENERATED: "warning",
+    Study.State.OPEN: "success",
+    Study.State.CLOSED: "info",
+}
+
+
+@admin.register(Study)
+class StudyAdmin(QuorumAdmin):
+    """A study from design to results. Services decide; these pages ask and explain."""
+
+    list_display = (
+        "study",
+        "state_label",
+        "protocol_title",
+        "dataset",
+        "progress",
+        "created_by",
+        "created",
+    )
+    list_display_links = None
+    add_label = "New study"
+    list_filter = ("state", "protocol", "source", "simulated", "dataset")
+    list_filter_submit = True
+    list_select_related = ("dataset", "created_by")
+    search_fields = ("name", "slug")
+    actions = None
+
+    # --- the list ------------------------------------------------------------------------------
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Study]:
+        """Studies with how many HITs they ask for and how many were handed in, counted beside them."""
+        hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
+        wanted = hits.annotate(n=Sum("required")).values("n")
+        finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
+        return (
+            super()
+            .get_queryset(request)
+            .annotate(
+                wanted=Coalesce(Subquery(wanted, output_field=IntegerField()), 0),
+                finished=Coalesce(Subquery(finished, output_field=IntegerField()), 0),
+            )
+        )
+
+    @display(description="study", ordering="name")
+    def study(self, study: Study) -> SafeString:
+        """The name, leading to the page that matters in the study's state."""
+        address = first_page(study)
+        shown = '<a class="q-name" href="{}">{}</a>' + (SIMULATED if study.simulated else "")
+        return format_html(shown, address, study.name)
+
+    @display(description="state", label=STATE_COLOURS, ordering="state")
+    def state_label(self, study: Study) -> tuple[str, str]:
+        """The state in a word."""
+        return study.state, study.get_state_display()
+
+    @display(description="protocol", ordering="protocol")
+    def protocol_title(self, study: Study) -> str:
+        """The protocol's name."""
+        return KINDS[study.protocol].title.partition(":")[0]
+
+    @display(description="HITs handed in")
+    def progress(self, study: Study) -> SafeString | str:
+        """How far it is."""
+        wanted, finished = study.wanted, study.finished  # type: ignore[attr-defined]
+        if study.source == Study.Source.IMPORTED:
+            return "imported"
+        if not wanted:
+            return "–"
+        return format_html(
+            '<span class="q-bar"><progress max="{}" value="{}"></progress> {} of {}</span>',
+            wanted, finished, f"{finished:,}", f"{wanted:,}",
+        )  # fmt: skip
+
+    @display(description="created", ordering="created_at")
+    def created(self, study: Study) -> str:
+        """The day."""
+        return date_format(study.created_at, "j M Y")
+
+    # --- addresses -----------------------------------------------------------------------------
+
+    def get_urls(self) -> list[URLPattern]:
+        """The pages and steps that the apps have added, before the admin's own."""
+        own = [
+            path(
+                "numbers/<slug:key>/",
+                self.admin_site.admin_view(editor_page.show_numbers),
+                name="judgments_study_numbers",
+            ),
+            path("compare/", self.admin_site.admin_view(self.compare_view), name="judgments_study_compare"),
+            path(
+                "bring-template/",
+                self.admin_site.admin_view(self.template_view),
+                name="judgments_study_bring_template",
+            ),
+            path("from-file/", self.admin_site.admin_view(self.file_view), name="judgments_study_from_file"),
+            path(
+                "<int:pk>/do/<slug:name>/",
+                self.admin_site.admin_view(require_POST(self.step_view)),
+                name="judgments_study_do",
+            ),
+        ]
+        own += [
+            path(
+                f"<int:pk>/{page.name}/",
+                self.admin_site.admin_view(partial(self.page_view, page=page)),
+                name=f"judgments_study_{page.name}",
+            )
+            for page in PAGES.values()
+            if page.name != "change"  # the admin's own address
+        ]
+        own += [
+            path(
+                f"{page.name}/",
+                self.admin_site.admin_view(partial(self.start_view, page=page)),
+                name=f"judgments_study_start_{page.name}",
+            )
+            for page in START_PAGES.values()
+        ]
+        return own + super().get_urls()
+
+    def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
+        """One of the study's pages."""
+        study = self._study(request, pk, page.permission)
+        context = self.context(request, study, page.name)
+        try:
+            return page.view(request, study, context)
+        except BeingCounted:
+            return show_counting(request, study, context)
+
+    def start_view(self, request: HttpRequest, page: StartPage) -> HttpResponseBase:
+        """A page for what comes before there is a study."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": Study._meta,
+            "title": page.label,
+            "subtitle": page.label,
+        }
+        return page.view(request, context)
+
+    def step_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
+        """Do a step and say what came of it."""
+        step = STEPS.get(name)
+        if step is None:
+            raise Http404
+        study = self._study(request, pk, step.permission)
+        if step.also and not signed_in(request).has_perm(step.also):
+            raise PermissionDenied
+        last = StudyEvent.objects.filter(study=study).aggregate(pk=Max("pk"))["pk"] or 0
+        try:
+            if not can_be_stored(dict(request.POST.lists())):
+                raise QuorumError("Nothing was changed: a text holds U+0000, which cannot be stored.")
+            answer = step.run(request, study)
+        except QuorumError as error:
+            if step.beside:
+                keep_refusal(request, study, step.name, str(error))
+                return self._back(request, study, f"#{step.name}")
+            messages.error(request, str(error))
+            return self._back(request, study)
+        if step.permission != Right.VIEW:
+            self.log_change(request, study, step.label)
+            self._keep_in_log(request, study, step, last)
+        if step.done:
+            messages.success(request, step.done)
+        return answer or self._back(request, study)
+
+    @staticmethod
+    def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last: int) -> None:
+        """Nothing that a person does stays out of the study's log: where the step's service wrote nothing into it
+        after entry ``last``, because a job will do the work or nothing was left to do, the step itself is written."""
+        person = signed_in(request)
+        if not Study.objects.filter(pk=study.pk).exists():
+            return  # the step deleted it, and said so while it stood
+        if not StudyEvent.objects.filter(study=study, pk__gt=last, by=person).exists():
+            words = f"Asked for: {step.label}."
+            note_event(study=study, what=step.name, words=words, why=request.POST.get("why", ""), by=person)
+
+    def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
+        """To the page of the study that the post came from, and there to ``at``."""
+        page = PAGES.get(request.POST.get("page", ""))
+        address = page_address(study, page.name) if page and page.label else first_page(study)
+        return HttpResponseRedirect(address + at)
+
+    def context(self, request: HttpRequest, study: Study, active: str) -> Context:
+        """What every page of a study shows."""
+        return study_context(self.admin_site, request, study, active=active)
+
+    def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
+        """The study, if the person may do this to it; who may not see it is not told that it is there."""
+        studies = Study.objects.visible_to(request.user).select_related("dataset")
+        known = str(pk).isdecimal() and len(str(pk)) < 19
+        study = studies.annotate(warned=Count("alarms")).filter(pk=pk).first() if known else None
+        if study is None:
+            raise Http404
+        if not may(request.user, Right(permission), study):
+            raise PermissionDenied
+        return study
+
+    def has_view_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
+        """The list is there, empty at first, for who may add studies."""
+        if obj is None and self.has_add_permission(request):
+            return True
+        return super().has_view_permission(request, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
+        """Of one study, by a role in it too."""
+        if obj is None:
+            return super().has_change_permission(request)
+        return may(request.user, Right.CHANGE, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Study | None = None) -> bool:
+        """Of one study, by its owners too."""
+        if obj is None:
+            return super().has_delete_permission(request)
+        return may(request.user, Right.OWN, obj)
+
+    # --- the design ----------------------------------------------------------------------------
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Choose where to start, then fill in the design."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return design_page.add_study(self, request)
+
+    def file_view(self, request: HttpRequest) -> HttpResponse:
+        """A study from a study file."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return design_page.add_study_from_file(self, request)
+
+    def template_view(self, request: HttpRequest) -> HttpResponse:
+        """A study from a HIT template and its inputs."""
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        return hit_templates_page.bring_template(self, request)
+
+    def compare_view(self, request: HttpRequest) -> HttpResponse:
+        """Two designs side by side, each one of a study, an earlier one, or a preset."""
+        return design_page.show_comparison(self, request)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """The design: a form while the study is a draft, to read afterwards."""
+        study = self._study(request, object_id, Right.VIEW)
+        return design_page.show_design(self, request, study)
+
+    def delete_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Ask once, then delete; what workers answered is never deleted."""
+        study = self._study(request, object_id, Right.OWN)
+        if request.method == "POST":
+            try:
+                with transaction.atomic():  # a refused deletion leaves no entry behind
+                    self.log_deletions(request, Study.objects.filter(pk=study.pk))
+                    delete_study(study=study)
+            except QuorumError as error:
+                messages.error(request, str(error))
+                return redirect(page_address(study, "change"))
+            messages.success(request, f"Study “{study.name}” was deleted.")
+            return redirect(reverse("admin:judgments_study_changelist"))
+        return TemplateResponse(
+            request,
+            "judgments/study/delete.html",
+            self.context(request, study, "change") | {"subtitle": "Delete"},
+        )

@@ -1,0 +1,266 @@
+"""A study's life: created, opened, closed; duplicated, and deleted while a draft."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+from django.db import IntegrityError, transaction
+from django.db.models import ProtectedError
+from django.utils import timezone
+
+from common.errors import DataConflict, DesignError, NotThere, WrongState
+from judgments.access.roles import visible_rows
+from judgments.design.diff import changed_keys
+from judgments.design.plans import Plan
+from judgments.design.study_design import StudyDesign, make_design
+from judgments.kinds import KINDS, Kind
+from judgments.models import Dataset, Job, Study, StudyRole
+from judgments.studies.log import note_event
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+REGISTERED = "registered"  # in a study's log, where its plan was fixed
+
+
+def is_registered(study: Study) -> bool:
+    """Whether the study's plan was fixed; its log says so."""
+    return study.events.filter(what=REGISTERED).exists()
+
+
+def keep_plan(*, study: Study, plan: Plan) -> None:
+    """The plan that was registered is the one that the study file holds."""
+    study.design = study.design | {"registration": plan.model_dump(mode="json")}
+    study.save(update_fields=["design"])
+
+
+def design_of(study: Study) -> StudyDesign:
+    """The study's design; what is stored was checked when it was stored."""
+    return StudyDesign.model_validate(study.design)
+
+
+def kind_of(study: Study) -> Kind:
+    """The kind of the study's protocol, knowing its design (``Kind.of``)."""
+    return KINDS[study.protocol].of(design_of(study))
+
+
+def find_study(slug: str) -> Study:
+    """The study of this slug.
+
+    Raises:
+        NotThere: there is none.
+    """
+    study = Study.objects.select_related("dataset").filter(slug=slug).first()
+    if study is None:
+        raise NotThere(f"There is no study {slug!r}.")
+    return study
+
+
+def find_dataset(name: str, *, user: User | None = None) -> Dataset:
+    """The dataset of this name.
+
+    Args:
+        user: who asks; None: a command, which may look at all of them.
+
+    Raises:
+        NotThere: there is none that they may look at; the message names those that they may.
+    """
+    datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
+    dataset = datasets.filter(name=name).first()
+    if dataset is None:
+        known = ", ".join(datasets.values_list("name", flat=True)) or "none yet"
+        raise NotThere(f"There is no dataset {name!r}; there are: {known}.")
+    return dataset
+
+
+@transaction.atomic
+def create_study(*, design: StudyDesign, user: User | None = None) -> Study:
+    """Store a design as a draft.
+
+    Raises:
+        DesignError: the dataset is not there, or not for ``user`` to look at.
+        DataConflict: the slug is taken.
+    """
+    try:
+        dataset = find_dataset(design.dataset, user=user)
+    except NotThere as error:
+        raise DesignError(str(error), field="dataset") from None
+    try:
+        with transaction.atomic():
+            study = Study.objects.create(
+                slug=design.slug,
+                name=design.name,
+                dataset=dataset,
+                protocol=design.protocol,
+                design=design.model_dump(mode="json"),
+                created_by=user,
+            )
+    except IntegrityError:
+        raise DataConflict(f"There is a study {design.slug!r} already; choose another slug.") from None
+    if user is not None:
+        StudyRole.objects.create(study=study, user=user, role=StudyRole.Role.OWNER, given_by=user)
+    note_event(study=study, what="created", words=f"Created as a draft: {design.protocol}.", by=user)
+    return study
+
+
+@transaction.atomic
+def change_design(*, study: Study, design: StudyDesign, user: User | None = None) -> Study:
+    """Replace the design of a draft; a changed slug goes with the jobs that were asked for under the old one.
+
+    Raises:
+        WrongState: HITs were generated from it; the design is frozen.
+        DesignError, DataConflict: as for ``create_study``; another plan than the registered one is refused, too.
+    """
+    _require(study, Study.State.DRAFT, "its design is frozen")
+    design = _with_the_registered_plan(study, design)
+    try:
+        dataset = find_dataset(design.dataset, user=user)
+    except NotThere as error:
+        raise DesignError(str(error), field="dataset") from None
+    if Study.objects.filter(slug=design.slug).exclude(pk=study.pk).exists():
+        raise DataConflict(f"There is a study {design.slug!r} already; choose another slug.")
+    before, after = study.design, design.model_dump(mode="json")
+    if design.slug != study.slug:
+        _rename_jobs(study.slug, design.slug)
+    study.slug, study.name, study.dataset = design.slug, design.name, dataset
+    study.protocol, study.design = design.protocol, after
+    study.save()
+    changed = changed_keys(before, after)
+    if changed:
+        shown = ", ".join(changed[:8]) + (f" and {len(changed) - 8} more" if len(changed) > 8 else "")
+        words = f"The design was changed: {shown}."
+        note_event(study=study, what="design-changed", words=words, by=user, before=before, after=after)
+    return study
+
+
+def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
+    """What was registered stays, whether a changed design names it or not."""
+    plan = design_of(study).registration
+    if plan is None or design.registration == plan or not is_registered(study):
+        return design
+    if design.registration is not None:
+        raise DesignError(
+            f"registration: the plan of study {study.slug!r} was registered, and a registration is never changed.",
+            field="registration",
+        )
+    return design.model_copy(update={"registration": plan})
+
+
+def _rename_jobs(before: str, after: str) -> None:
+    """Jobs name their study by its slug: they go with it, and a study that takes the old slug does not get them."""
+    for job in Job.objects.filter(args__study=before):
+        Job.objects.filter(pk=job.pk).update(args=job.args | {"study": after})
+
+
+def _leave_jobs(slug: str) -> None:
+    """Jobs of a study that is gone are nobody's: a study that takes its slug does not get them, and those that wait
+    are not begun."""
+    for job in Job.objects.filter(args__study=slug):
+        args = {name: value for name, value in job.args.items() if name != "study"}
+        Job.objects.filter(pk=job.pk).update(args=args | {"deleted_study": slug})
+        Job.objects.filter(pk=job.pk, state=Job.State.QUEUED).update(
+            state=Job.State.FAILED, error=f"Study {slug!r} was deleted.", finished_at=timezone.now()
+        )
+
+
+@transaction.atomic
+def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
+    """A new draft with the same design.
+
+    Args:
+        name, slug: of the copy; left empty, the study's own with the next free number.
+
+    Raises:
+        DesignError, DataConflict: as for ``create_study``.
+    """
+    number = next_copy(study)
+    values = study.design | {
+        "slug": slug or f"{study.slug[:75]}-{number}",
+        "name": name or f"{study.name[:190]} ({number})",
+    }
+    copy = create_study(design=make_design(values), user=user)
+    # the copy's own name is for those who have a part in it
+    note_event(study=study, what="duplicated", words="A copy was made: a new draft.", by=user, copy=copy.pk)
+    return copy
+
+
+def next_copy(study: Study) -> int:
+    """The number of a study's next copy that bears its name: the first for which the slug is free."""
+    stem = f"{study.slug[:75]}-"
+    taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    return next(number for number in count(2) if f"{stem}{number}" not in taken)
+
+
+@transaction.atomic
+def delete_study(*, study: Study) -> None:
+    """Delete a draft, or a generated study that was never opened.
+
+    Raises:
+        WrongState: workers were let in; what they answered is never deleted.
+    """
+    _lock(study)
+    if study.state not in (Study.State.DRAFT, Study.State.GENERATED) or study.assignments.exists():
+        raise WrongState(
+            f"Study {study.slug!r} is {study.state}; only a study that was never opened can be deleted."
+        )
+    note_event(study=study, what="deleted", words=f"Deleted as a {study.state} study.", design=study.design)
+    _leave_jobs(study.slug)
+    try:
+        study.delete()
+    except ProtectedError:
+        raise WrongState(f"Study {study.slug!r} holds answers and cannot be deleted.") from None
+
+
+@transaction.atomic
+def mark_open(*, study: Study) -> Study:
+    """generated or closed -> open; the crowd's own part is annotation.crowds.publishing."""
+    _lock(study)
+    if study.state == Study.State.OPEN:
+        return study
+    if study.state == Study.State.DRAFT:
+        raise WrongState(
+            f"Study {study.slug!r} is a draft; generate its HITs first (generate_hits {study.slug})."
+        )
+    if study.source == Study.Source.IMPORTED:
+        raise WrongState(f"Study {study.slug!r} holds imported judgments; it has no HITs to open.")
+    if study.design.get("registration") and not study.simulated and not is_registered(study):
+        raise WrongState(
+            f"The study file of {study.slug!r} holds a plan that is not registered yet; register it before the study "
+            f"opens (register {study.slug})."
+        )
+    study.state = Study.State.OPEN
+    study.opened_at = study.opened_at or timezone.now()
+    study.save(update_fields=["state", "opened_at"])
+    return study
+
+
+@transaction.atomic
+def mark_closed(*, study: Study) -> Study:
+    """open -> closed. Workers who hold a HIT may still submit it within their lease."""
+    _lock(study)
+    if study.state == Study.State.CLOSED:
+        return study
+    _require(study, Study.State.OPEN, "it cannot be closed")
+    study.state, study.closed_at, study.paused_at = Study.State.CLOSED, timezone.now(), None
+    study.save(update_fields=["state", "closed_at", "paused_at"])
+    return study
+
+
+def _lock(study: Study) -> None:
+    """Bring ``study`` up to date and hold its row against others until the transaction ends.
+
+    Not against rows that only refer to it (here and wherever else a study is held): a claim holds its HIT when its
+    commit looks at the study, and whoever holds the study may want that HIT.
+    """
+    fresh = Study.objects.select_for_update(no_key=True).filter(pk=study.pk).first()
+    if fresh is None:
+        raise NotThere(f"There is no study {study.slug!r} any more.")
+    study.refresh_from_db()
+
+
+def _require(study: Study, state: Study.State, otherwise: str) -> None:
+    _lock(study)
+    if study.state != state:
+        raise WrongState(f"Study {study.slug!r} is {study.state}; {otherwise}.")

@@ -1,0 +1,325 @@
+"""The pages and operations of a study in the admin, and the registry that collects them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from common.errors import DesignError, WrongState
+from judgments.access.roles import Right, rights_of
+from judgments.admin.base import preview_address, signed_in
+from judgments.design.study_design import StudyDesign
+from judgments.jobs import enqueue
+from judgments.models import Job, Study
+from judgments.remembered import newest_count
+from judgments.studies.studies import kind_of
+
+Context = dict[str, Any]
+UNDER_WAY = [Job.State.QUEUED, Job.State.RUNNING]
+
+
+def always(study: Study) -> bool:
+    """For pages that every study has."""
+    return True
+
+
+class Group(StrEnum):
+    """What a researcher does with a study, in the order in which they do it; each of its pages stands under one.
+
+    Verbs, so that no group has the name of one of its pages.
+    """
+
+    PREPARE = "Prepare"
+    COLLECT = "Collect"
+    CHECK = "Check"
+    ANALYSE = "Analyse"
+    MANAGE = "Manage"
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPage:
+    """A page about a study.
+
+    Attributes:
+        name: last part of its address, and of its URL name ``admin:judgments_study_<name>``.
+        label: the tab; '' for a page without one.
+        order: tabs of a group stand in this order; the group leads to its first.
+        view: answers the request; the context holds what every page of the study shows.
+        permission: what of the study a person must be allowed to do; a ``Right`` or its word.
+        shown: whether the study has the tab.
+        group: under which the tab stands.
+        under: of a page without a tab, the name of the one whose tab stays marked.
+    """
+
+    name: str
+    label: str
+    order: int
+    view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
+    permission: str = Right.VIEW
+    shown: Callable[[Study], bool] = always
+    group: Group = Group.MANAGE
+    under: str = ""
+
+
+def never(study: Study) -> bool:
+    """For steps whose button stands on a page of their own."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStep:
+    """Something that is done to a study by a post.
+
+    Attributes:
+        name: last part of its address ``do/<name>/``.
+        label: the button.
+        run: does it; an answer of None leads back to the page the post came from.
+        done: said afterwards; '' says nothing.
+        offered: whether the button stands at the top of the study's pages.
+        primary_in: the states in which it is the next thing to do, a filled button; else it stands in the menu there.
+        primary_on: the pages on which it is the next thing to do, whatever the state.
+        permission: what of the study a person must be allowed to do; a ``Right`` or its word.
+        also: a permission of Django's that the person needs besides, such as ``judgments.add_study``; '' for none.
+        job: the kind of job it asks for; while one is under way, the button is away.
+        beside: whether its page shows beside the step's own form why it was refused (``take_refusal``).
+    """
+
+    name: str
+    label: str
+    run: Callable[[HttpRequest, Study], HttpResponse | None]
+    done: str = ""
+    offered: Callable[[Study], bool] = never
+    primary_in: frozenset[str] = frozenset()
+    primary_on: frozenset[str] = frozenset()
+    permission: str = Right.CHANGE
+    also: str = ""
+    job: str = ""
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StartPage:
+    """A page for what comes before there is a study; "New study" leads to it, and whoever may add studies opens it.
+
+    Attributes:
+        name: its address below the list of studies, and the end of its URL name ``admin:judgments_study_start_<name>``.
+        label: the link.
+        words: the question before the link.
+        view: answers the request; the context holds what every page of the admin shows.
+    """
+
+    name: str
+    label: str
+    words: str
+    view: Callable[[HttpRequest, Context], HttpResponseBase]
+
+    @property
+    def address(self) -> str:
+        """Where it stands."""
+        return reverse(f"admin:judgments_study_start_{self.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A step that was refused a moment ago.
+
+    Attributes:
+        words: why.
+        sent: what the form's fields held, to be shown in them again.
+    """
+
+    step: str
+    words: str
+    sent: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPart:
+    """What an app above adds to the numbers that follow from a design, before anything is generated.
+
+    Attributes:
+        template: shows it; gets what ``facts`` gives as ``part``.
+        facts: from the design, how many HITs there will be, and how many items (control items too) in all of them.
+        problems: from the same, what speaks against the design, to be said beside the fields that cause it.
+    """
+
+    template: str
+    facts: Callable[[StudyDesign, int, int], Any]
+    problems: Callable[[StudyDesign, int, int], list[DesignError]] | None = None
+
+
+REFUSAL = "quorum-refusal"
+LONGEST_KEPT = 5000  # characters of a field
+
+PAGES: dict[str, StudyPage] = {}
+STEPS: dict[str, StudyStep] = {}
+START_PAGES: dict[str, StartPage] = {}
+PLAN_PARTS: list[PlanPart] = []
+QUIET_JOBS = {"board", "figures"}  # nobody asked for them, and they come and go while a page is looked at
+
+
+def add_page(page: StudyPage) -> None:
+    """Give every study this page."""
+    PAGES[page.name] = page
+
+
+def add_start_page(page: StartPage) -> None:
+    """Offer this where a study begins."""
+    START_PAGES[page.name] = page
+
+
+def add_step(step: StudyStep) -> None:
+    """Let this be done to a study."""
+    STEPS[step.name] = step
+
+
+def add_plan_part(part: PlanPart) -> None:
+    """Let the plan of every draft show this."""
+    PLAN_PARTS.append(part)
+
+
+def keep_refusal(request: HttpRequest, study: Study, step: str, words: str) -> None:
+    """For the page that follows."""
+    sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
+    for name in ("csrfmiddlewaretoken", "page"):
+        sent.pop(name, None)
+    request.session[REFUSAL] = {"study": study.pk, "step": step, "words": words, "sent": sent}
+
+
+def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
+    """What was refused just now on a page of this study; once."""
+    kept = request.session.get(REFUSAL)
+    if kept is None or kept["study"] != study.pk:
+        return None
+    del request.session[REFUSAL]
+    return Refusal(step=kept["step"], words=kept["words"], sent=kept["sent"])
+
+
+def page_address(study: Study, name: str) -> str:
+    """Where a study's page stands."""
+    return reverse(f"admin:judgments_study_{name}", args=[study.pk])
+
+
+def first_page(study: Study) -> str:
+    """Where the page stands that matters in the study's state."""
+    names = {
+        Study.State.DRAFT.value: "change",
+        Study.State.GENERATED.value: "hits",
+        Study.State.OPEN.value: "board",
+    }
+    return page_address(study, names.get(study.state, "results"))
+
+
+def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
+    """What every page of a study shows: its name and state, the tabs and steps that are open to this person, and work
+    under way."""
+    rights = rights_of(request.user, study)
+    jobs = jobs_to_show(study)
+    busy = {job.kind for job in jobs if job.state != Job.State.FAILED}
+    steps = [
+        step
+        for step in STEPS.values()
+        if step.offered(study)
+        and step.permission in rights
+        and step.job not in busy
+        and (not step.also or signed_in(request).has_perm(step.also))
+    ]
+    next_step = next_of(steps, study, active)
+    others = [step for step in steps if step is not next_step]
+    may_preview = study.source == Study.Source.DESIGNED
+    never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    may_delete = never_opened and Right.OWN in rights
+    return {
+        **site.each_context(request),
+        "opts": Study._meta,
+        "title": study.name,
+        "study": study,
+        "kind": kind_of(study),
+        "study_groups": tab_groups(study, rights, active),
+        "next_step": next_step,
+        "other_steps": others,
+        "may_preview": may_preview,
+        "may_delete": may_delete,
+        "in_menu": len(others) + may_preview + may_delete > 1,  # one alone is a button
+        "active_page": active,
+        "preview_link": preview_address(study),
+        "rights": rights,
+        "may_review": Right.REVIEW in rights,
+        "may_change": Right.CHANGE in rights,
+        "may_own": Right.OWN in rights,
+        "may_add": signed_in(request).has_perm("judgments.add_study"),
+        "jobs": jobs,
+    }
+
+
+def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
+    """The groups with the tabs that the study has and the person may open; the one that is looked at is marked."""
+    page = PAGES.get(active)
+    marked = page.under if page and page.under else active
+    groups = []
+    for group in Group:
+        tabs = [
+            {
+                "label": page.label,
+                "link": page_address(study, page.name),
+                # a page without a tab is below the one that is marked, which is then not the page itself
+                "current": ("page" if page.name == active else "true") if page.name == marked else "",
+            }
+            for page in sorted(PAGES.values(), key=lambda page: page.order)
+            if page.label and page.group == group and page.permission in rights and page.shown(study)
+        ]
+        if tabs:
+            here = any(tab["current"] for tab in tabs)
+            groups.append({"label": group.value, "link": tabs[0]["link"], "tabs": tabs, "active": here})
+    return groups
+
+
+def next_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
+    """The one thing to do next: what the page is for, else what the state asks for."""
+    of_page = [step for step in steps if active in step.primary_on]
+    of_state = [step for step in steps if study.state in step.primary_in]
+    return next(iter([*of_page, *of_state]), None)
+
+
+def enqueue_once(request: HttpRequest, study: Study, kind: str, **args: Any) -> Job:
+    """Ask for work on the study, unless the same work waits or runs already.
+
+    Raises:
+        WrongState: it does.
+    """
+    under_way = Job.objects.filter(kind=kind, args__study=study.slug, state__in=UNDER_WAY)
+    if under_way.exists():
+        raise WrongState(f"This is under way already for study {study.slug!r}.")
+    return enqueue(kind=kind, args={"study": study.slug, **args}, user=signed_in(request))
+
+
+def jobs_to_show(study: Study) -> list[Job]:
+    """Work on the study that waits or runs, and what failed last, until something of its kind succeeds."""
+    shown: dict[str, Job] = {}
+    for job in Job.objects.filter(args__study=study.slug).exclude(kind__in=QUIET_JOBS)[:20]:
+        shown.setdefault(job.kind, job)
+    return [job for job in shown.values() if job.state != Job.State.DONE]
+
+
+EVERY_SECONDS = 2
+
+
+def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
+    """That they are being counted and since when. Its script asks for the page again until it is there; while there is
+    nothing new it gets no content, so that whoever reads or works on the page is not disturbed."""
+    job = newest_count(study)
+    failed = job is not None and job.state == Job.State.FAILED
+    if request.headers.get("HX-Request") and not failed:
+        return HttpResponse(status=204)
+    context |= {"counting": job, "failed": failed, "address": request.get_full_path(), "every": EVERY_SECONDS}
+    answer = TemplateResponse(request, "judgments/study/counting.html", context)
+    answer["Cache-Control"] = "no-store"
+    return answer
