@@ -78,7 +78,7 @@ def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | Non
 
     Categories that are text stand in the order given, numbers in their own. Raises BadOption, BadValue.
     """
-    from evaluation.statistics.agreement import kernels as kernels
+    from evaluation.statistics.agreement import kernels
 
     if weights not in WEIGHTS:
         raise BadOption(f"weights is {weights!r}, expected one of {', '.join(WEIGHTS)}")

@@ -66,7 +66,7 @@ def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgr
     Cost grows with the judgments, and at the ratio level with the pairs of a unit's distinct values.
     Raises BadShape, BadValue, BadOption.
     """
-    from evaluation.statistics.agreement import kernels as kernels
+    from evaluation.statistics.agreement import kernels
 
     one_of(level, LEVELS, "level")
     ratings = ratings_of(reliability_data, numeric=level != "nominal")
