@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.metrics.scoring import PreparedReferences
-from evaluation.statistics.randomization import randomization_test
-from evaluation.statistics.sample_intervals import bootstrap_interval
+from evaluation.statistics.significance import bootstrap_interval, randomization_test
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")
 APPS = ("django.contrib.contenttypes", "django.contrib.auth", "judgments", "annotation", "evaluation")

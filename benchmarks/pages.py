@@ -33,6 +33,41 @@ ROUNDS = 7
 T = TypeVar("T")
 
 
+def admin_lists() -> dict[str, str]:
+    """Return the address of each model's list in the admin, by the model's label."""
+    from django.contrib import admin
+    from django.urls import reverse
+
+    return {
+        model._meta.label: reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
+        for model in admin.site._registry
+    }
+
+
+def api_lists() -> dict[str, str]:
+    """Return the address of each resource's list, by its path."""
+    from django.urls import reverse
+
+    from config.api_urls import router
+
+    return {
+        f"/api/{prefix}/": reverse(f"api:{name}-list")
+        for prefix, view, name in router.registry
+        if hasattr(view, "list")
+    }
+
+
+def study_pages(study: Any) -> dict[str, str]:
+    """Return the address of each page that the study's state shows, by its name; downloads are left out."""
+    from judgments.studies.study_page import PAGES, page_address
+
+    return {
+        name: page_address(study, name)
+        for name, page in PAGES.items()
+        if name not in ("download", "report-file") and page.shown(study)
+    }
+
+
 def measure(database: str, judgments: int, only: list[str], results: bool) -> None:
     """Fill, compute, ask; in the installation that Django is set up with."""
     from django.conf import settings
@@ -48,7 +83,6 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     from evaluation.services import aggregate_study, evaluate_study
     from judgments.models import Job, Study
     from judgments.remembered import JOB, count_again, store_figures
-    from tests.walking import admin_lists, api_lists, study_pages
 
     found = Study.objects.filter(slug="large").first()
     if found is None:

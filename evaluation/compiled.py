@@ -1,12 +1,18 @@
-"""Kernels of plain loops, compiled by numba once per installation.
+"""Compile kernels of plain loops with numba, once per installation.
 
-The compiled form lies beside the source or, where that cannot be written, in the user's cache folder. With
-NUMBA_DISABLE_JIT=1 the same functions run as the Python they are, which is how their coverage is measured.
+The machine code lies beside the source or, where that folder cannot be written, in the user's cache folder. With
+NUMBA_DISABLE_JIT=1 the same functions run as plain Python, which is how their coverage is measured.
+
+Numba compiles a kernel together with the kernels it calls and the constants it reads, but looks for changes in the
+kernel's own file alone. So the name under which it stores the code carries a digest of that file and of every
+module of Quorum that the file imports, directly or not: a change recompiles what could depend on it, and no more.
 """
 
+import ast
 import contextlib
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -14,42 +20,62 @@ import numba
 
 Kernel = TypeVar("Kernel", bound=Callable[..., Any])
 
-_FOLDER = Path(__file__).parent
-
-
-def _digest(package: str) -> str:
-    """What a package's modules hold, in eight digits."""
-    seen = hashlib.sha256()
-    for path in sorted((_FOLDER / package).rglob("*.py")):
-        seen.update(path.read_bytes())
-    return seen.hexdigest()[:8]
-
-
-# A kernel is compiled together with those it calls, but numba looks for changes in its own file alone. It names
-# what it keeps after the function, so the name tells the state of the whole package.
-_SOURCES = {package: _digest(package) for package in ("metrics", "statistics")}
-
-
-def _forget_other_sources() -> None:
-    """Remove what was compiled from other sources; where the folder is read-only there is nothing of the kind."""
-    for package, digest in _SOURCES.items():
-        for path in (_FOLDER / package).rglob("__pycache__/*.nb[ci]"):
-            if digest not in path.name:
-                with contextlib.suppress(OSError):
-                    path.unlink()
-
-
-_forget_other_sources()
+_ROOT = Path(__file__).parent.parent
+_PACKAGE = __name__.partition(".")[0]
 
 
 def compiled(kernel: Kernel) -> Kernel:
-    """The kernel in machine code, made at its first call for each kind of arguments.
-
-    For the modules of evaluation.metrics and evaluation.statistics only.
-    """
-    kernel.__qualname__ = f"{kernel.__qualname__}-{_SOURCES[kernel.__module__.split('.')[1]]}"
+    """Compile a kernel to machine code at its first call for each kind of arguments."""
+    kernel.__qualname__ = f"{kernel.__qualname__}-{_digest(kernel.__module__)}"
     try:
-        made = numba.njit(cache=True, nogil=True)(kernel)
+        dispatcher = numba.njit(cache=True, nogil=True)(kernel)
     except RuntimeError:  # no folder can be written: it is compiled again in every process
-        made = numba.njit(nogil=True)(kernel)
-    return cast(Kernel, made)  # called like the function it was made of
+        dispatcher = numba.njit(nogil=True)(kernel)
+    return cast(Kernel, dispatcher)  # called like the function it was made of
+
+
+@cache
+def _digest(module: str) -> str:
+    """Return eight digits of a module's sources, and delete what was compiled from others."""
+    sources = {module}
+    unread = [module]
+    while unread:
+        new = set(_imports(unread.pop())) - sources
+        sources |= new
+        unread += new
+    content = hashlib.sha256()
+    for name in sorted(sources):
+        content.update(_file(name).read_bytes())
+    digest = content.hexdigest()[:8]
+    own = _file(module)
+    for path in own.parent.glob(f"__pycache__/{own.stem}.*.nb[ci]"):
+        if digest not in path.name:
+            with contextlib.suppress(
+                OSError
+            ):  # a folder that cannot be written, or another process was first
+                path.unlink()
+    return digest
+
+
+@cache
+def _imports(module: str) -> frozenset[str]:
+    """Return the modules of Quorum that a module imports, wherever in it the statement stands."""
+    return frozenset(name for name in _imported_names(module) if _file(name).exists())
+
+
+def _imported_names(module: str) -> Iterator[str]:
+    """Yield the dotted names of a module's imports; some are names inside a module."""
+    for node in ast.walk(ast.parse(_file(module).read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith(_PACKAGE))
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{module} imports relatively, expected whole names"
+            if node.module and node.module.startswith(_PACKAGE):
+                yield node.module
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def _file(module: str) -> Path:
+    """Return the file of a module or package; it need not exist."""
+    path = _ROOT.joinpath(*module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")

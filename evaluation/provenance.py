@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy
 
+from evaluation.arrays import Ints
 from evaluation.signatures import Signature
 
-Ints = npt.NDArray[np.int64]
 LINES_AT_ONCE = 20_000
 
 

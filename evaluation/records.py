@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from evaluation.arrays import Flags, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,13 @@ def library(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def change(path: Path, content: str) -> None:
+    """Write a file again; of the same length and within the same second, Python itself would see no change."""
+    later = path.stat().st_mtime + 10
+    path.write_text(content, encoding="utf-8")
+    os.utime(path, (later, later))
+
+
 def outcome(library: Path, **environment: str) -> str:
     """What the outer kernel makes of 1, in a fresh process."""
     program = "from evaluation.metrics.outer import outer; print(outer(1))"
@@ -59,14 +66,31 @@ def compiled_files(library: Path) -> set[str]:
 def test_a_change_in_a_kernel_reaches_those_that_call_it_from_other_files(library: Path) -> None:
     assert outcome(library) == "20"
     before = compiled_files(library)
-    changed = library / "evaluation/metrics/inner.py"
-    changed.write_text(INNER.format(2), encoding="utf-8")
-    # of the same length and within the same second, the change would look to Python itself as if there were none
-    later = changed.stat().st_mtime + 10
-    os.utime(changed, (later, later))
+    change(library / "evaluation/metrics/inner.py", INNER.format(2))
     assert outcome(library) == "30"
     assert before
     assert compiled_files(library).isdisjoint(before)
+
+
+def test_a_change_of_a_constant_two_imports_away_reaches_the_kernel(library: Path) -> None:
+    constants = library / "evaluation/statistics/constants.py"
+    constants.write_text("STEP = 1\n", encoding="utf-8")
+    inner = INNER.format("STEP").replace("@", "from evaluation.statistics.constants import STEP\n\n@", 1)
+    (library / "evaluation/metrics/inner.py").write_text(inner, encoding="utf-8")
+    assert outcome(library) == "20"
+    change(constants, "STEP = 2\n")
+    assert outcome(library) == "30"
+
+
+def test_a_change_elsewhere_in_the_package_compiles_nothing_again(library: Path) -> None:
+    outcome(library)
+    before = compiled_files(library)
+    change(library / "evaluation/metrics/__init__.py", "# changed\n")
+    outer = library / "evaluation/metrics/outer.py"
+    change(outer, OUTER + "# changed\n")
+    assert outcome(library) == "20"
+    kept = before & compiled_files(library)
+    assert {name.partition(".")[0] for name in kept} == {"inner"}
 
 
 def test_without_a_folder_to_write_to_kernels_are_compiled_all_the_same(library: Path) -> None:

@@ -63,8 +63,8 @@ def compute_standing(*, slug: str, progress: Progress) -> Computed:
     """
     # not needed by the pages that show leaderboards, and heavy
     from evaluation.challenges.scoring import image_scores
-    from evaluation.statistics.clusters import clusters_of_p_values
-    from evaluation.statistics.randomization import randomization_test
+    from evaluation.statistics.meta import clusters_of_p_values
+    from evaluation.statistics.significance import randomization_test
 
     challenge = find_challenge(slug)
     metric = challenge.ranked_by

@@ -17,7 +17,7 @@ from evaluation.metrics.errors import MetricsError
 from evaluation.metrics.registry import metric_named
 from evaluation.metrics.scoring import PreparedReferences
 from evaluation.models import Challenge, Submission, SubmissionContent
-from evaluation.statistics.sample_intervals import bootstrap_interval
+from evaluation.statistics.significance import bootstrap_interval
 from judgments.jobs import Progress, enqueue
 
 KEPT = 2  # challenges whose references a process keeps

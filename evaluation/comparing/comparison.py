@@ -14,18 +14,19 @@ from typing import Any
 import numpy as np
 
 from evaluation.comparing.sources import Matched, Source, match_sources
-from evaluation.provenance import plain, signature, without_nan
+from evaluation.provenance import signature, without_nan
 from evaluation.results.consensus import FULL_DEPTH, alpha_dict
 from evaluation.statistics.agreement import (
     KappaGrid,
     ThresholdAgreement,
     alpha_of_judgments,
     kappa_grid,
+    kappa_interval,
 )
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.kappa import kappa_interval
-from evaluation.statistics.resampling import RESAMPLES, Estimate
-from evaluation.statistics.tables import one_of
+from evaluation.statistics.inputs import one_of
+from evaluation.statistics.resampling import RESAMPLES
+from evaluation.statistics.results import as_json
 
 MISSING = ("leave-out", "no")
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")
@@ -193,21 +194,10 @@ def _thresholds(grid: KappaGrid | None, reason: str) -> dict[str, Any]:
 
 
 def _cell(cell: ThresholdAgreement) -> dict[str, Any]:
-    return {
-        "first_at_least": cell.first_at_least,
-        "second_at_least": cell.second_at_least,
-        **{name: _estimate(getattr(cell, name)) for name in ("kappa", "precision", "recall", "f1")},
-        "both": cell.both,
-        "first_only": cell.first_only,
-        "second_only": cell.second_only,
-        "neither": cell.neither,
-        "n": cell.n,
-        "reason": cell.reason,
-    }
-
-
-def _estimate(one: Estimate) -> dict[str, Any]:
-    return {"value": plain(one.value), "low": plain(one.low), "high": plain(one.high)}
+    return as_json(
+        cell, "first_at_least", "second_at_least", "kappa", "precision", "recall", "f1", "both", "first_only",
+        "second_only", "neither", "n", "reason",
+    )  # fmt: skip
 
 
 def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
@@ -227,7 +217,7 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
     found = kappa_interval(*answers, labels=labels or None, resamples=resamples, seed=seed)
     counts = Counter(zip(*answers, strict=True))
     return {
-        "kappa": {**_interval(found), "n": len(both)},
+        "kappa": {**as_json(found, "value", "low", "high"), "n": len(both)},
         "labels": labels,
         "table": [[counts[row, column] for column in labels] for row in labels],
         "n": len(both),
@@ -235,10 +225,6 @@ def _consensus(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
         "undecided": int(matched.shared.sum()) - len(both),
         "reason": found.reason,
     }  # fmt: skip
-
-
-def _interval(found: Any) -> dict[str, Any]:
-    return {"value": plain(found.value), "low": plain(found.low), "high": plain(found.high)}
 
 
 def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]:
@@ -253,7 +239,7 @@ def _correlations(matched: Matched, resamples: int, seed: int) -> dict[str, Any]
     found = {}
     for name in COEFFICIENTS:
         one = correlation(mine, theirs, name, resamples=resamples, seed=seed)
-        found[name] = {**_interval(one), "n": one.n, "reason": one.reason}
+        found[name] = as_json(one, "value", "low", "high", "n", "reason")
     return found
 
 

@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from evaluation.provenance import plain
 from evaluation.records import Floats, Ints
-from evaluation.statistics.alpha import AlphaOfWeights
+from evaluation.statistics.agreement.alpha import AlphaOfWeights
+from evaluation.statistics.agreement.ratings import patterns_of_rows
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.mcnemar import mcnemar_counts
 from evaluation.statistics.meta import metric_winners, wilson_interval
-from evaluation.statistics.multiple import holm
-from evaluation.statistics.patterns import patterns_of_rows
 from evaluation.statistics.resampling import bootstrap, percentile_interval
+from evaluation.statistics.results import as_json
+from evaluation.statistics.significance import holm, mcnemar_counts
 
 CHECKPOINTS = 20
 RESAMPLES = 400
@@ -206,7 +206,7 @@ def correlation_so_far(
                     resamples=RESAMPLES // 2 if last else 0,
                     seed=seed,
                 )
-                row |= {"value": plain(tau.value), "low": plain(tau.low), "high": plain(tau.high)}
+                row |= as_json(tau, "value", "low", "high")
             earlier[name].append(row)
     return {
         "metrics": {name: rows[-1] for name, rows in earlier.items()},

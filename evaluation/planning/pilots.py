@@ -15,8 +15,8 @@ import numpy as np
 from evaluation import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.statistics.accuracy import metric_winners
 from evaluation.statistics.errors import StatisticsError
+from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People, PilotPeople, fit_people, without_noise
 from evaluation.statistics.power import Size, TwoSystems, power_of
 from judgments.kinds import KINDS

@@ -17,8 +17,7 @@ from evaluation.models import Analysis
 from evaluation.provenance import plain, signature
 from evaluation.statistics.errors import StatisticsError
 from evaluation.statistics.people import People as CrowdOfVoters
-from evaluation.statistics.planning import Plan, plan_design
-from evaluation.statistics.power import PowerResult, Question, Size, TwoMetrics, TwoSystems
+from evaluation.statistics.power import Plan, PowerResult, Question, Size, TwoMetrics, TwoSystems, plan_design
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables import Listed, Part
 from judgments.kinds import KINDS

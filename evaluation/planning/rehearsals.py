@@ -20,10 +20,11 @@ from evaluation.models import Analysis
 from evaluation.provenance import plain, signature
 from evaluation.results.aggregation import Aggregation, compute_aggregation, store_aggregation
 from evaluation.results.metric_scores import MetaEvaluation, compute_evaluation, store_evaluation
-from evaluation.statistics.accuracy import metric_winners, wilson_interval
 from evaluation.statistics.errors import StatisticsError
+from evaluation.statistics.meta import metric_winners
 from evaluation.statistics.people import People
 from evaluation.statistics.power import Question, Size, TwoMetrics, TwoSystems, power_of
+from evaluation.statistics.significance import wilson_interval
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.generation import Progress, no_progress

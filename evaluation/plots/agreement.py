@@ -17,7 +17,7 @@ from evaluation.plots.canvas import (
     quiet_axes,
     to_svg,
 )
-from evaluation.statistics.alpha import NO_PAIRS
+from evaluation.statistics.agreement.alpha import NO_PAIRS
 
 # Krippendorff's customary mark for conclusions that may be relied on.
 RELIABLE = 0.8

@@ -14,9 +14,8 @@ from evaluation.records import Flags
 from evaluation.report.content import Section
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.wording import say, section, table
-from evaluation.statistics.accuracy import metric_winners, wilson_interval
-from evaluation.statistics.mcnemar import McNemarResult, mcnemar_test
-from evaluation.statistics.multiple import holm
+from evaluation.statistics.meta import metric_winners
+from evaluation.statistics.significance import McNemarResult, holm, mcnemar_test, wilson_interval
 from judgments.design.plans import Plan, read_claim
 
 

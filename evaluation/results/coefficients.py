@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.provenance import plain
 from evaluation.statistics.agreement import (
     AgreementResult,
+    FleissKappa,
+    Gwet,
+    Percent,
     Ratings,
-    fleiss_interval,
-    gwet_interval,
-    percent_interval,
+    agreement,
     ratings_of_judgments,
 )
+from evaluation.statistics.results import as_json
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Of a scale of more values nobody expects that two people give the same one: alpha alone says something.
@@ -48,11 +49,9 @@ def agreement_coefficients(
             continue
         if name == "fleiss":
             found[name] = _fleiss(ratings, resamples, seed)
-        elif name == "gwet":
-            result = gwet_interval(ratings, WEIGHTS[level], categories=scale, resamples=resamples, seed=seed)
-            found[name] = _told(result)
         else:
-            found[name] = _told(percent_interval(ratings, categories=scale, resamples=resamples, seed=seed))
+            coefficient = Gwet(WEIGHTS[level], scale) if name == "gwet" else Percent(categories=scale)
+            found[name] = _figure(agreement(ratings, coefficient, resamples=resamples, seed=seed))
     return found
 
 
@@ -67,15 +66,12 @@ def _fleiss(ratings: Ratings, resamples: int, seed: int) -> dict[str, Any]:
         }  # fmt: skip
     counts = np.zeros((len(ratings.units), len(ratings.labels)), dtype=np.int64)
     np.add.at(counts, (ratings.unit, ratings.code), 1)
-    return _told(fleiss_interval(counts[several], resamples=resamples, seed=seed))
+    return _figure(agreement(counts[several], FleissKappa(), resamples=resamples, seed=seed))
 
 
-def _told(result: AgreementResult) -> dict[str, Any]:
+def _figure(result: AgreementResult) -> dict[str, Any]:
     return {
-        "statistic": result.statistic,
-        "value": plain(result.value),
-        "low": plain(result.low),
-        "high": plain(result.high),
+        **as_json(result, "statistic", "value", "low", "high"),
         "n": result.pairable,
         "weights": result.level,
         "reason": result.reason,

@@ -17,6 +17,7 @@ from evaluation.results.coefficients import MOST_VALUES, agreement_coefficients
 from evaluation.statistics.aggregation import pair_winners
 from evaluation.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 from evaluation.statistics.meta import wilson_interval
+from evaluation.statistics.results import as_json
 from judgments.kinds import Consensus, Judged, Kind
 
 RESAMPLES = 1000
@@ -206,19 +207,11 @@ def _alpha_of_open(kind: Kind, judged: Sequence[Judged], *, seed: int) -> dict[s
 def alpha_dict(result: AgreementResult) -> dict[str, Any]:
     """An agreement figure as JSON; ``n`` is the number of units with two judgments or more."""
     return {
-        "value": plain(result.value),
-        "low": plain(result.low),
-        "high": plain(result.high),
+        **as_json(result, "value", "low", "high"),
         "n": result.pairable,
-        "level": result.level,
-        "units": result.units,
+        **as_json(result, "level", "units"),
         "workers": result.raters,
-        "judgments": result.judgments,
-        "confidence": result.confidence,
-        "resamples": result.resamples,
-        "seed": result.seed,
-        "reason": result.reason,
-        "note": result.note,
+        **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
     }
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evaluation.errors import EvaluationError
-from evaluation.provenance import plain
 from evaluation.records import Floats, Ints
 from evaluation.signatures import parse
 from evaluation.statistics.agreement import kappa_grid
@@ -20,6 +19,7 @@ from evaluation.statistics.meta import (
     grouped_correlation,
     pair_accuracy,
 )
+from evaluation.statistics.results import as_json
 
 if TYPE_CHECKING:
     from evaluation.metrics import Scores
@@ -180,19 +180,10 @@ def accuracy_of_pairs(
 
 
 def _accuracy(result: AccuracyResult) -> dict[str, Any]:
-    return {
-        "value": plain(result.value),
-        "low": plain(result.low),
-        "high": plain(result.high),
-        "n": result.n,
-        "correct": result.correct,
-        "metric_ties": result.metric_ties,
-        "no_consensus": result.no_consensus,
-        "value_ties_half": plain(result.value_ties_half),
-        "value_all_pairs": plain(result.value_all_pairs),
-        "confidence": result.confidence,
-        "interval": result.interval,
-    }
+    return as_json(
+        result, "value", "low", "high", "n", "correct", "metric_ties", "no_consensus", "value_ties_half",
+        "value_all_pairs", "confidence", "interval",
+    )  # fmt: skip
 
 
 def judge_captions(
@@ -282,9 +273,7 @@ def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> 
         {
             "metric_at_least": cell.first_at_least,
             "people_at_least": cell.second_at_least,
-            "value": plain(cell.kappa.value),
-            "low": plain(cell.kappa.low),
-            "high": plain(cell.kappa.high),
+            **as_json(cell.kappa),
             "n": cell.n,
         }
         for cell in grid.cells
@@ -294,28 +283,12 @@ def _kappa(metric: Floats, people: Floats, cuts: Sequence[float], seed: int) -> 
 def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
     """A coefficient within images, averaged over those where it is defined; the interval draws images."""
     return {
-        "value": plain(result.value),
-        "low": plain(result.low),
-        "high": plain(result.high),
-        "n": result.n,
+        **as_json(result, "value", "low", "high", "n"),
         "images": result.groups - result.undefined_groups,
         "images_undefined": result.undefined_groups,
-        "confidence": result.confidence,
-        "resamples": result.resamples,
-        "seed": result.seed,
-        "reason": result.reason,
+        **as_json(result, "confidence", "resamples", "seed", "reason"),
     }
 
 
 def _coefficient(result: CorrelationResult) -> dict[str, Any]:
-    return {
-        "value": plain(result.value),
-        "low": plain(result.low),
-        "high": plain(result.high),
-        "n": result.n,
-        "p": plain(result.p),
-        "confidence": result.confidence,
-        "resamples": result.resamples,
-        "seed": result.seed,
-        "reason": result.reason,
-    }
+    return as_json(result, "value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")

@@ -23,7 +23,7 @@ from evaluation.statistics.ranking import (
     success_at_k,
 )
 from evaluation.statistics.resampling import CONFIDENCE, Estimate, bootstrap, percentile_interval
-from evaluation.statistics.sample_intervals import bootstrap_interval
+from evaluation.statistics.significance import bootstrap_interval
 from judgments.kinds import Consensus, Kind
 from judgments.kinds.image_caption import ImageCaptionKind
 from judgments.models import Caption, Item, Output, Study, System, Unit

@@ -1,8 +1,8 @@
 """Statistics of judgments: arrays in, numbers or small frozen results out; numpy, scipy, numba, nothing of Quorum.
 
-Import from six modules, each the door to its parts:
+Import from six names:
 
-| module | question |
+| name | question |
 |---|---|
 | `agreement` | do judges agree? alpha, kappa, AC1, percent; by unit, by pair of raters, at thresholds |
 | `aggregation` | what do they say together? votes, means, Dawid-Skene, Bradley-Terry, tournament, Borda |
@@ -11,6 +11,7 @@ Import from six modules, each the door to its parts:
 | `ranking` | are the right things ranked first? R@k, S@k, median rank, R-precision |
 | `significance` | could a difference be chance? McNemar, randomisation, bootstrap, Williams, Holm |
 
-`catalogue.call_of` leads from a result's signature back to its call; `errors` names what is refused. All other
-modules are the parts: docs/statistics.md says which is which.
+`power` and `people` simulate how many judgments a study needs. `catalogue.call_of` leads from a result's signature
+back to its call, `results.as_json` writes a result as JSON, `errors` names what is refused, `inputs` checks what is
+handed in and `resampling` draws.
 """

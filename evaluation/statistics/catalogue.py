@@ -2,7 +2,7 @@
 
 from evaluation.signatures import BadSignature, Call, call_of_function, parse_version
 from evaluation.statistics import aggregation, agreement, correlation, meta, ranking, significance
-from evaluation.statistics.signed import VERSION, statistic_of
+from evaluation.statistics.results import VERSION, statistic_of
 
 STATISTICS = {
     function: statistic
@@ -13,7 +13,7 @@ STATISTICS = {
 
 
 def call_of(signature: str) -> Call:
-    """The call that a statistic's signature was made by, waiting for the data: `call_of(text)(*data)`.
+    """Return the call that a statistic's signature was made by, waiting for the data: `call_of(text)(*data)`.
 
     Raises BadSignature for a text that is none, of another version, or of something unknown here.
     """

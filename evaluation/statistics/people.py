@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy  # its parts load when they are first used
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from evaluation.arrays import Floats
 from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.tables import finite_vector, is_real, same_length
+from evaluation.statistics.inputs import finite_vector, is_real, same_length
 
-Floats = NDArray[np.float64]
 LARGEST_SPREAD = 0.95  # beyond it the likelihood is flat: whole units are right or wrong, whatever the mean
 LEAST_FOR_SPREAD = 4  # votes a unit: with fewer, one number is all that the split of the votes can tell
 EDGE = 1e-9
@@ -53,14 +53,14 @@ class People:
 
     @property
     def vote_right(self) -> float:
-        """Chance of one vote to be right, whoever gives it."""
+        """Return the chance of any one vote to be right."""
         return self.right * (1 - self.careless) + self.careless / 2
 
 
 def beta_draws(
     mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
-    """Chances around ``mean`` with this intraclass correlation: alpha + beta = (1 - spread) / spread."""
+    """Return chances around ``mean`` with this intraclass correlation: alpha + beta = (1 - spread) / spread."""
     whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
     if spread == 0:
         return np.array(whole)
@@ -146,7 +146,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
 
 def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
-    """Log of the chance of k votes for the first option, when either option is the true one by half."""
+    """Return log of the chance of k votes for the first option, when either option is the true one by half."""
     right = min(max(right, EDGE), 1 - EDGE)
     if spread < 1e-6:
         one = scipy.stats.binom(n, right).logpmf(k)
@@ -160,7 +160,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def without_noise(observed: float, right: float) -> float:
-    """The share behind one that was counted against judgments of which ``right`` are right.
+    """Return the share behind one that was counted against judgments of which ``right`` are right.
 
     Counted is s r + (1 - s)(1 - r); solved for s, and kept within 0 and 1. Raises BadOption.
     """

@@ -1,7 +1,7 @@
-"""How many pairs, references and votes tell two systems, or two metrics, apart: power by simulation.
+"""How many pairs, references and votes tell two systems, or two metrics, apart, and which design is the cheapest.
 
-The test is the exact one that results are judged with: the two-sided binomial test of wins against losses for systems,
-and McNemar's of the discordant pairs for metrics (`mcnemar`). Card et al. 2020 ("With Little Power Comes Great
+Power is simulated; the test is the exact one that results are judged with: the two-sided binomial test of wins against
+losses for systems, and McNemar's of the discordant pairs for metrics. Card et al. 2020 ("With Little Power Comes Great
 Responsibility") simulate likewise; Connor 1987 has McNemar's power in closed form, which this agrees with where
 consensus is never wrong. Type S error as in Gelman and Carlin 2014.
 """
@@ -11,19 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy  # its parts load when they are first used
-from numpy.typing import NDArray
 
-from evaluation.statistics.accuracy import wilson_interval
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.errors import BadOption
 from evaluation.statistics.people import People, beta_draws
+from evaluation.statistics.significance.intervals import wilson_interval
 
-Ints = NDArray[np.int64]
 AT_ONCE = 2_000_000  # units of a chunk of simulations: 16 MB an array
 MOST_UNITS = 2_000_000  # pairs times references of the largest design: what one simulation may hold
 MOST_DRAWS = 20_000_000_000
+
+MOST_DESIGNS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class TwoMetrics:
 
     @property
     def table(self) -> tuple[float, float, float, float]:
-        """Chances of both right, the first alone, the second alone, neither."""
+        """Return chances of both right, the first alone, the second alone, neither."""
         both = (self.first + self.second - (1 - self.agreement)) / 2
         neither = 1 - self.first - self.second + both
         return max(0.0, both), max(0.0, self.first - both), max(0.0, self.second - both), max(0.0, neither)
@@ -94,7 +96,7 @@ class Size:
 
     @property
     def judgments(self) -> int:
-        """All votes."""
+        """Return the number of all votes."""
         return self.pairs * self.references * self.votes
 
 
@@ -127,7 +129,7 @@ def power_of(
     question: Question, people: People, sizes: Sequence[Size], *, alpha: float = 0.05, simulations: int = 1000,
     seed: int = 0, progress: Callable[[float], object] = lambda share: None,
 ) -> list[PowerResult]:  # fmt: skip
-    """The power of each design, all of them cut from the same simulations.
+    """Return the power of each design, all of them cut from the same simulations.
 
     A smaller design is the beginning of a larger one: its first pairs, references and votes. So a curve over sizes is
     as smooth as the designs are nested. Raises BadOption.
@@ -196,11 +198,17 @@ def _chunk(
             looks = beta_draws(1 - people.careless, people.worker_spread, (count, blocks), rng)[:, block_of]
             right += rng.random(shape) < 0.5 + edge * looks[:, :, None]
             votes += 1
-        standing = np.cumsum(np.sign(2 * right - level), axis=2)
+        lead = np.cumsum(np.sign(2 * right - level), axis=2)
         for references in sorted(by_votes[level]):
-            said = np.sign(standing[:, :, references - 1])
-            score = said * gains
-            columns = [score > 0, score < 0, (said > 0) & (truth == 1), (said != 0) & (truth == 1), said == 0]
+            outcome = np.sign(lead[:, :, references - 1])
+            score = outcome * gains
+            columns = [
+                score > 0,
+                score < 0,
+                (outcome > 0) & (truth == 1),
+                (outcome != 0) & (truth == 1),
+                outcome == 0,
+            ]
             sums = np.stack([np.cumsum(column, axis=1) for column in columns], axis=-1)
             for size in wanted:
                 if (size.votes, size.references) == (level, references):
@@ -235,8 +243,76 @@ def _result(
     )
 
 
-def exact_p(wins: Ints, losses: Ints) -> NDArray[np.float64]:
-    """(S,) two-sided p of the binomial test at one half, which is McNemar's exact p of discordant pairs."""
+def exact_p(wins: Ints, losses: Ints) -> Floats:
+    """Return (S,) two-sided p of the binomial test at one half, which is McNemar's exact p of discordant pairs."""
     tail = scipy.special.bdtr(np.minimum(wins, losses), wins + losses, 0.5)
-    found: NDArray[np.float64] = np.minimum(1.0, 2 * tail)
+    found: Floats = np.minimum(1.0, 2 * tail)
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The designs that were tried and what they give.
+
+    Attributes:
+        tried: every design of the grid, in the order pairs, references, votes.
+        costs: cents of each, in the same order.
+        best: the cheapest of which the lower end of its interval reaches ``wanted``, of equally dear ones that with
+            the fewest judgments; None where none does. Whoever picks the cheapest of many picks the luckiest too, so
+            its figures, and those of the two below, are of simulations of their own that had no part in the choice.
+        fewer_votes, half_the_pairs: what is left of the power when one vote less, or half the pairs, are paid for.
+    """
+
+    tried: tuple[PowerResult, ...]
+    costs: tuple[int, ...]
+    wanted: float
+    best: PowerResult | None
+    best_cost: int | None
+    fewer_votes: PowerResult | None
+    half_the_pairs: PowerResult | None
+
+
+def plan_design(
+    question: Question, people: People, *, pairs: Sequence[int], references: Sequence[int], votes: Sequence[int],
+    cost: Callable[[Size], int], wanted: float = 0.8, alpha: float = 0.05, simulations: int = 1000, seed: int = 0,
+    progress: Callable[[float], object] = lambda share: None,
+) -> Plan:  # fmt: skip
+    """Try every design of the grid. ``cost`` gives whole cents. Raises BadOption."""
+    if not 0 < wanted < 1:
+        raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")
+    sizes = sorted({Size(p, r, v) for p in pairs for r in references for v in votes})
+    if not 1 <= len(sizes) <= MOST_DESIGNS:
+        raise BadOption(f"there are {len(sizes):,} designs to try, expected 1 to {MOST_DESIGNS:,}")
+    simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)
+    tried = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
+    costs = [cost(size) for size in sizes]
+    reaching = [
+        (price, one.size.judgments, number)
+        for number, (one, price) in enumerate(zip(tried, costs, strict=True))
+        if one.low >= wanted
+    ]
+    if not reaching:
+        return Plan(tuple(tried), tuple(costs), wanted, None, None, None, None)
+    number = min(reaching)[2]
+    size = sizes[number]
+    fewer = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
+    half = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
+    others = [one for one in (fewer, half) if one is not None]
+    # with the design itself among them, the smaller ones are cut from simulations of its size
+    sized = [*others, size]
+    beside = dict(zip(sized, simulate(sized, seed=fresh_seed(seed)), strict=True))
+    progress(1.0)
+    return Plan(
+        tried=tuple(tried),
+        costs=tuple(costs),
+        wanted=wanted,
+        best=beside[size],
+        best_cost=costs[number],
+        fewer_votes=beside.get(fewer) if fewer else None,
+        half_the_pairs=beside.get(half) if half else None,
+    )
+
+
+def fresh_seed(seed: int) -> int:
+    """Return the seed of draws that have nothing to do with those of ``seed``; below 2**53, so that JSON holds it."""
+    return int(np.random.SeedSequence([seed, 1]).generate_state(1, np.uint64)[0] >> np.uint64(11))

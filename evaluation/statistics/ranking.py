@@ -3,7 +3,7 @@
 A ranking is a query's list of items from best to worst; `relevant` says per query which items are
 relevant: a collection of them (everything else is known not to be), or a mapping from items to grades, where
 above zero is relevant and an item that is not in it was never judged. What an unjudged item may change is
-always told: how many were looked at, and what the measure would be if all of them were relevant.
+always counted: how many were looked at, and what the measure would be if all of them were relevant.
 """
 
 from __future__ import annotations
@@ -18,18 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from evaluation.arrays import Flags, Floats, Ints
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.signed import signed
-from evaluation.statistics.tables import (
-    Codes,
-    Floats,
-    encode,
-    finite_vector,
-    one_of,
-    one_per_row,
-    positive,
-    same_length,
-)
+from evaluation.statistics.inputs import encode, finite_vector, one_of, one_per_row, positive, same_length
+from evaluation.statistics.results import signed
 
 __all__ = [
     "JudgedRankings",
@@ -51,7 +43,7 @@ UNJUDGED = ("count", "leave-out", "refuse")
 
 NOTHING_RELEVANT = "no query has a relevant item"
 
-# Codes of the items of a list.
+# Ints of the items of a list.
 _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1
 
 
@@ -74,7 +66,7 @@ class RankingResult:
     queries: int
     undefined: int
     unjudged: int | None
-    unjudged_per_query: NDArray[np.int64] | None
+    unjudged_per_query: Ints | None
     best_case: float
     best_per_query: Floats
     reason: str
@@ -90,12 +82,12 @@ class JudgedRankings:
     which items were judged. left_out: (Q,) unjudged items that were taken out, None where none were to be.
     """
 
-    starts: NDArray[np.int64]
+    starts: Ints
     codes: NDArray[np.int8]
-    total: NDArray[np.int64]
+    total: Ints
     queries: NDArray[Any]
     judged: bool
-    left_out: NDArray[np.int64] | None = None
+    left_out: Ints | None = None
 
 
 @signed("recall-at", data=("relevant",))
@@ -106,7 +98,7 @@ def recall_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """R@k: the part of a query's relevant items among its first k (H13: of the one original item).
+    """Return R@k: the part of a query's relevant items among its first k (H13: of the one original item).
 
     In the best case the unjudged items among the first k are relevant, and no others. Raises BadShape,
     BadValue, BadOption.
@@ -126,7 +118,7 @@ def success_at_k(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """S@k: whether a relevant item is among the first k. Raises BadShape, BadValue, BadOption."""
+    """Return S@k: whether a relevant item is among the first k. Raises BadShape, BadValue, BadOption."""
     cut = positive(k, "k")
     lists = _opened(rankings, relevant, unjudged)
     hits, blank = _seen(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
@@ -141,7 +133,7 @@ def r_precision(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Precision at rank r for a query with r relevant items; a list shorter than r is not forgiven.
+    """Return precision at rank r for a query with r relevant items; a list shorter than r is not forgiven.
 
     The best case leaves r as it is known. Raises BadShape, BadValue, BadOption.
     """
@@ -158,7 +150,7 @@ def median_rank(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Median over queries of the rank, from 1, of the first relevant item; inf where none was returned.
+    """Return median over queries of the rank, from 1, of the first relevant item; inf where none was returned.
 
     A reader looks down to the first relevant item, or to the end; in the best case the first unjudged item on
     that way is it. Raises BadShape, BadValue, BadOption.
@@ -187,7 +179,7 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
             raise BadShape(f"{name}[{wrong[0]}] is no collection, expected the items of a query")
     if len(rankings) != len(relevant):
         raise BadShape(f"there are {len(rankings)} rankings and {len(relevant)} sets of relevant items")
-    told = np.array([isinstance(wanted, Mapping) for wanted in relevant], dtype=bool)
+    graded = np.array([isinstance(wanted, Mapping) for wanted in relevant], dtype=bool)
     grades = [wanted.values() if isinstance(wanted, Mapping) else [1] * len(wanted) for wanted in relevant]
     lengths = np.array([len(ranking) for ranking in rankings], dtype=np.int64)
     queries = np.arange(len(rankings))
@@ -201,7 +193,7 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
         wanted,
         finite_vector(list(chain.from_iterable(grades)), "the grades of relevant"),
         queries,
-        told,
+        graded,
     )
 
 
@@ -213,7 +205,7 @@ def judge_run(
     relevant_items: Iterable[Any],
     grades: ArrayLike | None = None,
 ) -> JudgedRankings:
-    """The same from columns, as a TREC run and its judgments ("qrels") have them, for millions of rows.
+    """Do the same from columns, as a TREC run and its judgments ("qrels") have them, for millions of rows.
 
     A list holds one row an item: (N,) query, item, and rank, the smallest first. The judgments are (M,) query,
     item and grade; without grades every row is a relevant item and all others are known not to be. Queries
@@ -237,12 +229,12 @@ def judge_run(
     if tied.size:
         name = names.tolist()[query[tied[0]]]
         raise BadValue(f"query {name!r} has two items of rank {place[tied[0]]:g}, expected every rank once")
-    told = np.full(len(names), grades is not None)
-    return _looked_up(query, item[order], wanted_query, wanted, given, names, told)
+    graded = np.full(len(names), grades is not None)
+    return _looked_up(query, item[order], wanted_query, wanted, given, names, graded)
 
 
-def _number(listed: list[Any], wanted: list[Any]) -> tuple[Codes, Codes]:
-    """One number for each item, in the lists and among the relevant ones."""
+def _number(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
+    """Number the items, in the lists and among the relevant ones."""
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         return (
@@ -254,15 +246,15 @@ def _number(listed: list[Any], wanted: list[Any]) -> tuple[Codes, Codes]:
 
 
 def _looked_up(
-    query: Codes,
-    item: Codes,
-    wanted_query: Codes,
-    wanted: Codes,
+    query: Ints,
+    item: Ints,
+    wanted_query: Ints,
+    wanted: Ints,
     grades: Floats,
     names: NDArray[Any],
-    told: NDArray[np.bool_],
+    graded: Flags,
 ) -> JudgedRankings:
-    """Rows of the lists, sorted by query, beside the judgments: one key for a query and an item."""
+    """Look up rows of the lists, sorted by query, among the judgments: one key for a query and an item."""
     size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
     keys, judged = query * size + item, wanted_query * size + wanted
     starts = np.searchsorted(query, np.arange(len(names) + 1))
@@ -279,13 +271,13 @@ def _looked_up(
     first = np.ones(len(judged), dtype=bool)
     first[1:] = judged[1:] != judged[:-1]
     judged, grades = judged[first], grades[first]
-    codes = np.where(told[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
+    codes = np.where(graded[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
     if len(judged):
         place = np.minimum(np.searchsorted(judged, keys), len(judged) - 1)
         known = judged[place] == keys
         codes[known] = np.where(grades[place[known]] > 0, _RELEVANT, _IRRELEVANT)
     total = np.bincount(judged[grades > 0] // size, minlength=len(names))
-    return JudgedRankings(starts, codes, total, names, bool(told.all()))
+    return JudgedRankings(starts, codes, total, names, bool(graded.all()))
 
 
 def _opened(
@@ -308,28 +300,28 @@ def _opened(
     return replace(lists, starts=before, codes=lists.codes[keep], left_out=gone)
 
 
-def _seen(lists: JudgedRankings, depth: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(Q,) relevant items, and unjudged ones, among the first `depth` (Q,) of each list."""
+def _seen(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
+    """Return (Q,) relevant items, and unjudged ones, among the first `depth` (Q,) of each list."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(lists.codes == code)]) for code in (_RELEVANT, _UNJUDGED))
     return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
 
 
 def _first(lists: JudgedRankings, code: int) -> Floats:
-    """(Q,) rank from 1 of the first item of a code; inf where there is none."""
+    """Return (Q,) rank from 1 of the first item of a code; inf where there is none."""
     places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
     place = places[np.searchsorted(places, lists.starts[:-1])]
     return np.where(place < lists.starts[1:], place - lists.starts[:-1] + 1.0, math.inf)
 
 
-def _share(part: NDArray[np.int64], whole: NDArray[np.int64]) -> Floats:
+def _share(part: Ints, whole: Ints) -> Floats:
     return part / np.maximum(whole, 1)
 
 
 def _result(
     measure: str,
     lists: JudgedRankings,
-    blank: NDArray[np.int64],
+    blank: Ints,
     unjudged: str,
     per_query: Floats,
     best: Floats,
@@ -343,15 +335,15 @@ def _result(
     known = lists.total > 0
     per_query, best = np.where(known, per_query, math.nan), np.where(known, best, math.nan)
     middle = np.median if measure == "median rank" else np.mean
-    told = blank if lists.left_out is None else lists.left_out
+    unjudged_items = blank if lists.left_out is None else lists.left_out
     return RankingResult(
         measure=measure,
         value=float(middle(per_query[known])) if known.any() else math.nan,
         per_query=per_query,
         queries=len(known),
         undefined=int((~known).sum()),
-        unjudged=int(told.sum()) if lists.judged else None,
-        unjudged_per_query=told if lists.judged else None,
+        unjudged=int(unjudged_items.sum()) if lists.judged else None,
+        unjudged_per_query=unjudged_items if lists.judged else None,
         best_case=float(middle(best[known])) if known.any() else math.nan,
         best_per_query=best,
         reason="" if known.any() else NOTHING_RELEVANT,

@@ -13,8 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.arrays import Floats, Ints
 from evaluation.statistics.errors import BadOption
-from evaluation.statistics.tables import Floats, is_real, positive
+from evaluation.statistics.inputs import ROUNDING, is_real, positive
+
+ALTERNATIVES = ("two-sided", "greater", "less")
+
 
 Seed = int | np.integer[Any] | np.random.Generator
 
@@ -36,7 +40,7 @@ class Estimate:
 
 
 def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
-    """The random stream, and the seed to report (None where a running stream was handed in)."""
+    """Return the random stream, and the seed to report (None where a running stream was handed in)."""
     if isinstance(seed, np.random.Generator):
         return seed, None
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -45,16 +49,16 @@ def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
 
 
 def check_confidence(confidence: float) -> float:
-    """`confidence` if it lies strictly between 0 and 1. Raises BadOption."""
+    """Return `confidence` if it lies strictly between 0 and 1. Raises BadOption."""
     if not (is_real(confidence) and 0 < confidence < 1):
         raise BadOption(f"confidence is {confidence!r}, expected a number between 0 and 1")
     return float(confidence)
 
 
 def pattern_weights(
-    frequency: NDArray[np.int64], resamples: int, generator: np.random.Generator, width: int = 1
+    frequency: Ints, resamples: int, generator: np.random.Generator, width: int = 1
 ) -> Iterator[Floats]:
-    """Resamples of the units in chunks of (chunk, P) float64: how often each pattern was drawn.
+    """Yield resamples of the units in chunks of (chunk, P) float64: how often each pattern was drawn.
 
     `frequency` is (P,): the units that show each pattern; a resample draws as many units as there are.
     `width` is the count of numbers the caller makes per resample, so that chunks fit into memory.
@@ -80,20 +84,34 @@ def pattern_weights(
 
 def bootstrap(
     statistic: Callable[[Floats], Floats],
-    frequency: NDArray[np.int64],
+    frequency: Ints,
     *,
     resamples: int,
     generator: np.random.Generator,
     width: int = 1,
 ) -> Floats:
-    """`statistic` on resamples of the units: (resamples,) or (resamples, F) as it returns per chunk."""
+    """Compute `statistic` on resamples of the units: (resamples,) or (resamples, F) as it returns per chunk."""
     positive(resamples, "resamples")
     parts = [statistic(weights) for weights in pattern_weights(frequency, resamples, generator, width)]
     return np.concatenate(parts)
 
 
+def resampled_interval(
+    statistic: Callable[[Floats], Floats],
+    frequency: Ints,
+    *,
+    resamples: int,
+    generator: np.random.Generator,
+    confidence: float,
+    width: int = 1,
+) -> tuple[float, float, int]:
+    """Return the `percentile_interval` of a `bootstrap` of a statistic with one value a resample."""
+    draws = bootstrap(statistic, frequency, resamples=resamples, generator=generator, width=width)
+    return percentile_interval(draws, confidence)
+
+
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
-    """Low, high and how many draws were undefined (nan) and left out; nan, nan where all were."""
+    """Return low, high and how many draws were undefined (nan) and left out; nan, nan where all were."""
     defined = draws[~np.isnan(draws)]
     left_out = len(draws) - len(defined)
     if not len(defined):
@@ -101,3 +119,20 @@ def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float,
     tail = (1 - confidence) / 2
     low, high = np.quantile(defined, [tail, 1 - tail])
     return float(low), float(high), left_out
+
+
+def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
+    """Return how many drawn differences are as extreme as the observed one, of scores of size `scale`."""
+    slack = ROUNDING * scale
+    if alternative == "two-sided":
+        return int((np.abs(drawn) >= abs(difference) - slack).sum())
+    if alternative == "greater":
+        return int((drawn >= difference - slack).sum())
+    return int((drawn <= difference + slack).sum())
+
+
+def coins(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
+    """Return (rows, columns) bytes of eight tosses each; whole words are drawn, which is fastest."""
+    size = rows * columns
+    words = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
+    return words.view(np.uint8)[:size].reshape(rows, columns)

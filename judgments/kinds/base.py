@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from django.utils.translation import gettext
 
-from evaluation.statistics.stopping import OPEN
+from evaluation.statistics.aggregation.stopping import OPEN
 from judgments.design.wordings import Wording, worded
 from judgments.drawing.material import Batch, Group, Image, Material
 
@@ -299,7 +299,7 @@ class Kind(ABC):
 
     def outcome_range(self, values: Sequence[int], remaining: int) -> tuple[int, int]:
         """The lowest and highest outcome that up to ``remaining`` more answers can still make of a unit: 1 for the
-        first answer, -1 for the second, 0 for a tie (evaluation.statistics.stopping).
+        first answer, -1 for the second, 0 for a tie (evaluation.statistics.aggregation.stopping).
 
         Where a kind ``settles`` nothing, as a mean moves with each answer, anything may come of it.
         """

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from evaluation.statistics.aggregation import majority_vote
-from evaluation.statistics.stopping import majority_range
+from evaluation.statistics.aggregation.stopping import majority_range
 from judgments.drawing.controls import (
     DEGRADED,
     KNOWN_GOOD,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evaluation.statistics.aggregation import relevance_vote
-from evaluation.statistics.stopping import relevance_range
+from evaluation.statistics.aggregation.stopping import relevance_range
 from judgments.design.wordings import CAPTION, RELEVANCE_WORDS
 from judgments.drawing.caption_pairs import CROSSED, CaptionDraw, ImageCaptions
 from judgments.drawing.controls import (

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluation.statistics.aggregation import borda_count, borda_of_ranks
+from evaluation.statistics.aggregation import borda_count
 from evaluation.statistics.catalogue import call_of
 from evaluation.statistics.errors import BadShape, BadValue
 
@@ -39,12 +39,6 @@ def test_items_that_stay_tied_share_their_rank() -> None:
     assert result.tied.tolist() == [True, True, False]
 
 
-def test_ranks_and_ordered_lists_give_the_same_joint_ranking() -> None:
-    ranks = [[0, 2, 1], [1, 0, 2]]
-    lists = [[0, 2, 1], [1, 0, 2]]
-    assert borda_of_ranks(ranks).points.tolist() == borda_count(lists).points.tolist()
-
-
 def test_one_item_and_one_ranking_are_ranked_first() -> None:
     result = borda_count([["only"]])
     assert (result.ranking(), result.points.tolist(), result.rank.tolist()) == (["only"], [1], [0])
@@ -70,7 +64,6 @@ def test_the_signature_leads_back_to_the_same_ranking() -> None:
     result = borda_count(["abc", "cab"])
     assert result.signature == "borda|input:lists|v:1.0"
     assert call_of(result.signature)(["abc", "cab"]).ranking() == result.ranking()
-    assert borda_of_ranks([[0, 1]]).signature == "borda|input:ranks|v:1.0"
 
 
 @pytest.mark.parametrize(
@@ -80,8 +73,6 @@ def test_the_signature_leads_back_to_the_same_ranking() -> None:
         (lambda: borda_count([[], []]), BadShape, "the rankings are empty"),
         (lambda: borda_count(["ab", "a"]), BadShape, "ranking 1 has 1 items of 2, expected all of them"),
         (lambda: borda_count(["ab", "aa"]), BadValue, "ranking 1 has 'a' twice"),
-        (lambda: borda_of_ranks([[0, 0]]), BadValue, "row 0 of ranks is no permutation"),
-        (lambda: borda_of_ranks([]), BadShape, "expected rankings by items"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:

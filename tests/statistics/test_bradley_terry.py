@@ -13,7 +13,6 @@ from scipy.optimize import brentq
 from evaluation.statistics.aggregation import (
     bradley_terry,
     bradley_terry_of_comparisons,
-    wins_and_ties,
     wins_table,
 )
 from evaluation.statistics.catalogue import call_of
@@ -339,8 +338,16 @@ def test_the_most_lopsided_tables_converge_to_a_flat_likelihood(
 
 def test_comparisons_and_their_table_give_the_same_strengths() -> None:
     rows = _ordered(0.5, 4.0, [1, 2, 3, 1, 1, 2])
-    items, wins, ties = wins_and_ties(*zip(*rows, strict=True))
-    by_table = bradley_terry(wins, ties=ties, items=items.tolist(), tie_model="davidson")
+    items = sorted({name for first, second, _ in rows for name in (first, second)})
+    wins, ties = np.zeros((2, len(items), len(items)))
+    for first, second, winner in rows:
+        one, two = items.index(first), items.index(second)
+        if winner == 0:
+            ties[one, two] += 1
+            ties[two, one] += 1
+        else:
+            wins[(one, two) if winner == 1 else (two, one)] += 1
+    by_table = bradley_terry(wins, ties=ties, items=items, tie_model="davidson")
     by_rows = bradley_terry_of_comparisons(*zip(*rows, strict=True), tie_model="davidson")
     assert by_rows.strength == pytest.approx(by_table.strength)
     assert by_rows.nu == pytest.approx(by_table.nu)
@@ -379,9 +386,21 @@ def test_the_signature_leads_back_to_the_same_strengths() -> None:
             BadValue,
             "6,000 different items, expected 5,773 at most",
         ),
-        (lambda: wins_and_ties(["a"], ["b"], [3]), BadValue, r"winners\[0\] is 3, expected 1, 2, or 0"),
-        (lambda: wins_and_ties(["a"], ["b"], [1, 2]), BadShape, "winners has 2 entries and first 1"),
-        (lambda: wins_and_ties(["b", "a"], ["c", "a"], [1, 1]), BadValue, "row 1 sets 'a' against itself"),
+        (
+            lambda: bradley_terry_of_comparisons(["a"], ["b"], [3]),
+            BadValue,
+            r"winners\[0\] is 3, expected 1, 2, or 0",
+        ),
+        (
+            lambda: bradley_terry_of_comparisons(["a"], ["b"], [1, 2]),
+            BadShape,
+            "winners has 2 entries and first 1",
+        ),
+        (
+            lambda: bradley_terry_of_comparisons(["b", "a"], ["c", "a"], [1, 1]),
+            BadValue,
+            "row 1 sets 'a' against itself",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(call: Any, error: type[Exception], sentence: str) -> None:

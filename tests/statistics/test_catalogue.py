@@ -10,7 +10,7 @@ from evaluation import statistics
 from evaluation.signatures import BadSignature
 from evaluation.statistics.agreement import alpha_interval, kappa_interval
 from evaluation.statistics.catalogue import STATISTICS, call_of
-from evaluation.statistics.signed import statistic_of
+from evaluation.statistics.results import statistic_of
 from evaluation.statistics.significance import randomization_test
 
 TABLE = np.array([[1, 2, 3, 3, 2], [1, 2, 4, 3, 1], [2, 2, 3, 4, np.nan]])
@@ -18,8 +18,8 @@ TABLE = np.array([[1, 2, 3, 3, 2], [1, 2, 4, 3, 1], [2, 2, 3, 4, np.nan]])
 
 def test_every_statistic_that_signs_its_results_can_be_found_again() -> None:
     modules = [
-        importlib.import_module(f"{statistics.__name__}.{one.name}")
-        for one in pkgutil.iter_modules(statistics.__path__)
+        importlib.import_module(one.name)
+        for one in pkgutil.walk_packages(statistics.__path__, f"{statistics.__name__}.")
     ]
     signing = {
         function

@@ -12,8 +12,16 @@ from scipy import stats
 
 from evaluation.statistics.errors import BadOption, BadValue
 from evaluation.statistics.people import People, fit_people, without_noise
-from evaluation.statistics.planning import fresh_seed, plan_design
-from evaluation.statistics.power import Question, Size, TwoMetrics, TwoSystems, exact_p, power_of
+from evaluation.statistics.power import (
+    Question,
+    Size,
+    TwoMetrics,
+    TwoSystems,
+    exact_p,
+    fresh_seed,
+    plan_design,
+    power_of,
+)
 
 NEVER_WRONG = People(right=1.0, pair_spread=0.0)
 SIMULATIONS = 4000

@@ -11,6 +11,10 @@ import pytest
 from evaluation.statistics.agreement import (
     LEVELS,
     WEIGHTS,
+    AlphaOfParts,
+    CohenKappa,
+    FleissKappa,
+    agreement,
     alpha_interval,
     alpha_of_judgments,
     gwet_interval,
@@ -131,3 +135,10 @@ def test_what_is_drawn_is_a_known_word(interval: Any) -> None:
         interval(TABLE, over="workers")
     with pytest.raises(BadOption, match="resamples is 0, expected a whole number above zero"):
         interval(TABLE, over="raters", resamples=0)
+
+
+@pytest.mark.parametrize("over", ["raters", "both"])
+def test_coefficients_of_data_without_raters_draw_units_alone(over: str) -> None:
+    for coefficient in (AlphaOfParts(), CohenKappa(), FleissKappa()):
+        with pytest.raises(BadOption, match=f"over is '{over}', expected units: {coefficient.name}"):
+            agreement(TABLE, coefficient, over=over)

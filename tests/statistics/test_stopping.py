@@ -11,17 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from evaluation.statistics.errors import BadOption, BadValue
-from evaluation.statistics.stopping import (
-    OPEN,
+from evaluation.statistics.aggregation.stopping import (
     expected_votes,
     leads_enough,
-    majority_is_fixed,
     majority_range,
-    pair_range,
     relevance_range,
     simulate_stopping,
 )
+from evaluation.statistics.errors import BadOption, BadValue
 
 few = st.integers(0, 6)
 
@@ -43,35 +40,6 @@ def futures(counts: list[int], remaining: int) -> set[int | None]:
     return found
 
 
-@pytest.mark.parametrize(
-    ("counts", "remaining", "fixed"),
-    [
-        ([2, 0], 1, True),
-        ([1, 1], 1, False),
-        ([1, 0], 2, False),
-        ([2, 1], 1, False),
-        ([1, 1], 0, True),
-        ([6, 4], 1, True),
-        ([6, 5], 0, True),
-        ([3, 1, 0], 1, True),
-        ([3, 1, 1], 2, False),
-        ([4], 3, True),
-        ([], 0, True),
-        ([], 2, False),
-    ],
-)
-def test_a_majority_is_fixed_when_its_lead_is_more_than_the_votes_to_come(
-    counts: list[int], remaining: int, fixed: bool
-) -> None:
-    assert majority_is_fixed(counts, remaining) is fixed
-
-
-@given(st.lists(few, min_size=2, max_size=3), st.integers(1, 4))
-def test_a_fixed_majority_wins_in_every_future_and_no_other_does(counts: list[int], remaining: int) -> None:
-    possible = futures(counts, remaining)
-    assert majority_is_fixed(counts, remaining) is (len(possible) == 1 and None not in possible)
-
-
 @given(few, few, st.integers(0, 5))
 def test_the_range_of_a_majority_is_what_its_futures_span(first: int, second: int, remaining: int) -> None:
     signs = {0: 1, 1: -1, None: 0}
@@ -89,21 +57,6 @@ def test_relevance_is_settled_when_two_thirds_can_no_longer_be_reached_or_lost(
         for less in range(remaining - more + 1)
     }
     assert relevance_range(yes, no, remaining) == (min(outcomes), max(outcomes))
-
-
-@pytest.mark.parametrize(("ranges", "expected"), [
-    ([(1, 1), (1, 1), (-1, 1)], (1, 1)),  # two of three are won
-    ([(1, 1), (-1, 1)], (0, 1)),  # a loss would make it a tie
-    ([(1, 1), (0, 1)], (1, 1)),  # the other cannot be lost any more
-    ([(1, 1), (-1, -1)], (0, 0)),  # a tie is an outcome too
-    ([(0, 0), (0, 0), (-1, -1)], (-1, -1)),  # tied triplets decide nothing
-    ([OPEN] * 48, OPEN),
-    ([], (0, 0)),
-])  # fmt: skip
-def test_a_pair_is_settled_when_its_open_triplets_cannot_turn_it_nor_tie_it(
-    ranges: list[tuple[int, int]], expected: tuple[int, int]
-) -> None:
-    assert pair_range(ranges) == expected
 
 
 @pytest.mark.parametrize(
@@ -187,7 +140,5 @@ def test_what_is_no_chance_or_no_count_is_refused(wrong: dict[str, Any]) -> None
 def test_other_wrong_input_is_refused_by_name() -> None:
     with pytest.raises(BadOption, match="settled, margin"):
         simulate_stopping(accuracy=0.5, rule="sometimes")
-    with pytest.raises(BadValue, match="with -1 to come"):
-        majority_is_fixed([1, 0], -1)
     with pytest.raises(BadValue, match="accuracy 2"):
         expected_votes(majority_range, votes=3, accuracy=2)

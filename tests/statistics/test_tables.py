@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluation.statistics.errors import BadOption, BadShape, BadValue
-from evaluation.statistics.tables import encode, encode_with, finite_vector, one_of, positive, same_length
+from evaluation.statistics.inputs import encode, encode_with, finite_vector, one_of, positive, same_length
 
 numbers = st.one_of(
     st.integers(-3, 3),

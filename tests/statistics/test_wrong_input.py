@@ -10,7 +10,6 @@ from evaluation import statistics
 from evaluation.statistics.aggregation import (
     accuracy_weights,
     borda_count,
-    borda_of_ranks,
     bradley_terry,
     cumulative_shares,
     dawid_skene,
@@ -86,7 +85,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: system_clusters([[1], [2]], level=NONE), BadOption, "level is None, expected a number"),
     (lambda: borda_count(NONE), BadShape, "rankings is None, expected a sequence"),
     (lambda: untyped.aggregation.borda_count([["a"], 3]), BadShape, "ranking 1 is 3, expected a sequence"),
-    (lambda: borda_of_ranks([[0, 1], [0]]), BadValue, "ranks holds something that is no number, or rows of"),
     (lambda: is_relevant([1], [2], NONE), BadShape, "the share is None, expected"),
     (
         lambda: untyped.aggregation.is_relevant([1], [2], (0.5, 1)),

@@ -25,7 +25,7 @@ from evaluation.report.sections.systems import exact_cut
 from evaluation.report.wording import plot, say, section, table
 from evaluation.results.meta_evaluation import FEWEST_RESAMPLES
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.williams import williams_test
+from evaluation.statistics.significance import williams_test
 
 MOST_GRIDS = 6
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")

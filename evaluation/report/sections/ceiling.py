@@ -13,7 +13,7 @@ from evaluation.provenance import plain
 from evaluation.records import Floats, Ints, UnitRow
 from evaluation.report.content import Estimate
 from evaluation.statistics.correlation import correlation
-from evaluation.statistics.correlation_patterns import Patterns
+from evaluation.statistics.correlation.coefficients import Patterns
 from evaluation.statistics.meta import wilson_interval
 from evaluation.statistics.resampling import CONFIDENCE, bootstrap, percentile_interval
 

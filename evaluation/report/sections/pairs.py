@@ -27,8 +27,7 @@ from evaluation.report.sections.ceiling import halves_of_votes
 from evaluation.report.sections.comparisons import cluster_tables, paired_p
 from evaluation.report.wording import plot, say, section, table
 from evaluation.results.meta_evaluation import score_texts
-from evaluation.statistics.accuracy import metric_winners
-from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, random_subsets
+from evaluation.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners, random_subsets
 from evaluation.statistics.significance import mcnemar_test
 
 KIND_ORDER = ("HC", "HI", "HM", "MM")

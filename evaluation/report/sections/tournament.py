@@ -11,9 +11,9 @@ from evaluation.provenance import plain
 from evaluation.report.content import Dots, Estimate, Level, Panel, Section, Table
 from evaluation.report.inputs import ReportInputs
 from evaluation.report.wording import plot, say, section, table
-from evaluation.statistics.accuracy import metric_winners
 from evaluation.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
 from evaluation.statistics.correlation import correlation
+from evaluation.statistics.meta import metric_winners
 
 MOST_SHOWN = 40
 HUMAN = ("people", "human")  # captions of no system, and what PASCAL-50S calls them

@@ -1,0 +1,76 @@
+"""What judgments say together: votes, means, models of workers, and rankings of items.
+
+`voting` and `means` take one unit at a time, `dawid_skene` models workers; `bradley_terry` (fitted in
+`bradley_terry_fit`), `best_worst` and `rankings` (Borda, tournament) order items. `stopping` says when no further vote
+can change an outcome.
+"""
+
+from evaluation.statistics.aggregation.best_worst import (
+    BestWorstResult,
+    SplitHalfResult,
+    best_worst_scores,
+    implied_comparisons,
+    split_half_reliability,
+)
+from evaluation.statistics.aggregation.bradley_terry import (
+    BradleyTerryResult,
+    bradley_terry,
+    bradley_terry_of_comparisons,
+    wins_table,
+)
+from evaluation.statistics.aggregation.dawid_skene import DawidSkeneResult, dawid_skene
+from evaluation.statistics.aggregation.means import (
+    GRADE_THRESHOLDS,
+    MeanResult,
+    StandardisedResult,
+    cumulative_shares,
+    mean_grade,
+    standardised_mean,
+    weighted_mean,
+)
+from evaluation.statistics.aggregation.rankings import BordaResult, TournamentResult, borda_count, tournament
+from evaluation.statistics.aggregation.voting import (
+    MajorityResult,
+    PairResult,
+    RelevanceResult,
+    accuracy_weights,
+    is_relevant,
+    majority_vote,
+    pair_winners,
+    relevance_vote,
+    weighted_vote,
+)
+
+__all__ = [
+    "GRADE_THRESHOLDS",
+    "BestWorstResult",
+    "BordaResult",
+    "BradleyTerryResult",
+    "DawidSkeneResult",
+    "MajorityResult",
+    "MeanResult",
+    "PairResult",
+    "RelevanceResult",
+    "SplitHalfResult",
+    "StandardisedResult",
+    "TournamentResult",
+    "accuracy_weights",
+    "best_worst_scores",
+    "borda_count",
+    "bradley_terry",
+    "bradley_terry_of_comparisons",
+    "cumulative_shares",
+    "dawid_skene",
+    "implied_comparisons",
+    "is_relevant",
+    "majority_vote",
+    "mean_grade",
+    "pair_winners",
+    "relevance_vote",
+    "split_half_reliability",
+    "standardised_mean",
+    "tournament",
+    "weighted_mean",
+    "weighted_vote",
+    "wins_table",
+]

@@ -1,0 +1,222 @@
+"""Best-worst scaling: scores of items from which of a few was called the best and which the worst.
+
+Louviere, Flynn, Marley 2015, *Best-Worst Scaling*: the score of an item is the share of its showings in which it
+was the best minus the share in which it was the worst, from -1 to 1 (the counting of Orme 2009). Kiritchenko,
+Mohammad 2016 and 2017, *Best-Worst Scaling More Reliable than Rating Scales*, report how reliable scores are by
+splitting the answers in half again and again (`split_half_reliability`). One answer orders all pairs of its items
+but those among its middle ones (`implied_comparisons`), which is what a Bradley-Terry model is fitted to.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.correlation.coefficients import group_coefficients
+from evaluation.statistics.errors import BadShape, BadValue
+from evaluation.statistics.inputs import encode, one_per_row, positive, same_length
+from evaluation.statistics.resampling import Seed, generator_of
+from evaluation.statistics.results import signed
+
+SPLITS = 100
+NO_HALVES = "no two items have answers in both halves, with scores that differ"
+
+
+@dataclass(frozen=True, slots=True)
+class BestWorstResult:
+    """K items ascending and how often each was shown, the best and the worst; (K,) each.
+
+    score: (best - worst) / shown, from -1 to 1. `answers` counts the answers behind them.
+    """
+
+    items: NDArray[Any]
+    shown: Ints
+    best: Ints
+    worst: Ints
+    score: Floats
+    answers: int
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitHalfResult:
+    """Correlation between the scores of two random halves of the answers, the mean of `splits` splits.
+
+    pearson and spearman are those means, `..._deviation` the standard deviations over splits. They speak of
+    scores from half of the answers each; no Spearman-Brown correction is made, as the field reports it. `items` is
+    the mean number of items that had answers in both halves. nan where undefined, with the `reason`; splits without
+    a coefficient are left out and counted in `undefined`. `seed` is None where a running stream was handed in.
+    """
+
+    pearson: float
+    pearson_deviation: float
+    spearman: float
+    spearman_deviation: float
+    items: float
+    answers: int
+    splits: int
+    undefined: int
+    seed: int | None
+    reason: str
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answers:
+    """names: (K,) items; answer: (M,) the answer a showing belongs to; item: (M,) what was shown; point: (M,) 1 for
+    the best, -1 for the worst, 0 for the rest."""
+
+    names: NDArray[Any]
+    answer: Ints
+    item: Ints
+    point: Ints
+    count: int
+
+
+@signed("best-worst-scores")
+def best_worst_scores(
+    shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
+) -> BestWorstResult:
+    """Return scores from one answer a row: (N,) lists of the items shown, and the (N,) best and worst of them.
+
+    Raises BadShape, BadValue (an item twice in a list, an answer that was not shown, one that is both).
+    """
+    rows = _read(shown, best, worst)
+    size = len(rows.names)
+    times = np.bincount(rows.item, minlength=size)
+    won = np.bincount(rows.item[rows.point > 0], minlength=size)
+    lost = np.bincount(rows.item[rows.point < 0], minlength=size)
+    return BestWorstResult(
+        items=rows.names, shown=times, best=won, worst=lost, score=(won - lost) / times, answers=rows.count
+    )
+
+
+def implied_comparisons(
+    shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]
+) -> tuple[list[Any], list[Any]]:
+    """Return winners and losers that the answers imply, 2 k - 3 for each list of k: the best beats all others, and all
+    others beat the worst. Raises BadShape, BadValue.
+    """
+    rows = _read(shown, best, worst)
+    winners: list[Any] = []
+    losers: list[Any] = []
+    names = rows.names.tolist()
+    bounds = np.searchsorted(rows.answer, np.arange(rows.count + 1))
+    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        items, points = rows.item[start:end].tolist(), rows.point[start:end].tolist()
+        top, bottom = items[points.index(1)], items[points.index(-1)]
+        for item in items:
+            if item != top:
+                winners.append(names[top])
+                losers.append(names[item])
+            if item not in (top, bottom):
+                winners.append(names[item])
+                losers.append(names[bottom])
+    return winners, losers
+
+
+@signed("best-worst-split-half")
+def split_half_reliability(
+    tuples: Iterable[Any],
+    shown: Iterable[Sequence[Any]],
+    best: Iterable[Any],
+    worst: Iterable[Any],
+    *,
+    splits: int = SPLITS,
+    seed: Seed = 0,
+) -> SplitHalfResult:
+    """Return how well scores from one random half of the answers predict those from the other.
+
+    `tuples` (N,) names the list that an answer is on: the answers on one list are dealt evenly to the two halves,
+    and where their number is odd a lot decides who gets the last. The other columns are those of
+    `best_worst_scores`. Raises BadShape, BadValue, BadOption.
+    """
+    positive(splits, "splits")
+    generator, reported = generator_of(seed)
+    rows = _read(shown, best, worst)
+    _, groups = encode(tuples, "tuples")
+    if len(groups) != rows.count:
+        raise BadShape(f"tuples has {len(groups)} entries and shown {rows.count}, expected equally many")
+    found = np.full((splits, 2), math.nan)
+    compared = np.zeros(splits)
+    for split in range(splits):
+        scores = _half_scores(rows, _halves(groups, generator))
+        both = ~np.isnan(scores).any(axis=1)
+        compared[split] = both.sum()
+        if compared[split] >= 2:
+            first, second = scores[both].T.copy()
+            bounds = np.array([0, len(first)])
+            found[split] = [
+                group_coefficients(first, second, bounds, name)[0] for name in ("pearson", "spearman")
+            ]
+    defined = found[~np.isnan(found).any(axis=1)]
+    nothing = not len(defined)
+    means = np.full(2, math.nan) if nothing else defined.mean(axis=0)
+    deviations = np.full(2, math.nan) if len(defined) < 2 else defined.std(axis=0, ddof=1)
+    return SplitHalfResult(
+        pearson=float(means[0]),
+        pearson_deviation=float(deviations[0]),
+        spearman=float(means[1]),
+        spearman_deviation=float(deviations[1]),
+        items=float(compared.mean()),
+        answers=rows.count,
+        splits=splits,
+        undefined=splits - len(defined),
+        seed=reported,
+        reason=NO_HALVES if nothing else "",
+    )
+
+
+def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
+    """Return (N,) the half of each answer: the answers of a group in random order, every other one; a lot says which
+    half begins.
+    """
+    count = len(groups)
+    order = np.lexsort((generator.random(count), groups))
+    sizes = np.bincount(groups)
+    place = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    begins = generator.integers(2, size=len(sizes))
+    half = np.empty(count, dtype=bool)
+    half[order] = (place + begins[groups[order]]) % 2 == 1
+    return half
+
+
+def _half_scores(rows: _Answers, half: Flags) -> Floats:
+    """Return (K, 2) scores of the items in either half; nan where a half did not show one."""
+    size = len(rows.names)
+    cells = rows.item * 2 + half[rows.answer]
+    times = np.bincount(cells, minlength=2 * size)
+    points = np.bincount(cells, weights=rows.point, minlength=2 * size)
+    scores = np.full(2 * size, math.nan)
+    np.divide(points, times, out=scores, where=times > 0)
+    return scores.reshape(size, 2)
+
+
+def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _Answers:
+    lists = [one_per_row(row, f"shown[{place}]") for place, row in enumerate(one_per_row(shown, "shown"))]
+    top, bottom = one_per_row(best, "best"), one_per_row(worst, "worst")
+    same_length(shown=lists, best=top, worst=bottom)
+    points: list[int] = []
+    for place, row in enumerate(lists):
+        if len(row) < 2 or len(set(row)) != len(row):
+            raise BadValue(f"shown[{place}] is {row!r}, expected two or more different items")
+        if top[place] not in row or bottom[place] not in row or top[place] == bottom[place]:
+            raise BadValue(
+                f"answer {place} says {top[place]!r} is the best and {bottom[place]!r} the worst, "
+                f"expected two different ones of {row!r}"
+            )
+        points += [1 if item == top[place] else -1 if item == bottom[place] else 0 for item in row]
+    names, items = encode([item for row in lists for item in row], "shown")
+    return _Answers(
+        names=names,
+        answer=np.repeat(np.arange(len(lists)), [len(row) for row in lists]).astype(np.int64),
+        item=items,
+        point=np.array(points, dtype=np.int64),
+        count=len(lists),
+    )

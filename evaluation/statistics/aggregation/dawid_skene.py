@@ -1,0 +1,277 @@
+"""Dawid-Skene: the true labels and each worker's errors, by expectation maximisation.
+
+Dawid, Skene 1979, *Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm*,
+equations 2.3 to 2.5. Starts from the shares of votes; every step is an M step, then an E step. The one-coin
+variant gives a worker a single accuracy (Zhang, Chen, Zhou, Jordan 2016, *Spectral Methods Meet EM*): right
+with probability p, else each of the other labels equally likely. Where plain steps have become slow, leaps along their
+path shorten it (Varadhan, Roland 2008, *Simple and Globally Convergent Methods for Accelerating the Convergence of Any
+EM Algorithm*, scheme SqS3); a leap that does not climb is taken back.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.errors import BadOption
+from evaluation.statistics.inputs import (
+    check_cells,
+    encode,
+    encode_on_scale,
+    is_real,
+    one_of,
+    positive,
+    same_length,
+)
+from evaluation.statistics.results import signed
+
+MODELS = ("full", "one-coin")
+
+ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
+ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
+
+# What is impossible keeps a finite logarithm, far below all that a posterior can show.
+_FLOOR = 1e-300
+# So many steps are the plain ones of the equations before any leap.
+_PLAIN = 50
+# A leap takes no probability below this part of what it was: zero would be for ever.
+_SHRINK = 0.1
+# Changes of probabilities this small are rounding.
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
+# Part of a log-likelihood that is rounding: near its peak it is flat, and its last digits tell nothing.
+_FLAT = 1e-12
+# A rate of shrinking is steady if, of what it lacks to one, it gains no larger part in a step.
+_STEADY = 0.1
+# Labels whose probabilities differ by less are equally likely.
+_ALIKE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class DawidSkeneResult:
+    """What the model says of U units, W workers and L labels.
+
+    posterior: (U, L) probability of each label. winner: (U,) position in `labels` of the most likely
+    one, -1 where two are equally likely. prior: (L,) share of each label. confusion: (W, L, L)
+    probability that the worker gives the label of the last axis when the middle one is true; a label that
+    the model sees nowhere has an even row. log_likelihood belongs to the posterior's parameters.
+    `converged` is whether the last step, and what all further ones can be expected to add, moves no
+    probability by more than `tolerance`. accuracy: (W,) probability that the worker is right, over the
+    labels' shares. judgments: (W,). change: the largest move of a probability in the last step. `note`
+    warns where the data cannot tell errors from truth.
+    """
+
+    units: NDArray[Any]
+    workers: NDArray[Any]
+    labels: NDArray[Any]
+    posterior: Floats
+    winner: Ints
+    prior: Floats
+    confusion: Floats
+    log_likelihood: float
+    iterations: int
+    converged: bool
+    tolerance: float
+    model: str
+    smoothing: float
+    accuracy: Floats
+    judgments: Ints
+    change: float
+    note: str
+    signature: str = ""
+
+    def values(self) -> list[Any]:
+        """Return the most likely label of each unit; None where two are equally likely."""
+        labels = self.labels.tolist()
+        return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
+
+
+@signed("dawid-skene")
+def dawid_skene(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    model: str = "full",
+    smoothing: float = 0.0,
+    max_iterations: int = 2000,
+    tolerance: float = 1e-10,
+) -> DawidSkeneResult:
+    """Fit the model to one judgment a row: three (N,) columns.
+
+    `labels` fixes the scale (default: the answers that occur, ascending). `model` "full" gives each worker
+    a table of confusions, "one-coin" one accuracy. `smoothing` imagines that many more answers of each kind
+    from every worker (for "one-coin": right ones, and as many for each wrong label), which keeps a worker
+    with few judgments from being taken for perfect. EM slows down towards its goal, so the default
+    tolerance is small; it finds the peak of the likelihood that lies uphill from the votes. A worker who
+    judged a unit twice counts twice. Raises BadShape, BadValue, BadOption.
+    """
+    from evaluation.statistics.aggregation.kernels import expect, share_votes, sort_answers
+
+    one_of(model, MODELS, "model")
+    positive(max_iterations, "max_iterations")
+    _from_zero(tolerance, "tolerance")
+    _from_zero(smoothing, "smoothing")
+    unit_names, unit_codes = encode(units, "units")
+    worker_names, worker_codes = encode(workers, "workers")
+    scale, codes = encode_on_scale(values, labels)
+    same_length(units=unit_codes, workers=worker_codes, values=codes)
+    if not len(unit_codes):
+        raise BadOption("there are no judgments, expected one or more")
+    width = len(scale)
+    check_cells(len(unit_names), "units", width, len(unit_names) * width)
+    check_cells(len(worker_names), "workers", width, len(worker_names) * width**2)
+
+    starts = np.zeros(len(unit_names) + 1, dtype=np.int64)
+    answers = np.empty(len(codes), dtype=np.int64)
+    sort_answers(unit_codes, worker_codes, codes, width, starts, answers)
+    posterior = np.zeros((len(unit_names), width))
+    prior, counts = np.zeros(width), np.zeros((len(worker_names) * width, width))
+    share_votes(starts, answers, posterior, prior, counts)
+
+    def maximised() -> _Parameters:
+        errors = _maximise(counts.reshape(-1, width, width), model, smoothing)
+        return _Parameters(prior / len(unit_names), errors)
+
+    def expected(at: _Parameters) -> tuple[float, float]:
+        prior.fill(0.0)
+        counts.fill(0.0)
+        log_prior, log_errors = (np.log(np.maximum(part, _FLOOR)) for part in (at.prior, at.errors))
+        return expect(starts, answers, log_prior, log_errors.reshape(-1, width), posterior, prior, counts)
+
+    converged = False
+    iterations = 0
+    change, log_likelihood = math.inf, math.nan
+    path: list[_Parameters] = []
+    # How far each plain step since the last leap moved; and whether the last of them seemed to be near the end.
+    changes: list[float] = []
+    resting = False
+    while not converged and iterations < max_iterations:
+        path = [*path[-3:], maximised()]
+        if len(path) == 4 and not resting and _PLAIN <= iterations < max_iterations - 2:
+            height = log_likelihood + _prior_height(path[2], model, smoothing)
+            leap = _leap(*path[1:])
+            iterations += 1
+            _, log_likelihood = expected(leap)
+            changes = []
+            if log_likelihood + _prior_height(leap, model, smoothing) >= height - _FLAT * abs(height):
+                path = [leap]
+            else:
+                path = path[3:]
+                iterations += 1
+                _, log_likelihood = expected(path[0])
+            continue
+        iterations += 1
+        change, log_likelihood = expected(path[-1])
+        changes = [*changes[-2:], change]
+        resting = _at_rest(changes, tolerance)
+        converged = change <= _ROUNDING or (resting and _is_steady(changes))
+    shares, errors = path[-1].prior, path[-1].errors
+    best = posterior.max(axis=1, keepdims=True)
+    alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
+    confusion = errors.transpose(0, 2, 1)
+    return DawidSkeneResult(
+        units=unit_names,
+        workers=worker_names,
+        labels=scale,
+        posterior=posterior,
+        winner=np.where(alike, -1, posterior.argmax(axis=1)),
+        prior=shares,
+        confusion=confusion,
+        log_likelihood=log_likelihood,
+        iterations=iterations,
+        converged=converged,
+        tolerance=float(tolerance),
+        model=model,
+        smoothing=float(smoothing),
+        accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ shares,
+        judgments=np.bincount(worker_codes, minlength=len(worker_names)),
+        change=change,
+        note=_note(len(worker_names), int(np.diff(starts).max())),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Parameters:
+    """prior: (L,). errors: (W, given label, true label)."""
+
+    prior: Floats
+    errors: Floats
+
+
+def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
+    """Return where three steps in a row lead to (Varadhan, Roland 2008, equation 8 with step length SqS3)."""
+    step = [second.prior - first.prior, second.errors - first.errors]
+    bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
+    length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
+    # At least as far as the steps themselves went; without a bend there is no telling how much farther.
+    far = max(length / turn, 1.0) if turn > 0 else 1.0
+    prior = first.prior + 2 * far * step[0] + far**2 * bend[0]
+    errors = first.errors + 2 * far * step[1] + far**2 * bend[1]
+    prior = np.maximum(prior, _SHRINK * third.prior)
+    errors = np.maximum(errors, _SHRINK * third.errors)
+    return _Parameters(prior / prior.sum(), errors / errors.sum(axis=1, keepdims=True))
+
+
+def _prior_height(at: _Parameters, model: str, smoothing: float) -> float:
+    """Return what imagined answers add to the log-likelihood, which EM with smoothing climbs together with it."""
+    if not smoothing:
+        return 0.0
+    imagined = smoothing if model == "full" else smoothing / len(at.prior)
+    return imagined * float(np.log(np.maximum(at.errors, _FLOOR)).sum())
+
+
+def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
+    """Do the M step: (W, given label, true label) error rates from the expected answers of the same shape."""
+    width = counts.shape[-1]
+    if model == "full":
+        # Equation 2.3; a label that is nowhere true says nothing of the worker.
+        smoothed = counts + smoothing
+        totals = smoothed.sum(axis=1, keepdims=True)
+        errors = np.full_like(counts, 1 / width)
+        np.divide(smoothed, totals, out=errors, where=totals > 0)
+        return errors
+    total = counts.sum(axis=(1, 2)) + smoothing * width
+    right = (np.trace(counts, axis1=1, axis2=2) + smoothing) / total
+    # With one label there is no wrong one, and the division is by no one.
+    wrong = (1 - right) / max(width - 1, 1)
+    same = np.eye(width)
+    return right[:, np.newaxis, np.newaxis] * same + wrong[:, np.newaxis, np.newaxis] * (1 - same)
+
+
+def _at_rest(changes: list[float], tolerance: float) -> bool:
+    """Return whether neither the last step nor the sum of all that may follow seems to exceed the tolerance.
+
+    Near its limit EM shrinks its steps by a constant rate, so what follows is a geometric series. Steps that
+    grow leave a saddle, however small they are.
+    """
+    if len(changes) < 2:
+        return False
+    *_, before, change = changes
+    return change <= tolerance and change < before and change * change <= tolerance * (before - change)
+
+
+def _is_steady(changes: list[float]) -> bool:
+    """Return whether the rate of shrinking holds still, so that it tells what follows.
+
+    A leap disturbs what shrinks fast as well; that fades first, and hides for some steps how slow the rest is.
+    """
+    if len(changes) < 3:
+        return False
+    first, second, third = changes
+    return third / second - second / first <= _STEADY * (1 - third / second)
+
+
+def _note(workers: int, most: int) -> str:
+    if workers == 1:
+        return ONE_WORKER
+    return ONE_EACH if most == 1 else ""
+
+
+def _from_zero(value: float, name: str) -> None:
+    if not (is_real(value) and 0 <= value < math.inf):
+        raise BadOption(f"{name} is {value!r}, expected a number from zero on")

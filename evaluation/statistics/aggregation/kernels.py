@@ -1,0 +1,131 @@
+"""The loops of expectation maximisation over judgments, and of counting comparisons: one pass over the rows.
+
+For expectation maximisation rows stand sorted by unit: those of unit u are `starts[u]` to `starts[u + 1]`. An answer
+is one number, worker * L + given label, and the row of every table that is about it.
+"""
+
+import math
+
+import numpy as np
+
+from evaluation.arrays import Floats, Ints
+from evaluation.compiled import compiled
+
+# Sums of logarithms are taken as the logarithm of a product, as long as that cannot overflow.
+_LARGE = 1e200
+
+
+@compiled
+def sort_answers(
+    units: Ints,
+    workers: Ints,
+    codes: Ints,
+    labels: int,
+    starts: Ints,
+    answers: Ints,
+) -> None:
+    """Fill `starts` (U + 1,), zeros at first, and `answers` (N,) from one judgment a row: a counting sort."""
+    for row in range(len(units)):
+        starts[units[row] + 1] += 1
+    for unit in range(len(starts) - 1):
+        starts[unit + 1] += starts[unit]
+    place = starts[:-1].copy()
+    for row in range(len(units)):
+        unit = units[row]
+        answers[place[unit]] = workers[row] * labels + codes[row]
+        place[unit] += 1
+
+
+@compiled
+def share_votes(
+    starts: Ints,
+    answers: Ints,
+    posterior: Floats,
+    prior: Floats,
+    counts: Floats,
+) -> None:
+    """Begin the iteration: fill `posterior` (U, L) with the shares of votes, and add up the rest.
+
+    `posterior`, `prior` (L,) and `counts` (W * L, L) are zeros at first; counts[a] becomes the sum of the
+    posteriors of the units with answer a.
+    """
+    labels = len(prior)
+    for unit in range(len(posterior)):
+        votes = starts[unit + 1] - starts[unit]
+        for row in range(starts[unit], starts[unit + 1]):
+            posterior[unit, answers[row] % labels] += 1.0
+        for label in range(labels):
+            posterior[unit, label] /= votes
+            prior[label] += posterior[unit, label]
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                counts[answer, label] += posterior[unit, label]
+
+
+@compiled
+def expect(
+    starts: Ints,
+    answers: Ints,
+    log_prior: Floats,
+    log_errors: Floats,
+    posterior: Floats,
+    prior: Floats,
+    counts: Floats,
+) -> tuple[float, float]:
+    """Do the E step in place, and add up what the next M step needs, in the same pass.
+
+    log_errors: (W * L, L), the logarithm of an answer's probability by true label. `prior` and `counts` are
+    zeros at first. Returns the largest change of a probability, and the log-likelihood.
+    """
+    labels = len(log_prior)
+    joint = np.empty(labels)
+    change = 0.0
+    log_likelihood = 0.0
+    evidence = 1.0
+    for unit in range(len(posterior)):
+        for label in range(labels):
+            joint[label] = log_prior[label]
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                joint[label] += log_errors[answer, label]
+        best = 0
+        for label in range(1, labels):
+            if joint[label] > joint[best]:
+                best = label
+        largest = joint[best]
+        total = 1.0
+        for label in range(labels):
+            if label != best:
+                joint[label] = math.exp(joint[label] - largest)
+                total += joint[label]
+        joint[best] = 1.0
+        log_likelihood += largest
+        evidence *= total
+        if evidence > _LARGE:
+            log_likelihood += math.log(evidence)
+            evidence = 1.0
+        for label in range(labels):
+            probability = joint[label] / total
+            change = max(change, abs(probability - posterior[unit, label]))
+            posterior[unit, label] = probability
+            prior[label] += probability
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            for label in range(labels):
+                counts[answer, label] += posterior[unit, label]
+    return change, log_likelihood + math.log(evidence)
+
+
+@compiled
+def tally(first: Ints, second: Ints, outcomes: Ints, table: Ints) -> int:
+    """Add to `table` (3, K, K), zeros at first, one for each row's outcome, first and second item.
+
+    Returns the first row that sets an item against itself, -1 where none does.
+    """
+    for row in range(len(first)):
+        if first[row] == second[row]:
+            return row
+        table[outcomes[row], first[row], second[row]] += 1
+    return -1

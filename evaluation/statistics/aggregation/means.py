@@ -1,0 +1,173 @@
+"""Mean grades of units: plain, weighted, and standardised by rater as WMT does.
+
+Graham, Baldwin, Moffat, Zobel 2013, *Continuous measurement scales in human evaluation of machine translation*, and
+Bojar et al. 2016 (WMT16): people use a scale from 0 to 100 each in their own way, so a rating becomes
+z = (x - mean of the rater) / (standard deviation of the rater) before the ratings of a unit are averaged.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.aggregation.voting import WEIGHTLESS, judgment_weights
+from evaluation.statistics.agreement.thresholds import at_least
+from evaluation.statistics.inputs import (
+    ROUNDING,
+    encode,
+    finite_column,
+    finite_vector,
+    one_per_row,
+    same_length,
+)
+from evaluation.statistics.results import signed
+
+# H13 Table 1: the thresholds at which mean grades are reported.
+GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
+
+
+# Freedom that is a smaller part of the weight is rounding: one judgment has all of it.
+_LIGHT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class StandardisedResult:
+    """Means of U units, raw and standardised by rater.
+
+    units: (U,) names ascending. n: (U,) ratings, and mean: (U,) their mean. z_n: (U,) ratings by raters who have a
+    z, and z: (U,) the mean of those, nan where there is none. raters: (R,) names ascending, with rater_mean and
+    rater_deviation (n - 1; nan for one rating). `left_out` raters gave one rating, or the same throughout: they have
+    no z.
+    """
+
+    units: NDArray[Any]
+    n: Ints
+    mean: Floats
+    z_n: Ints
+    z: Floats
+    raters: NDArray[Any]
+    rater_mean: Floats
+    rater_deviation: Floats
+    left_out: int
+    signature: str = ""
+
+
+@signed("standardised-mean")
+def standardised_mean(
+    units: Iterable[Any], raters: Iterable[Any], values: Iterable[Any]
+) -> StandardisedResult:
+    """Return mean rating of each unit, raw and as z-scores, of one rating a row: three (N,) columns.
+
+    Raises BadShape, BadValue.
+    """
+    unit_names, unit = encode(units, "units")
+    rater_names, rater = encode(raters, "raters")
+    rating = finite_column(values, "values")
+    same_length(units=unit, raters=rater, values=rating)
+    given = np.bincount(rater, minlength=len(rater_names))
+    centre = np.bincount(rater, weights=rating, minlength=len(rater_names)) / given
+    away = np.bincount(rater, weights=(rating - centre[rater]) ** 2, minlength=len(rater_names))
+    deviation = np.full(len(rater_names), math.nan)
+    np.divide(away, given - 1, out=deviation, where=given > 1)
+    deviation = np.sqrt(deviation)
+    size = np.abs(rating).max(initial=0.0)
+    usable = np.nan_to_num(deviation) > ROUNDING * size
+    scored = usable[rater]
+    z = (rating[scored] - centre[rater[scored]]) / deviation[rater[scored]]
+    n = np.bincount(unit, minlength=len(unit_names))
+    z_n = np.bincount(unit[scored], minlength=len(unit_names))
+    mean_z = np.full(len(unit_names), math.nan)
+    np.divide(np.bincount(unit[scored], weights=z, minlength=len(unit_names)), z_n, out=mean_z, where=z_n > 0)
+    return StandardisedResult(
+        units=unit_names,
+        n=n,
+        mean=np.bincount(unit, weights=rating, minlength=len(unit_names)) / n,
+        z_n=z_n,
+        z=mean_z,
+        raters=rater_names,
+        rater_mean=centre,
+        rater_deviation=deviation,
+        left_out=int((~usable).sum()),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MeanResult:
+    """Mean grade of each of U units, its judgments, and their standard deviation (n - 1; nan for one).
+
+    weight: (U,) sums of weights where there are some; a unit of weight zero has mean nan, and the `reason`
+    says so. The deviation then divides by sum(w) - sum(w^2) / sum(w), which is n - 1 for equal weights.
+    """
+
+    units: NDArray[Any]
+    mean: Floats
+    n: Ints
+    deviation: Floats
+    weight: Floats | None = None
+    reason: str = ""
+    signature: str = ""
+
+
+@signed("mean-grade")
+def mean_grade(units: Iterable[Any], values: Iterable[Any]) -> MeanResult:
+    """Return mean grade per unit (H13 section 4.2.1). Raises BadShape, BadValue."""
+    return _mean(units, values, None)
+
+
+@signed("weighted-mean")
+def weighted_mean(units: Iterable[Any], values: Iterable[Any], weights: ArrayLike) -> MeanResult:
+    """Return the weighted mean grade per unit: `weights` (N,) from zero on, one a judgment."""
+    return _mean(units, values, judgment_weights(weights))
+
+
+def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -> MeanResult:
+    names, unit_codes = encode(units, "units")
+    grades = finite_column(values, "values")
+    same_length(units=unit_codes, values=grades)
+    n = np.bincount(unit_codes, minlength=len(names))
+    weight: Floats = n.astype(np.float64)
+    weighted: Floats = np.ones(len(grades))
+    if weights is not None:
+        weighted = weights
+        same_length(units=unit_codes, weights=weighted)
+        weight = np.bincount(unit_codes, weights=weighted, minlength=len(names)).astype(
+            np.float64, copy=False
+        )
+    # Grades of any size, without overflow: a power of two changes no digit.
+    size = int(np.frexp(np.abs(grades).max(initial=0.0))[1])
+    scaled = np.ldexp(grades, -size)
+    empty = weight == 0
+    whole = np.where(empty, math.nan, weight)
+    mean = np.bincount(unit_codes, weights=weighted * scaled, minlength=len(names)) / whole
+    away = weighted * (scaled - mean[unit_codes]) ** 2
+    squares = np.bincount(unit_codes, weights=away, minlength=len(names))
+    freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
+    deviation = np.full(len(names), math.nan)
+    np.divide(squares, freedom, out=deviation, where=freedom > _LIGHT * whole)
+    with np.errstate(over="ignore"):  # grades near both ends of the doubles differ by more than a double
+        deviation = np.ldexp(np.sqrt(deviation), size)
+    return MeanResult(
+        units=names,
+        mean=np.ldexp(mean, size),
+        n=n,
+        deviation=deviation,
+        weight=None if weights is None else weight,
+        reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
+    )
+
+
+def cumulative_shares(means: ArrayLike, thresholds: Sequence[float] = GRADE_THRESHOLDS) -> Floats:
+    """Return (T,) share of units whose mean grade reaches each threshold (H13 Table 1); nan without units.
+
+    Raises BadShape, BadValue, BadOption.
+    """
+    grades, cuts = finite_vector(means, "means"), one_per_row(thresholds, "thresholds")
+    if not len(grades):
+        return np.full(len(cuts), math.nan)
+    return np.array([at_least(grades, cut).mean() for cut in cuts], dtype=np.float64)

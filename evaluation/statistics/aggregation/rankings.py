@@ -1,0 +1,277 @@
+"""Rankings of items: Borda's count of several rankings, and the tournament of paired comparisons.
+
+Borda (H13 section 4.1.3): with N items an item ranked r = 0..N-1 gets N - r points; items are ordered by their sums of
+points, ties by the median of their ranks.
+
+Tournament (V15 section 7.3): with w_ij the wins of i over j and n_ij their comparisons that count, a system's fraction
+is sum_j w_ij / sum_j n_ij. By people from the winners of candidate pairs, by a metric from `meta.metric_winners` of its
+scores; the two fractions of the same pairs are then set against each other with `correlation`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array, csr_array
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.aggregation.bradley_terry import encode_comparisons
+from evaluation.statistics.errors import BadShape, BadValue
+from evaluation.statistics.inputs import encode, one_of, one_per_row, positive, same_length
+from evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Seed,
+    bootstrap,
+    check_confidence,
+    generator_of,
+    percentile_interval,
+)
+from evaluation.statistics.results import signed
+
+TIE_RULES = ("half", "no-win", "set-aside")
+NOTHING_DECIDED = "{} has no comparison that counts"
+TOO_FEW = "there are fewer than two {}, which give no interval"
+
+
+@dataclass(frozen=True, slots=True)
+class BordaResult:
+    """The joint ranking of N items.
+
+    points: (N,) sums. median: (N,) median ranks from 0. order: (N,) positions in `items`, best first.
+    rank: (N,) from 0; items equal in points and median share the smallest rank of theirs and stand in
+    `order` as in `items`. tied: (N,) whether an item shares its rank.
+    """
+
+    items: NDArray[Any]
+    points: Ints
+    median: Floats
+    order: Ints
+    rank: Ints
+    tied: Flags
+    rankings: int
+    signature: str = ""
+
+    def ranking(self) -> list[Any]:
+        """Return the items, best first."""
+        names = self.items.tolist()
+        return [names[place] for place in self.order.tolist()]
+
+
+@signed("borda", input="lists")
+def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
+    """Join rankings, each a sequence of all N items (any names) from best to worst.
+
+    Raises BadShape where a ranking lacks items or has too many, BadValue where it has one twice.
+    """
+    lists = [
+        one_per_row(ranking, f"ranking {place}")
+        for place, ranking in enumerate(one_per_row(rankings, "rankings"))
+    ]
+    if not lists:
+        raise BadShape("there are no rankings, expected one or more")
+    names, codes = encode([item for ranking in lists for item in ranking], "rankings")
+    lengths = np.array([len(ranking) for ranking in lists])
+    row = np.repeat(np.arange(len(lists)), lengths)
+    keys = np.sort(row * len(names) + codes)
+    twice = keys[:-1][keys[1:] == keys[:-1]]
+    if twice.size:
+        place, item = divmod(int(twice[0]), len(names))
+        raise BadValue(f"ranking {place} has {names.tolist()[item]!r} twice, expected every item once")
+    short = np.flatnonzero(lengths != len(names))
+    if short.size:
+        raise BadShape(
+            f"ranking {short[0]} has {lengths[short[0]]} items of {len(names)}, expected all of them"
+        )
+    if not len(names):
+        raise BadShape("the rankings are empty, expected one item or more")
+    ranks = np.empty((len(lists), len(names)), dtype=np.int64)
+    ranks[row, codes] = np.tile(np.arange(len(names)), len(lists))
+    return _join(names, ranks)
+
+
+def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
+    rankings, items = ranks.shape
+    points = (items - ranks).sum(axis=0)
+    median = np.median(ranks, axis=0)
+    order = np.lexsort((np.arange(items), median, -points))
+    new = np.ones(items, dtype=bool)
+    new[1:] = (np.diff(points[order]) != 0) | (np.diff(median[order]) != 0)
+    first = np.maximum.accumulate(np.where(new, np.arange(items), 0))
+    rank = np.empty(items, dtype=np.int64)
+    rank[order] = first
+    tied = np.bincount(rank, minlength=items)[rank] > 1
+    return BordaResult(names, points, median, order, rank, tied, rankings)
+
+
+@dataclass(frozen=True, slots=True)
+class TournamentResult:
+    """How often each of K systems won against the others.
+
+    fraction: (K,) of its comparisons, with the percentile interval low, high over `resampled` units; nan,
+    with the `reason`, where a system has no comparison that counts. wins, losses, tied: (K,) counts. table: (K, K)
+    fraction of comparisons with the column's system that the row's won; nan where there were none.
+    compared: (K, K) comparisons. order: (K,) positions from the largest fraction to the smallest, nan last.
+    undefined_resamples: (K,) resamples in which a system had no comparison that counts; left out of its interval.
+    """
+
+    systems: NDArray[Any]
+    fraction: Floats
+    low: Floats
+    high: Floats
+    wins: Ints
+    losses: Ints
+    tied: Ints
+    table: Floats
+    compared: Ints
+    order: Ints
+    ties: str
+    comparisons: int
+    clusters: int
+    resampled: str
+    confidence: float
+    resamples: int
+    seed: int | None
+    undefined_resamples: Ints
+    reason: str
+    signature: str = ""
+
+
+@signed("tournament", data=("clusters",))
+def tournament(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    winners: ArrayLike,
+    *,
+    ties: str = "half",
+    clusters: Iterable[Any] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> TournamentResult:
+    """Return fractions of wins from one candidate pair a row: (N,) systems and (N,) winners 1, 2 or 0 for a tie.
+
+    A tie is "half" a win for both, "no-win" for either (it counts as a comparison, as V15 count a metric's
+    tie as wrong), or "set-aside". The bootstrap redraws rows, or with `clusters` (N,) all rows of an image
+    (or worker) together: candidate pairs of one image are no independent evidence. `resamples=0` leaves
+    the intervals out. Raises BadShape, BadValue, BadOption.
+    """
+    one_of(ties, TIE_RULES, "ties")
+    check_confidence(confidence)
+    systems, one, two, outcome, cells = encode_comparisons(first, second, winners)
+    count, games = len(systems), len(one)
+    drawn, won, lost = cells
+    beaten, tied = won + lost.T, drawn + drawn.T
+    gained, met = _counted(beaten, tied, ties)
+    fraction = _divided(gained.sum(axis=1), met.sum(axis=1))
+    missing = [str(systems.tolist()[place]) for place in np.flatnonzero(np.isnan(fraction))]
+    reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
+
+    resampled, units = "rows", games
+    if clusters is not None:
+        names, cluster = encode(clusters, "clusters")
+        same_length(first=one, clusters=cluster)
+        resampled, units = "clusters", len(names)
+    generator, reported = generator_of(seed)
+    low, high = np.full(count, math.nan), np.full(count, math.nan)
+    undefined = np.zeros(count, dtype=np.int64)
+    if units < 2:
+        reason = "; ".join(filter(None, (reason, TOO_FEW.format(resampled))))
+    elif resamples:
+        positive(resamples, "resamples")
+        if clusters is None:
+            draws = _redrawn_rows(beaten, tied, ties, resamples, generator)
+        else:
+            draws = _redrawn_clusters(one, two, outcome, cluster, (units, count), ties, resamples, generator)
+        undefined = np.isnan(draws).sum(axis=0)
+        for place in range(count):
+            low[place], high[place], _ = percentile_interval(draws[:, place], confidence)
+    return TournamentResult(
+        systems=systems,
+        fraction=fraction,
+        low=low,
+        high=high,
+        wins=beaten.sum(axis=1),
+        losses=beaten.sum(axis=0),
+        tied=tied.sum(axis=1),
+        table=_divided(gained, met),
+        compared=beaten + beaten.T + tied,
+        order=np.argsort(-fraction, kind="stable"),
+        ties=ties,
+        comparisons=games,
+        clusters=units,
+        resampled=resampled,
+        confidence=float(confidence),
+        resamples=resamples,
+        seed=reported,
+        undefined_resamples=undefined,
+        reason=reason,
+    )
+
+
+def _counted(beaten: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
+    """Return (K, K) wins of the row's system, and comparisons that count, under the rule for ties."""
+    met = beaten + beaten.T
+    if ties == "set-aside":
+        return beaten, met
+    return (beaten + tied / 2 if ties == "half" else beaten), met + tied
+
+
+def _redrawn_rows(
+    beaten: Ints,
+    tied: Ints,
+    ties: str,
+    resamples: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """Return (resamples, K) fractions. A system's own wins, losses and ties in a redraw are one multinomial draw."""
+    counts = np.stack([beaten.sum(axis=1), beaten.sum(axis=0), tied.sum(axis=1)], axis=1)
+    games = int(counts.sum()) // 2
+    draws = np.empty((resamples, len(counts)))
+    for place, own in enumerate(counts):
+        shares = np.append(own, games - own.sum()) / games
+        won, lost, drawn, _ = generator.multinomial(games, shares, size=resamples).T
+        gained = won + drawn / 2 if ties == "half" else won
+        draws[:, place] = _divided(gained, won + lost if ties == "set-aside" else won + lost + drawn)
+    return draws
+
+
+def _redrawn_clusters(
+    one: Ints,
+    two: Ints,
+    outcome: Ints,
+    cluster: Ints,
+    shape: tuple[int, int],
+    ties: str,
+    resamples: int,
+    generator: np.random.Generator,
+) -> Floats:
+    """Return (resamples, K) fractions, all rows of a cluster being drawn together."""
+    clusters, systems = shape
+    half = 0.5 if ties == "half" else 0.0
+    counts = np.where((outcome == 0) & (ties == "set-aside"), 0.0, 1.0)
+    for_one = np.where(outcome == 1, 1.0, np.where(outcome == 0, half, 0.0))
+    for_two = np.where(outcome == 2, 1.0, np.where(outcome == 0, half, 0.0))
+    values = np.concatenate([for_one, for_two, counts, counts])
+    columns = np.concatenate([one, two, systems + one, systems + two])
+    # What each cluster adds to the systems' wins, and to their comparisons.
+    scores = csr_array(coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems)))
+
+    def fractions(weights: Floats) -> Floats:
+        sums = weights @ scores
+        return _divided(sums[:, :systems], sums[:, systems:])
+
+    frequency = np.ones(clusters, dtype=np.int64)
+    return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
+
+
+def _divided(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
+    """Return part / whole, nan where whole is zero."""
+    share = np.full(part.shape, math.nan)
+    np.divide(part, whole, out=share, where=whole > 0)
+    return share

@@ -1,0 +1,345 @@
+"""Votes: the most frequent answer of a unit, its relevance, and the winner of a candidate pair.
+
+One judgment a row: `units` (N,) names, `values` (N,) answers. Results list the units in ascending
+order and keep shares, margins and ties; what a tie decides is the caller's argument. The first candidate wins a pair
+if it wins the majority of the pair's triplets (V15 section 3).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.errors import BadOption, BadValue
+from evaluation.statistics.inputs import (
+    check_cells,
+    encode,
+    encode_on_scale,
+    finite_column,
+    finite_vector,
+    one_of,
+    one_per_row,
+    same_length,
+)
+from evaluation.statistics.resampling import Seed, generator_of
+from evaluation.statistics.results import signed
+
+TIE_RULES = ("none", "lowest", "random")
+
+# H13 section 4.3.2: a caption is relevant when two of three judges say yes.
+RELEVANT = (2, 3)
+
+# Sums of weights that differ by a smaller part are tied: 0.1 + 0.2 against 0.3.
+_ROUNDING = 1e-9
+# Judgments of a unit, and the parts of a share: their product is a whole number of 64 bits.
+_MOST, _PARTS = 2**52, 2**10
+# Sums of squares of such weights are still numbers.
+_HEAVIEST = 1e100
+
+WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide nothing"
+
+TRIPLET_TIES = ("set-aside", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class MajorityResult:
+    """The most frequent answer of each of U units, among L labels.
+
+    counts: (U, L) votes. winner: (U,) position in `labels`, -1 where a tie decides nothing. share: (U,)
+    votes of the most frequent answer over all. margin: (U,) that share minus the runner-up's, 0 on a
+    tie. tie: (U,) whether two labels or more share the lead, whatever the rule made of it. `seed` is
+    that of the rule "random", else None. weight: (U, L) sums of weights where there are some, and then
+    share, margin and tie are of weights; a unit of weight zero has share nan and no winner, and the
+    `reason` says so.
+    """
+
+    units: NDArray[Any]
+    labels: NDArray[Any]
+    counts: Ints
+    winner: Ints
+    share: Floats
+    margin: Floats
+    tie: Flags
+    ties: str
+    seed: int | None
+    weight: Floats | None = None
+    reason: str = ""
+    signature: str = ""
+
+    @property
+    def n(self) -> Ints:
+        """Return (U,) judgments of each unit."""
+        return self.counts.sum(axis=1)
+
+    def values(self) -> list[Any]:
+        """Return the winning label of each unit; None where a tie decides nothing."""
+        labels = self.labels.tolist()
+        return [labels[place] if place >= 0 else None for place in self.winner.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceResult:
+    """Yes votes, judgments, share of yes and relevance of each of U units."""
+
+    units: NDArray[Any]
+    yes: Ints
+    n: Ints
+    share: Floats
+    relevant: Flags
+    at_least: tuple[int, int]
+    signature: str = ""
+
+
+@signed("majority-vote")
+def majority_vote(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    *,
+    labels: Sequence[Any] | None = None,
+    ties: str = "none",
+    seed: Seed = 0,
+) -> MajorityResult:
+    """Return the most frequent answer per unit.
+
+    `labels` fixes the scale and its order (default: the answers that occur, ascending). `ties` says what
+    a tie decides: "none" nothing, "lowest" the tied label that stands first on the scale, "random" one
+    of the tied labels, drawn with `seed`. Raises BadShape, BadValue, BadOption.
+    """
+    return _vote(units, values, None, labels, ties, seed)
+
+
+@signed("weighted-vote")
+def weighted_vote(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    weights: ArrayLike,
+    *,
+    labels: Sequence[Any] | None = None,
+    ties: str = "none",
+    seed: Seed = 0,
+) -> MajorityResult:
+    """Return the answer of the largest sum of weights per unit: `weights` (N,) from zero on, one a judgment.
+
+    `accuracy_weights` makes weights of workers' control answers. Sums that differ by a part in 10^9 are
+    tied. The rest is as for `majority_vote`. Raises BadShape, BadValue, BadOption.
+    """
+    return _vote(units, values, judgment_weights(weights), labels, ties, seed)
+
+
+def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule: str = "log-odds") -> Floats:
+    """Return (W,) weights of workers who got `right` of `seen` items of known answer right, (W,) each.
+
+    The accuracy is p = (right + 1) / (seen + labels), Laplace's estimate, which is chance where nothing was
+    seen. The rule "accuracy" takes p; "log-odds" takes log(p (labels - 1) / (1 - p)), the best weights for
+    independent workers (Nitzan, Paroush 1982), and zero at chance and below. Raises BadShape, BadValue,
+    BadOption.
+    """
+    one_of(rule, ("log-odds", "accuracy"), "rule")
+    if isinstance(labels, bool) or not isinstance(labels, (int, np.integer)) or labels < 2:
+        raise BadOption(f"labels is {labels!r}, expected a whole number from two on")
+    hits, tries = _counts(right, "right"), _counts(seen, "seen")
+    same_length(right=hits, seen=tries)
+    if np.any(hits > tries):
+        where = int(np.flatnonzero(hits > tries)[0])
+        raise BadValue(f"worker {where} has {hits[where]} right of {tries[where]}, expected at most all")
+    choices = float(labels)
+    if rule == "accuracy":
+        return np.asarray((hits + 1) / (tries + choices), dtype=np.float64)
+    # p / (1 - p) in counts, which stays a number where p is one but for rounding.
+    return np.maximum(np.log((hits + 1) * (choices - 1) / (tries - hits + (choices - 1))), 0.0)
+
+
+def _vote(
+    units: Iterable[Any],
+    values: Iterable[Any],
+    weights: Floats | None,
+    labels: Sequence[Any] | None,
+    ties: str,
+    seed: Seed,
+) -> MajorityResult:
+    one_of(ties, TIE_RULES, "ties")
+    names, unit_codes = encode(units, "units")
+    scale, codes = encode_on_scale(values, labels)
+    same_length(units=unit_codes, values=codes)
+    shape = (len(names), len(scale))
+    check_cells(shape[0], "units", shape[1], shape[0] * shape[1])
+    cells = unit_codes * shape[1] + codes
+    counts = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+    sums: NDArray[Any] = counts
+    if weights is not None:
+        same_length(units=unit_codes, weights=weights)
+        sums = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
+    if not len(names):
+        nothing, no_place = np.empty(0), np.empty(0, dtype=np.int64)
+        no_tie = np.empty(0, dtype=bool)
+        return MajorityResult(
+            names,
+            scale,
+            counts,
+            no_place,
+            nothing,
+            nothing,
+            no_tie,
+            ties,
+            None,
+            None if weights is None else sums,
+        )
+    total = sums.sum(axis=1)
+    empty = total == 0
+    most = sums.max(axis=1)
+    leading = sums >= (most if weights is None else most * (1 - _ROUNDING))[:, np.newaxis]
+    tie = leading.sum(axis=1) > 1
+    runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(most)
+    winner = leading.argmax(axis=1)
+    reported = None
+    if ties == "none":
+        winner = np.where(tie, -1, winner)
+    elif ties == "random":
+        generator, reported = generator_of(seed)
+        lots = generator.random((int(tie.sum()), shape[1]))
+        winner[tie] = np.where(leading[tie], lots, -1.0).argmax(axis=1)
+    winner[empty] = -1
+    whole = np.where(empty, math.nan, total)
+    margin = np.where(tie, 0.0, most - runner_up) / whole
+    return MajorityResult(
+        units=names,
+        labels=scale,
+        counts=counts,
+        winner=winner,
+        share=most / whole,
+        margin=margin,
+        tie=tie,
+        ties=ties,
+        seed=reported,
+        weight=None if weights is None else sums,
+        reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
+    )
+
+
+def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
+    """Return whether `yes` of `n` reach a share such as (2, 3), compared in whole numbers; equality counts.
+
+    (U,) integers each. A unit without judgments is not relevant. Raises BadShape, BadValue, BadOption.
+    """
+    share = one_per_row(at_least_share, "the share")
+    if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
+        raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
+    top, bottom = share
+    if not (0 <= top <= bottom <= _PARTS and bottom > 0):
+        raise BadOption(
+            f"the share is {top} of {bottom}, expected 0 <= top <= bottom, and bottom {_PARTS} at most"
+        )
+    votes, judgments = _counts(yes, "yes"), _counts(n, "n")
+    same_length(yes=votes, n=judgments)
+    if np.any(votes > judgments):
+        where = int(np.flatnonzero(votes > judgments)[0])
+        raise BadValue(f"unit {where} has {votes[where]} yes of {judgments[where]}, expected at most all")
+    return (votes * bottom >= judgments * top) & (judgments > 0)
+
+
+@signed("relevance-vote")
+def relevance_vote(
+    units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
+) -> RelevanceResult:
+    """Return share of yes per unit, and whether it is relevant (H13 section 4.3.2: two thirds or more).
+
+    `values` are 0 or 1 (or booleans). Raises BadShape, BadValue, BadOption.
+    """
+    names, unit_codes = encode(units, "units")
+    answers = finite_column(values, "values")
+    same_length(units=unit_codes, values=answers)
+    wrong = np.flatnonzero((answers != 0) & (answers != 1))
+    if wrong.size:
+        raise BadValue(f"values[{wrong[0]}] is {answers[wrong[0]]:g}, expected 0 or 1")
+    n = np.bincount(unit_codes, minlength=len(names))
+    yes = np.bincount(unit_codes[answers == 1], minlength=len(names))
+    return RelevanceResult(names, yes, n, yes / n, is_relevant(yes, n, at_least_share), at_least_share)
+
+
+def judgment_weights(weights: ArrayLike) -> Floats:
+    """Return (N,) float64 weights of judgments. Raises BadShape, BadValue."""
+    vector = finite_vector(weights, "weights")
+    bad = np.flatnonzero((vector < 0) | (vector > _HEAVIEST))
+    if bad.size:
+        raise BadValue(
+            f"weights[{bad[0]}] is {vector[bad[0]]:g}, expected a number from zero to {_HEAVIEST:g}"
+        )
+    return vector
+
+
+def _counts(values: ArrayLike, name: str) -> Ints:
+    vector = finite_vector(values, name)
+    bad = np.flatnonzero((vector < 0) | (vector > _MOST) | (vector != np.floor(vector)))
+    if bad.size:
+        raise BadValue(
+            f"{name}[{bad[0]}] is {vector[bad[0]]:g}, expected a whole number from zero on, 2^52 at most"
+        )
+    return vector.astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class PairResult:
+    """Triplets that the first candidate won, lost and tied, and the winner, of each of P pairs.
+
+    winner: (P,) 1, 2 or 0. tie: (P,) whether there is none. share: (P,) the winner's part of all the
+    pair's triplets (of a tie: the larger part). margin: (P,) |wins - losses| over all triplets.
+    """
+
+    pairs: NDArray[Any]
+    wins: Ints
+    losses: Ints
+    ties: Ints
+    winner: Ints
+    tie: Flags
+    share: Floats
+    margin: Floats
+    triplet_ties: str
+    signature: str = ""
+
+
+def outcomes_of(winners: ArrayLike, name: str = "winners") -> Ints:
+    """Return (N,) winners as whole numbers: 1, 2, or 0 for a tie. Raises BadShape, BadValue."""
+    if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
+        named = np.asarray(winners, dtype=object)
+        for place, winner in enumerate(named.tolist() if named.ndim == 1 else []):
+            if winner is None or isinstance(winner, str | bytes):
+                raise BadValue(f"{name}[{place}] is {winner!r}, expected 1, 2, or 0 for a tie")
+    whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
+    outcome = np.asarray(winners) if whole else finite_vector(winners, name)
+    if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
+        wrong = np.flatnonzero((outcome != 0) & (outcome != 1) & (outcome != 2))
+        if wrong.size:
+            raise BadValue(f"{name}[{wrong[0]}] is {outcome[wrong[0]]:g}, expected 1, 2, or 0 for a tie")
+    return outcome.astype(np.int64, copy=False)
+
+
+@signed("pair-winners")
+def pair_winners(pairs: Iterable[Any], winners: ArrayLike, *, triplet_ties: str = "set-aside") -> PairResult:
+    """Return winner per pair from one row a triplet: (N,) pair names and (N,) triplet winners 1, 2 or 0.
+
+    Tied triplets are set aside (the majority of the decided ones wins) or count (a winner needs more than
+    half of all). With an odd number of judgments per triplet there are none. Raises BadShape, BadValue,
+    BadOption.
+    """
+    one_of(triplet_ties, TRIPLET_TIES, "triplet_ties")
+    names, codes = encode(pairs, "pairs")
+    outcome = outcomes_of(winners)
+    same_length(pairs=codes, winners=outcome)
+    table = np.bincount(codes * 3 + outcome, minlength=3 * len(names)).reshape(-1, 3)
+    ties, wins, losses = table.T
+    n = table.sum(axis=1)
+    if triplet_ties == "set-aside":
+        first, second = wins > losses, losses > wins
+    else:
+        first, second = 2 * wins > n, 2 * losses > n
+    winner = first.astype(np.int64) + 2 * second
+    share = np.maximum(wins, losses) / n
+    return PairResult(
+        names, wins, losses, ties, winner, winner == 0, share, np.abs(wins - losses) / n, triplet_ties
+    )

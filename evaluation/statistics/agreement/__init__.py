@@ -1,0 +1,92 @@
+"""How much judges agree beyond chance.
+
+`agreement(data, coefficient, over=...)` gives any coefficient and its interval: `Alpha`, `AlphaOfParts` (Krippendorff),
+`CohenKappa`, `FleissKappa`, `Gwet` and `Percent`. Each also has a function for its bare value (`krippendorff_alpha`)
+and one for its interval (`alpha_interval`), whose results are signed. `units_and_pairs` tells where and between whom
+judges agree, `thresholds` compares two sources of scores.
+"""
+
+from evaluation.statistics.agreement.alpha import (
+    LEVELS,
+    Alpha,
+    AlphaOfParts,
+    alpha_interval,
+    alpha_of_judgments,
+    alpha_of_parts,
+    krippendorff_alpha,
+)
+from evaluation.statistics.agreement.coefficient import (
+    AgreementResult,
+    Coefficient,
+    RaterCoefficient,
+    agreement,
+)
+from evaluation.statistics.agreement.gwet import (
+    WEIGHTS,
+    Gwet,
+    Percent,
+    gwet_ac,
+    gwet_interval,
+    percent_agreement,
+    percent_interval,
+)
+from evaluation.statistics.agreement.kappa import (
+    CohenKappa,
+    FleissKappa,
+    cohen_kappa,
+    fleiss_interval,
+    fleiss_kappa,
+    kappa_interval,
+)
+from evaluation.statistics.agreement.ratings import Ratings, ratings_of_judgments
+from evaluation.statistics.agreement.thresholds import (
+    KappaGrid,
+    ThresholdAgreement,
+    at_least,
+    kappa_grid,
+    threshold_kappa,
+)
+from evaluation.statistics.agreement.units_and_pairs import (
+    PairAgreement,
+    UnitAgreement,
+    agreement_by_pair,
+    agreement_by_unit,
+)
+
+__all__ = [
+    "LEVELS",
+    "WEIGHTS",
+    "AgreementResult",
+    "Alpha",
+    "AlphaOfParts",
+    "Coefficient",
+    "CohenKappa",
+    "FleissKappa",
+    "Gwet",
+    "KappaGrid",
+    "PairAgreement",
+    "Percent",
+    "RaterCoefficient",
+    "Ratings",
+    "ThresholdAgreement",
+    "UnitAgreement",
+    "agreement",
+    "agreement_by_pair",
+    "agreement_by_unit",
+    "alpha_interval",
+    "alpha_of_judgments",
+    "alpha_of_parts",
+    "at_least",
+    "cohen_kappa",
+    "fleiss_interval",
+    "fleiss_kappa",
+    "gwet_ac",
+    "gwet_interval",
+    "kappa_grid",
+    "kappa_interval",
+    "krippendorff_alpha",
+    "percent_agreement",
+    "percent_interval",
+    "ratings_of_judgments",
+    "threshold_kappa",
+]

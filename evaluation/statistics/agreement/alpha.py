@@ -1,0 +1,316 @@
+"""Krippendorff's alpha = 1 - D_o / D_e (H13 section 4.2.1 reports it), with an interval.
+
+Krippendorff, *Computing Krippendorff's Alpha-Reliability* (2011). With n_uv the count of value v in
+unit u and m_u its judgments, units with m_u < 2 are dropped together with their values, and
+
+    alpha = 1 - (n - 1) sum_u sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w)
+
+where d is the squared distance of the level. The ordinal distance is the interval distance of the
+values' mid-ranks, and sums of squared differences follow from moments, so that no table of values by
+values is needed but for the ratio level.
+
+An answer may consist of several small ones: links of words to boxes, options that are best, worst or neither. Alpha of
+parts compares the values part by part. The parts of a unit hang together, because the same people gave them at the
+same moment, so a resample draws whole units: drawing parts would make the interval too narrow.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.agreement.coefficient import (
+    NO_PAIRS,
+    AgreementResult,
+    OfRaters,
+    Sample,
+    WeightedUnits,
+    agreement,
+)
+from evaluation.statistics.agreement.ratings import (
+    Data,
+    Patterns,
+    Ratings,
+    check_numeric,
+    exact_positions,
+    patterns_of,
+    positions_at,
+    ratings_of_judgments,
+)
+from evaluation.statistics.errors import DuplicateJudgment
+from evaluation.statistics.inputs import encode, one_of, same_length
+from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
+from evaluation.statistics.results import signed
+
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
+
+# Distances of the ratio level are made for this many pairs of values at once.
+_PAIRS = 1 << 22
+
+NO_VARIATION = "every judgment that can be compared has the same value"
+NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
+
+
+def krippendorff_alpha(reliability_data: Data, level: str = "nominal") -> float:
+    """Return Krippendorff's alpha of a (raters, units) array in which nan (or None) is a missing judgment.
+
+    `level` is nominal, ordinal, interval or ratio. nan where alpha is undefined; `alpha_interval` says
+    why. `Ratings`, one judgment a row, are taken too. Raises BadShape, BadValue, BadOption.
+    """
+    return Alpha(level).sample(reliability_data).value()
+
+
+@signed("krippendorff-alpha", input="table")
+def alpha_interval(
+    reliability_data: Data,
+    level: str = "nominal",
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+    over: str = "units",
+) -> AgreementResult:
+    """Return `krippendorff_alpha` with a bootstrap interval (see `agreement`) and the reason where it is nan.
+
+    Takes the same (raters, units) table or `Ratings`. Raises BadShape, BadValue, BadOption.
+    """
+    return agreement(
+        reliability_data, Alpha(level), over=over, confidence=confidence, resamples=resamples, seed=seed
+    )
+
+
+@signed("krippendorff-alpha", input="rows")
+def alpha_of_judgments(
+    units: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    level: str = "nominal",
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+    over: str = "units",
+) -> AgreementResult:
+    """Return alpha of one judgment a row: three (N,) columns, no table of workers by units in between.
+
+    Units and workers are any hashable names; values are numbers, or anything for the nominal level.
+    Raises DuplicateJudgment where a worker judged a unit twice, BadShape, BadValue, BadOption.
+    """
+    one_of(level, LEVELS, "level")
+    ratings = ratings_of_judgments(units, workers, values)
+    return agreement(ratings, Alpha(level), over=over, confidence=confidence, resamples=resamples, seed=seed)
+
+
+@signed("krippendorff-alpha", input="parts")
+def alpha_of_parts(
+    units: Iterable[Any],
+    parts: Iterable[Any],
+    workers: Iterable[Any],
+    values: Iterable[Any],
+    level: str = "nominal",
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> AgreementResult:
+    """Return alpha over the parts of units: one value of one part a row, four (N,) columns.
+
+    `units`, `pairable` and `judgments` of the result count whole units and whole answers, not parts. With one part a
+    unit this is `alpha_of_judgments`, but for the draws. Raises DuplicateJudgment where a worker gave a part
+    two values, BadShape, BadValue, BadOption.
+    """
+    columns = (units, parts, workers, values)
+    return agreement(columns, AlphaOfParts(level), confidence=confidence, resamples=resamples, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Alpha:
+    """Krippendorff's alpha as a `RaterCoefficient`."""
+
+    level: str = "nominal"
+    name: ClassVar[str] = "krippendorff-alpha"
+    judged_at_least: ClassVar[int] = 2
+
+    def sample(self, data: Data) -> Sample:
+        one_of(self.level, LEVELS, "level")
+        patterns = patterns_of(data, numeric=self.level != "nominal").comparable()
+        return Sample.of_patterns(
+            patterns,
+            AlphaOfWeights(patterns, self.level),
+            NO_VARIATION if len(patterns.frequency) else NO_PAIRS,
+            NEGATIVE_RATIO if self.level == "ratio" and (patterns.labels < 0).any() else "",
+        )
+
+    def of_raters(self, ratings: Ratings) -> OfRaters:
+        from evaluation.statistics.agreement.kernels import DIFFERENT, RATIO, SQUARED, all_distances
+
+        units = WeightedUnits(ratings)
+        kind = {"nominal": DIFFERENT, "ratio": RATIO}.get(self.level, SQUARED)
+        places = positions_at(self.level, ratings.labels)
+
+        def alpha(weights: Floats, unit_weights: Floats) -> float:
+            sizes, pairs = units.pairs(weights)
+            counting = np.where(pairs > 0, unit_weights, 0.0)
+            totals = units.totals(weights, counting)
+            if np.count_nonzero(totals) < 2:
+                return math.nan
+            positions = np.cumsum(totals) - totals / 2 if self.level == "ordinal" else places
+            apart = units.disagreement(weights, kind, positions)
+            share = np.zeros(len(pairs))
+            np.divide(sizes, pairs, out=share, where=pairs > 0)
+            observed = float((counting * share) @ apart)
+            expected = all_distances(kind, positions, totals)
+            return 1 - (float(totals.sum()) - 1) * observed / expected if expected > 0 else math.nan
+
+        return alpha
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaOfParts:
+    """Alpha over the parts of units as a `Coefficient` of (N,) units, parts, workers and values."""
+
+    level: str = "nominal"
+    name: ClassVar[str] = "krippendorff-alpha"
+
+    def sample(self, data: tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]) -> Sample:
+        one_of(self.level, LEVELS, "level")
+        unit_names, unit = encode(data[0], "units")
+        _, part = encode(data[1], "parts")
+        worker_names, worker = encode(data[2], "workers")
+        labels, code = encode(data[3], "values")
+        same_length(units=unit, parts=part, workers=worker, values=code)
+        if self.level != "nominal":
+            check_numeric(Ratings(unit_names, worker_names, labels, unit, worker, code))
+        places, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
+        owner = np.zeros(len(places), dtype=np.int64)
+        owner[cell] = unit
+        _refuse_duplicates(cell, worker, len(worker_names))
+        counts = csr_array((np.ones(len(cell)), (cell, code)), shape=(len(places), len(labels)))
+        every_part = np.ones(len(places), dtype=np.int64)
+        patterns = Patterns(labels, counts, every_part, len(unit_names), len(worker_names), len(cell))
+        compared, group = np.unique(owner[patterns.sizes() >= 2], return_inverse=True)
+        comparable = patterns.comparable()
+        alpha = AlphaOfWeights(comparable, self.level)
+        return Sample(
+            of_units=lambda weights: alpha(weights[:, group]),
+            frequency=np.ones(len(compared), dtype=np.int64),
+            width=max(counts.shape[1], len(group)),
+            units=len(unit_names),
+            pairable=len(compared),
+            raters=len(worker_names),
+            judgments=len(np.unique(unit * max(len(worker_names), 1) + worker)),
+            reason=NO_VARIATION if len(compared) else NO_PAIRS,
+        )
+
+
+def _refuse_duplicates(cell: Ints, worker: Ints, workers: int) -> None:
+    keys = np.sort(cell * max(workers, 1) + worker)
+    if (keys[1:] == keys[:-1]).any():
+        raise DuplicateJudgment(
+            "a worker gave a part of a unit two values, expected one value a part and worker"
+        )
+
+
+class AlphaOfWeights:
+    """Alpha of many weightings of the same patterns: (B, P) weights to (B,) values."""
+
+    def __init__(self, patterns: Patterns, level: str) -> None:
+        self._counts = patterns.counts
+        self._size = np.asarray(patterns.counts.sum(axis=1), dtype=np.float64)
+        self._level = level
+        if level == "interval" or level == "ratio":
+            self._values = exact_positions(patterns.labels)
+        if level == "nominal":
+            squares = np.asarray(patterns.counts.power(2).sum(axis=1))
+            self._observed = (self._size**2 - squares) / (self._size - 1)
+        elif level == "interval":
+            # Centred values keep the moments small where the values lie far from zero.
+            totals = patterns.frequency @ patterns.counts
+            self._values = self._values - totals @ self._values / max(totals.sum(), 1)
+            mean = self._counts @ self._values / self._size
+            self._observed = 2 * self._size * self._within(mean) / (self._size - 1)
+        elif level == "ratio":
+            self._observed = _ratio_within(patterns, self._values) / (self._size - 1)
+
+    def __call__(self, weights: Floats) -> Floats:
+        if self._level == "ordinal":
+            observed, expected, n = self._ordinal(weights)
+        else:
+            observed = weights @ self._observed
+            n = weights @ self._size
+            expected = self._expected(weights, n)
+        alpha = np.full(len(weights), np.nan)
+        np.divide((n - 1) * observed, expected, out=alpha, where=expected > 0)
+        return 1 - alpha
+
+    def _within(self, mean: Floats) -> Floats:
+        """Return sum of squared deviations from the unit's mean, per pattern."""
+        counts = self._counts
+        rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+        deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
+        return np.bincount(rows, weights=deviations, minlength=counts.shape[0]).astype(np.float64)
+
+    def _expected(self, weights: Floats, n: Floats) -> Floats:
+        if self._level == "interval":
+            first = weights @ (self._counts @ self._values)
+            second = weights @ (self._counts @ self._values**2)
+            spread = 2 * (n * second - first**2)
+            # What is left of equal values after rounding is no variation.
+            return np.where(spread > 1e-12 * n * second, spread, 0.0)
+        totals = weights @ self._counts
+        if self._level == "nominal":
+            return n**2 - (totals**2).sum(axis=1)
+        return _ratio_between(totals, self._values)
+
+    def _ordinal(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        totals = weights @ self._counts
+        n = totals.sum(axis=1)
+        ranks = np.cumsum(totals, axis=1) - totals / 2 - n[:, np.newaxis] / 2
+        first = self._counts @ ranks.T
+        second = self._counts @ (ranks**2).T
+        size = self._size[:, np.newaxis]
+        within = 2 * (size * second - first**2) / (size - 1)
+        observed = np.einsum("bp,pb->b", weights, within)
+        # Mid-ranks weighted by their totals sum to zero around n / 2, so the second moment is enough.
+        expected = 2 * n * (totals * ranks**2).sum(axis=1)
+        return observed, expected, n
+
+
+def _ratio_distance(first: Floats, second: Floats) -> Floats:
+    """Return ((v - w) / (v + w))^2, and 0 where v + w = 0: right for two zeros, a convention for -1 and 1."""
+    total = first + second
+    ratio = np.zeros(np.broadcast(first, second).shape)
+    np.divide(first - second, total, out=ratio, where=total != 0)
+    return ratio**2
+
+
+def _ratio_within(patterns: Patterns, values: Floats) -> Floats:
+    """Return sum of n_v n_w d(v, w) over the ordered pairs of values inside each pattern."""
+    counts = patterns.counts
+    rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
+    total = np.zeros(counts.shape[0])
+    for step in range(1, int(np.diff(counts.indptr).max(initial=0))):
+        left = np.flatnonzero(rows[:-step] == rows[step:])
+        right = left + step
+        distance = _ratio_distance(values[counts.indices[left]], values[counts.indices[right]])
+        total += np.bincount(
+            rows[left], weights=2 * distance * counts.data[left] * counts.data[right], minlength=len(total)
+        )
+    return total
+
+
+def _ratio_between(totals: Floats, values: Floats) -> Floats:
+    """Return sum of n_v n_w d(v, w) over all ordered pairs of values, for each row of totals."""
+    expected = np.zeros(len(totals))
+    step = max(1, _PAIRS // max(len(values), 1))
+    for start in range(0, len(values), step):
+        block = slice(start, start + step)
+        distance = _ratio_distance(values[block, np.newaxis], values[np.newaxis, :])
+        expected += ((totals[:, block] @ distance) * totals).sum(axis=1)
+    return expected

@@ -1,0 +1,280 @@
+"""Percent agreement, and Gwet's AC1 and AC2: agreement beyond chance that lopsided answers do not push towards zero
+as they do alpha and kappa (Gwet 2008, *British Journal of Mathematical and Statistical Psychology* 61; 2014, *Handbook
+of Inter-Rater Reliability*).
+
+    p_a = 1/n' sum_i sum_k r_ik (r*_ik - 1) / (r_i (r_i - 1)),  r*_ik = sum_l w_kl r_il
+    AC = (p_a - p_e) / (1 - p_e),  p_e = T_w / (q (q - 1)) sum_k pi_k (1 - pi_k),  pi_k = 1/n sum_i r_ik / r_i
+
+with r_ik the judges who put unit i into category k, r_i all its judges, n' the units with r_i >= 2, n all units, those
+judged once too, q the categories, and T_w the sum of all weights (q for identity).
+
+The weight w(k, l) = 1 - d(k, l) / D is how much two different answers still agree (Cohen 1968): d is the distance of
+two categories and D that of the lowest and the highest, so it is 1 for equal answers and 0 for the ends of the scale.
+
+| weights | distance of k and l |
+|---|---|
+| identity | 1 where they differ (D = 1) |
+| linear, quadratic, radical | difference, its square, its square root |
+| ratio | ((k - l) / (k + l))^2 |
+| ordinal | pairs of positions from k to l: s (s + 1) / 2 where they lie s steps apart |
+
+Numbers count as they are, text by its position in the categories given; ordinal weights always take positions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from evaluation.arrays import Floats
+from evaluation.statistics.agreement.coefficient import (
+    NO_PAIRS,
+    AgreementResult,
+    OfRaters,
+    OfUnits,
+    Sample,
+    WeightedUnits,
+    agreement,
+)
+from evaluation.statistics.agreement.ratings import Data, Patterns, Ratings, exact_positions, patterns_of
+from evaluation.statistics.errors import BadOption, BadValue
+from evaluation.statistics.inputs import encode, encode_with
+from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
+from evaluation.statistics.results import signed
+
+ONE_CATEGORY = "every judgment names the same category; name the others in categories"
+
+WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Categories as positions: those of the labels that occur (V,) and of the whole scale (Q,).
+
+    kind is the distance's number in `agreement.kernels`; longest is D, and 1 where there is no distance.
+    """
+
+    kind: int
+    occurring: Floats
+    positions: Floats
+    longest: float
+
+    def total_weight(self) -> float:
+        """Return sum of w(k, l) over all ordered pairs of categories."""
+        from evaluation.statistics.agreement.kernels import all_distances
+
+        size = len(self.positions)
+        return size**2 - float(all_distances(self.kind, self.positions, np.ones(size))) / self.longest
+
+
+def scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> Scale:
+    """Return the scale of the labels that occur (V,), or of the given categories, which must hold them all.
+
+    Categories that are text stand in the order given, numbers in their own. Raises BadOption, BadValue.
+    """
+    from evaluation.statistics.agreement import kernels
+
+    if weights not in WEIGHTS:
+        raise BadOption(f"weights is {weights!r}, expected one of {', '.join(WEIGHTS)}")
+    scale = labels
+    if categories is not None:
+        scale, codes = encode(categories, "categories")
+        if len(scale) != len(codes):
+            raise BadOption(f"categories names a value twice: {list(categories)}, expected distinct values")
+    numbers = scale.dtype.kind in "biuf"
+    if not numbers and categories is None and weights != "identity" and len(labels):
+        raise BadOption(f"weights is {weights!r} and answers are text, expected their order in categories")
+    order = scale.tolist() if numbers or categories is None else list(categories)
+    places = encode_with(labels, order, "the data") if len(labels) else np.empty(0, dtype=np.int64)
+    positions = exact_positions(scale) if numbers and weights != "ordinal" else np.arange(float(len(order)))
+    kind = {
+        "identity": kernels.DIFFERENT,
+        "linear": kernels.ABSOLUTE,
+        "quadratic": kernels.SQUARED,
+        "ordinal": kernels.STEPS,
+        "radical": kernels.ROOT,
+        "ratio": kernels.RATIO,
+    }[weights]
+    if weights == "ratio" and len(positions) and positions[0] < 0:
+        raise BadValue(f"the scale holds {order[0]}, expected no negative number where weights are ratios")
+    longest = float(kernels.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
+    return Scale(kind, positions[places], positions, longest)
+
+
+def percent_agreement(
+    reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
+) -> float:
+    """Return the share of agreeing pairs of judges, 0 to 1, of a (raters, units) table or of `Ratings`.
+
+    nan or None is a missing judgment. `weights` other than identity give near misses their part; `categories` names
+    the whole scale where its ends may not occur. nan where no unit has two judgments. Raises BadShape, BadValue,
+    BadOption.
+    """
+    return Percent(weights, categories).sample(reliability_data).value()
+
+
+@signed("percent-agreement")
+def percent_interval(
+    reliability_data: Data,
+    weights: str = "identity",
+    *,
+    categories: Sequence[Any] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+    over: str = "units",
+) -> AgreementResult:
+    """Return `percent_agreement` with a bootstrap interval (see `agreement`) and the reason for nan."""
+    coefficient = Percent(weights, categories)
+    return agreement(
+        reliability_data, coefficient, over=over, confidence=confidence, resamples=resamples, seed=seed
+    )
+
+
+def gwet_ac(
+    reliability_data: Data, weights: str = "identity", *, categories: Sequence[Any] | None = None
+) -> float:
+    """Return AC1 (identity weights) or AC2 of a (raters, units) table or of `Ratings`.
+
+    nan or None is a missing judgment. Without `categories`, those that occur are the scale. nan where AC is undefined;
+    `gwet_interval` says why. Raises BadShape, BadValue, BadOption.
+    """
+    return Gwet(weights, categories).sample(reliability_data).value()
+
+
+@signed("gwet-ac")
+def gwet_interval(
+    reliability_data: Data,
+    weights: str = "identity",
+    *,
+    categories: Sequence[Any] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+    over: str = "units",
+) -> AgreementResult:
+    """Return `gwet_ac` with a bootstrap interval (see `agreement`) and the reason where it is nan."""
+    coefficient = Gwet(weights, categories)
+    return agreement(
+        reliability_data, coefficient, over=over, confidence=confidence, resamples=resamples, seed=seed
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Percent:
+    """Percent agreement as a `RaterCoefficient`."""
+
+    level: str = "identity"
+    categories: Sequence[Any] | None = None
+    name: ClassVar[str] = "percent-agreement"
+    judged_at_least: ClassVar[int] = 2
+
+    def sample(self, data: Data) -> Sample:
+        patterns = patterns_of(data, numeric=False).comparable()
+        scale = scale_of(patterns.labels, self.level, self.categories)
+        return Sample.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
+
+    def of_raters(self, ratings: Ratings) -> OfRaters:
+        return _percent_of_raters(
+            WeightedUnits(ratings), scale_of(ratings.labels, self.level, self.categories)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Gwet:
+    """AC1 and AC2 as a `RaterCoefficient`."""
+
+    level: str = "identity"
+    categories: Sequence[Any] | None = None
+    judged_at_least: ClassVar[int] = 1
+
+    @property
+    def name(self) -> str:
+        return "gwet-ac1" if self.level == "identity" else "gwet-ac2"
+
+    def sample(self, data: Data) -> Sample:
+        patterns = patterns_of(data, numeric=False)
+        scale = scale_of(patterns.labels, self.level, self.categories)
+        corrected = _chance_corrected(scale)
+        observed = _percent_of_units(patterns, scale)
+        each = csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
+
+        def gwet(weights: Floats) -> Floats:
+            shares = np.asarray(weights @ each) / np.maximum(weights.sum(axis=1), 1)[:, np.newaxis]
+            return corrected(observed(weights), shares)
+
+        reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
+        return Sample.of_patterns(patterns, gwet, reason)
+
+    def of_raters(self, ratings: Ratings) -> OfRaters:
+        units = WeightedUnits(ratings)
+        scale = scale_of(ratings.labels, self.level, self.categories)
+        corrected = _chance_corrected(scale)
+        percent = _percent_of_raters(units, scale)
+
+        def gwet(weights: Floats, unit_weights: Floats) -> float:
+            observed = percent(weights, unit_weights)
+            if math.isnan(observed):
+                return math.nan
+            sizes, _ = units.pairs(weights)
+            judged = sizes > 0
+            once = np.zeros(len(sizes))
+            np.divide(unit_weights, sizes, out=once, where=judged)
+            shares = units.totals(weights, once) / unit_weights[judged].sum()
+            return float(corrected(np.array([observed]), shares[np.newaxis])[0])
+
+        return gwet
+
+
+def _percent_of_units(patterns: Patterns, scale: Scale) -> OfUnits:
+    from evaluation.statistics.agreement.kernels import unit_disagreement
+
+    counts = patterns.counts
+    apart, sizes, most = np.empty((3, counts.shape[0]))
+    starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
+    unit_disagreement(starts, codes, counts.data, scale.kind, scale.occurring, apart, sizes, most)
+    comparable = (sizes >= 2).astype(np.float64)
+    # A unit judged once has no pair; any divisor but zero leaves it at nothing.
+    pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
+    agreeing = comparable * (1 - apart / pairs / scale.longest)
+
+    def percent(weights: Floats) -> Floats:
+        units = weights @ comparable
+        share = np.full(len(weights), np.nan)
+        np.divide(weights @ agreeing, units, out=share, where=units > 0)
+        return share
+
+    return percent
+
+
+def _percent_of_raters(units: WeightedUnits, scale: Scale) -> OfRaters:
+    def percent(weights: Floats, unit_weights: Floats) -> float:
+        _, pairs = units.pairs(weights)
+        counting = np.where(pairs > 0, unit_weights, 0.0)
+        if counting.sum() == 0:
+            return math.nan
+        apart = units.disagreement(weights, scale.kind, scale.occurring)
+        share = np.zeros(len(pairs))
+        np.divide(apart, pairs, out=share, where=pairs > 0)
+        return float(1 - counting @ share / counting.sum() / scale.longest)
+
+    return percent
+
+
+def _chance_corrected(scale: Scale) -> Callable[[Floats, Floats], Floats]:
+    """Return AC as a function of (B,) observed agreement and (B, V) shares of the categories that occur."""
+    size = len(scale.positions)
+    # nan for a single category, whatever was observed.
+    factor = scale.total_weight() / (size * (size - 1)) if size > 1 else math.nan
+
+    def corrected(observed: Floats, shares: Floats) -> Floats:
+        expected = factor * (shares * (1 - shares)).sum(axis=1)
+        return np.asarray((observed - expected) / (1 - expected))
+
+    return corrected

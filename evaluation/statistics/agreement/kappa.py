@@ -1,0 +1,281 @@
+"""Cohen's kappa for two raters (weighted too) and Fleiss' kappa for a fixed number of raters.
+
+All are one minus the disagreement seen over the disagreement expected by chance (H13 Tables 8 to 10
+use Cohen's). With n_ij of n units put into label i by the first and j by the second rater, and d(i, j) = [i != j],
+|i - j| ("linear") or (i - j)^2 ("quadratic"), i and j being positions among the labels (Cohen 1960, 1968):
+
+    kappa = 1 - n sum_ij d(i, j) n_ij  /  sum_ij d(i, j) n_i. n_.j
+
+With n_uk of the m judgments of each of N units in category k, and p_k = sum_u n_uk / (N m) (Fleiss 1971):
+
+    kappa = (P - sum_k p_k^2) / (1 - sum_k p_k^2),  P = 1/N sum_u (sum_k n_uk^2 - m) / (m (m - 1))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.agreement.coefficient import AgreementResult, Sample, agreement
+from evaluation.statistics.agreement.ratings import count_rows
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import encode, encode_with, one_per_row, same_length
+from evaluation.statistics.resampling import CONFIDENCE, RESAMPLES, Seed
+from evaluation.statistics.results import signed
+
+WEIGHTS = (None, "linear", "quadratic")
+
+NOTHING = "there is nothing to compare"
+ONE_LABEL = "both raters used one and the same label only"
+ONE_CATEGORY = "every judgment names the same category"
+
+
+def cohen_kappa(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    weights: str | None = None,
+    *,
+    labels: Sequence[Any] | NDArray[Any] | None = None,
+) -> float:
+    """Return Cohen's kappa of two raters' labels, (N,) each; nan where it is undefined.
+
+    `weights` None counts every disagreement alike, linear by the distance of the labels' positions and
+    quadratic by its square. Positions are those in `labels` or, without it, among the labels that occur
+    in ascending order, so that a scale point nobody used does not count. Raises BadShape, BadValue
+    (missing answers: leave such units out first), BadOption.
+    """
+    return CohenKappa(weights, labels).sample((first, second)).value()
+
+
+@signed("cohen-kappa")
+def kappa_interval(
+    first: Iterable[Any],
+    second: Iterable[Any],
+    weights: str | None = None,
+    *,
+    labels: Sequence[Any] | NDArray[Any] | None = None,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> AgreementResult:
+    """Return `cohen_kappa` with a bootstrap interval over units and the reason where it is nan.
+
+    Takes the same two (N,) columns, one answer to a unit each. Raises BadShape, BadValue, BadOption.
+    """
+    coefficient = CohenKappa(weights, labels)
+    return agreement((first, second), coefficient, confidence=confidence, resamples=resamples, seed=seed)
+
+
+def fleiss_kappa(counts: ArrayLike) -> float:
+    """Return Fleiss' kappa of a (units, categories) table of counts; nan where it is undefined.
+
+    Every unit has the same number of judgments, two or more. Raises BadShape, BadValue.
+    """
+    return FleissKappa().sample(counts).value()
+
+
+@signed("fleiss-kappa")
+def fleiss_interval(
+    counts: ArrayLike,
+    *,
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> AgreementResult:
+    """Return `fleiss_kappa` with a bootstrap interval over units and the reason where it is nan.
+
+    Takes the same (units, categories) counts. Raises BadShape, BadValue, BadOption.
+    """
+    return agreement(counts, FleissKappa(), confidence=confidence, resamples=resamples, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class CohenKappa:
+    """Cohen's kappa as a `Coefficient` of two (N,) columns of labels."""
+
+    weights: str | None = None
+    labels: Sequence[Any] | NDArray[Any] | None = None
+    name: ClassVar[str] = "cohen-kappa"
+
+    @property
+    def level(self) -> str:
+        return self.weights or "nominal"
+
+    def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> Sample:
+        cells = _Cells(*data, self.weights, self.labels)
+        return Sample(
+            of_units=cells,
+            frequency=cells.frequency,
+            width=2 * cells.labels,
+            units=cells.n,
+            pairable=cells.n,
+            raters=2,
+            judgments=2 * cells.n,
+            reason=ONE_LABEL if cells.n else NOTHING,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FleissKappa:
+    """Fleiss' kappa as a `Coefficient` of a (units, categories) table of counts."""
+
+    level: ClassVar[str] = "nominal"
+    name: ClassVar[str] = "fleiss-kappa"
+
+    def sample(self, data: ArrayLike) -> Sample:
+        rows, frequency, raters = _fleiss_table(data)
+        units = int(frequency.sum())
+        return Sample(
+            of_units=lambda weights: _fleiss(rows, raters, weights),
+            frequency=frequency,
+            width=rows.shape[1],
+            units=units,
+            pairable=units,
+            raters=raters,
+            judgments=units * raters,
+            reason=ONE_CATEGORY if units else NOTHING,
+        )
+
+
+def check_weights(weights: str | None) -> None:
+    """Refuse weights that kappa does not know. Raises BadOption."""
+    if weights not in WEIGHTS:
+        raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
+
+
+class _Cells:
+    """The table of two raters, kept as its non-empty cells: (B, C) weights to (B,) kappas."""
+
+    def __init__(
+        self,
+        first: Iterable[Any],
+        second: Iterable[Any],
+        weights: str | None,
+        labels: Sequence[Any] | NDArray[Any] | None,
+    ) -> None:
+        check_weights(weights)
+        self._weights = weights
+        left, right, self.labels = _two_codes(first, second, labels)
+        self.n = len(left)
+        keys = left  # made here, so it may be written over
+        keys *= self.labels
+        keys += right
+        if self.labels**2 <= max(1 << 16, 4 * self.n):
+            table = np.bincount(keys, minlength=self.labels**2)
+            occurring = np.flatnonzero(table)
+            self.frequency = table[occurring]
+        else:
+            occurring, self.frequency = np.unique(keys, return_counts=True)
+        rows, columns = np.divmod(occurring, max(self.labels, 1))
+        distance = np.abs(rows - columns).astype(np.float64)
+        if weights is None:
+            distance = (distance > 0).astype(np.float64)
+        elif weights == "quadratic":
+            distance = distance**2
+        self._distance = distance
+        ones = np.ones(len(occurring))
+        shape = (len(occurring), self.labels)
+        self._first = csr_array((ones, (np.arange(len(occurring)), rows)), shape=shape)
+        self._second = csr_array((ones, (np.arange(len(occurring)), columns)), shape=shape)
+
+    def __call__(self, weights: Floats) -> Floats:
+        first = np.asarray(weights @ self._first)
+        second = np.asarray(weights @ self._second)
+        observed = weights @ self._distance * weights.sum(axis=1)
+        expected = self._expected(first, second)
+        ratio = np.full(len(weights), np.nan)
+        np.divide(observed, expected, out=ratio, where=expected > 0)
+        return 1 - ratio
+
+    def _expected(self, first: Floats, second: Floats) -> Floats:
+        """Return sum over all cells of the first's total times the second's times the distance."""
+        n = first.sum(axis=1)
+        if self._weights is None:
+            return n**2 - (first * second).sum(axis=1)
+        if self._weights == "linear":
+            # |i - j| counts the steps between the two positions; sum over the steps instead of the cells.
+            below_first = np.cumsum(first, axis=1)[:, :-1]
+            below_second = np.cumsum(second, axis=1)[:, :-1]
+            total = n[:, np.newaxis]
+            return (below_first * (total - below_second) + below_second * (total - below_first)).sum(axis=1)
+        position = np.arange(self.labels, dtype=np.float64)
+        return (
+            n * (first @ position**2)
+            + n * (second @ position**2)
+            - 2 * (first @ position) * (second @ position)
+        )
+
+
+def _two_codes(
+    first: Iterable[Any], second: Iterable[Any], labels: Sequence[Any] | NDArray[Any] | None
+) -> tuple[Ints, Ints, int]:
+    left = first if isinstance(first, np.ndarray) else one_per_row(first, "first")
+    right = second if isinstance(second, np.ndarray) else one_per_row(second, "second")
+    n = same_length(first=left, second=right)
+    if labels is not None:
+        return encode_with(left, labels, "first"), encode_with(right, labels, "second"), len(labels)
+    left_labels, left_codes = encode(left, "first")
+    right_labels, right_codes = encode(right, "second")
+    if n == 0:
+        return left_codes, right_codes, 0
+    together, positions = encode(np.concatenate([left_labels, right_labels]), "labels")
+    split = len(left_labels)
+    return (
+        _moved(left_codes, positions[:split]),
+        _moved(right_codes, positions[split:]),
+        len(together),
+    )
+
+
+def _moved(codes: Ints, positions: Ints) -> Ints:
+    """Turn codes among a rater's own labels into those among both raters' labels."""
+    if positions[-1] == len(positions) - 1:  # they ascend, so each is where it was
+        return codes
+    return positions[codes]
+
+
+def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
+    try:
+        table = np.asarray(counts)
+    except ValueError as error:
+        raise BadShape("counts has rows of unequal length, expected units by categories") from error
+    if table.ndim != 2:
+        raise BadShape(f"counts has {table.ndim} dimensions, expected two: units by categories")
+    if table.dtype.kind not in "biuf":
+        raise BadValue("counts holds something that is no number, expected whole numbers from zero on")
+    if table.size and not (
+        np.isfinite(table).all() and np.array_equal(table, np.floor(table)) and table.min() >= 0
+    ):
+        raise BadValue("counts holds a negative or broken number, expected whole numbers from zero on")
+    table = table.astype(np.int64)
+    sums = table.sum(axis=1)
+    raters = int(sums[0]) if len(sums) else 0
+    odd = np.flatnonzero(sums != raters)
+    if odd.size:
+        raise BadValue(
+            f"unit {odd[0]} has {sums[odd[0]]} judgments and unit 0 has {raters}, expected equally many "
+            "(Krippendorff's alpha takes unequal numbers)"
+        )
+    if len(sums) and raters < 2:
+        raise BadValue(f"units have {raters} judgments each, expected two or more")
+    rows, frequency = count_rows(table)
+    return rows.astype(np.float64), frequency, raters
+
+
+def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
+    units = weights.sum(axis=1)
+    agreeing = ((rows**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    observed = 1 - weights @ agreeing / units
+    totals = weights @ rows
+    judgments = units * raters
+    # Whole numbers up to here, so that a table of one category gives exactly zero.
+    expected = (judgments**2 - (totals**2).sum(axis=1)) / judgments**2
+    ratio = np.full(len(weights), np.nan)
+    np.divide(observed, expected, out=ratio, where=expected > 0)
+    return 1 - ratio

@@ -1,0 +1,277 @@
+"""Agreement of two sources of scores, each cut into yes and no at a threshold (H13 Tables 8 to 10).
+
+A crowd's share of yes against the experts' mean grade, or a metric's score against either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.signatures import Signature, Value
+from evaluation.statistics.errors import BadOption, BadValue
+from evaluation.statistics.inputs import float_vector, is_real, one_of, one_per_row, same_length
+from evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Estimate,
+    Seed,
+    bootstrap,
+    check_confidence,
+    generator_of,
+    percentile_interval,
+)
+from evaluation.statistics.results import GIVEN, VERSION, signed
+
+# H13: at least two of three of the crowd (4.3.2), and the mean grades of their Table 1.
+CROWD_AT_LEAST = 0.66
+EXPERTS_AT_LEAST = 3.33
+SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
+GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
+
+MISSING = ("refuse", "leave-out", "no")
+
+# A share of 2/3 or a mean grade of 10/3 that was rounded on the way still reaches its threshold.
+TOLERANCE = 1e-9
+
+NOTHING = "there is no pair with both scores"
+ONE_SIDE = "both sources say the same about every pair"
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdAgreement:
+    """Two sources cut at thresholds: kappa, and precision, recall and F1 of the first against the second.
+
+    both, first_only, second_only, neither: pairs by who says yes. `filled` pairs lacked a score that was
+    taken as no, `left_out` pairs lacked one and were dropped; `n` pairs were compared. Intervals are
+    percentile bootstrap intervals over pairs. A figure is nan where it is undefined; `reason` says why
+    kappa is. `seed` is None where a running random stream was handed in.
+    """
+
+    first_at_least: float
+    second_at_least: float
+    kappa: Estimate
+    precision: Estimate
+    recall: Estimate
+    f1: Estimate
+    both: int
+    first_only: int
+    second_only: int
+    neither: int
+    n: int
+    filled: int
+    left_out: int
+    confidence: float
+    resamples: int
+    undefined_resamples: int
+    seed: int | None
+    reason: str
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KappaGrid:
+    """Every pair of thresholds, row by row of the first's; `best` has the highest kappa (or is None)."""
+
+    first_thresholds: tuple[float, ...]
+    second_thresholds: tuple[float, ...]
+    cells: tuple[ThresholdAgreement, ...]
+    best: ThresholdAgreement | None
+    signature: str = ""
+
+    def values(self) -> Floats:
+        """Return (first thresholds, second thresholds) kappas; nan where undefined."""
+        shape = (len(self.first_thresholds), len(self.second_thresholds))
+        return np.array([cell.kappa.value for cell in self.cells]).reshape(shape)
+
+
+def at_least(scores: ArrayLike, threshold: float) -> Flags:
+    """Return (N,) which of (N,) scores reach the threshold; equality counts, as does falling short by rounding alone.
+
+    A nan reaches none. Raises BadShape, BadValue, BadOption.
+    """
+    _check_threshold(threshold)
+    return float_vector(scores, "scores") >= _cut(threshold)
+
+
+def _check_threshold(threshold: float) -> None:
+    if not (is_real(threshold) and math.isfinite(threshold)):
+        raise BadOption(f"the threshold is {threshold!r}, expected a finite number")
+
+
+def _cut(threshold: float) -> float:
+    return float(threshold) - TOLERANCE * max(1.0, abs(threshold))
+
+
+@signed("threshold-kappa")
+def threshold_kappa(
+    first_scores: ArrayLike,
+    second_scores: ArrayLike,
+    first_at_least: float = CROWD_AT_LEAST,
+    second_at_least: float = EXPERTS_AT_LEAST,
+    *,
+    missing: str = "refuse",
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> ThresholdAgreement:
+    """Return Cohen's kappa between first >= `first_at_least` and second >= `second_at_least`, (N,) scores each.
+
+    nan is a score that was never given: `missing` refuses it, leaves the pair out, or takes it as no
+    (H13's table takes pairs that the filter kept from the crowd as not relevant). The thresholds without
+    being named are H13's, the crowd's share of yes first. Raises BadShape, BadValue, BadOption.
+    """
+    first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
+    yes_first = at_least(first, first_at_least)
+    yes_second = at_least(second, second_at_least)
+    cells = np.bincount(2 * yes_first.astype(np.int64) + yes_second, minlength=4)
+    table = cells[::-1].astype(np.int64)  # both, first only, second only, neither
+    return _compared(table, first_at_least, second_at_least, filled, left_out, confidence, resamples, seed)
+
+
+def _compared(
+    table: Ints,
+    first_at_least: float,
+    second_at_least: float,
+    filled: int,
+    left_out: int,
+    confidence: float,
+    resamples: int,
+    seed: Seed,
+) -> ThresholdAgreement:
+    """Return the figures of how many pairs both, the first only, the second only and neither says yes to."""
+    check_confidence(confidence)
+    generator, reported = generator_of(seed)
+    n = int(table.sum())
+    value = _figures(table[np.newaxis].astype(np.float64))[0]
+    intervals = [(math.nan, math.nan, 0)] * 4
+    if n:
+        draws = bootstrap(_figures, table, resamples=resamples, generator=generator, width=4)
+        intervals = [percentile_interval(draws[:, column], confidence) for column in range(4)]
+    # Where the figure itself is undefined, resamples that happen to define it say nothing.
+    estimates = [
+        Estimate(float(figure), low, high) if not math.isnan(figure) else Estimate(*(math.nan,) * 3)
+        for figure, (low, high, _) in zip(value, intervals, strict=True)
+    ]
+    undefined = math.isnan(value[0])
+    return ThresholdAgreement(
+        first_at_least=float(first_at_least),
+        second_at_least=float(second_at_least),
+        kappa=estimates[0],
+        precision=estimates[1],
+        recall=estimates[2],
+        f1=estimates[3],
+        both=int(table[0]),
+        first_only=int(table[1]),
+        second_only=int(table[2]),
+        neither=int(table[3]),
+        n=n,
+        filled=filled,
+        left_out=left_out,
+        confidence=float(confidence),
+        resamples=resamples,
+        undefined_resamples=intervals[0][2],
+        seed=reported,
+        reason="" if not undefined else ONE_SIDE if n else NOTHING,
+    )
+
+
+@signed("kappa-grid")
+def kappa_grid(
+    first_scores: ArrayLike,
+    second_scores: ArrayLike,
+    first_thresholds: Sequence[float] = SHARE_THRESHOLDS,
+    second_thresholds: Sequence[float] = GRADE_THRESHOLDS,
+    *,
+    missing: str = "refuse",
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: int | np.integer[Any] = 0,
+) -> KappaGrid:
+    """Return `threshold_kappa` at every pair of thresholds; each cell takes the same seed.
+
+    The scores are read once, however many thresholds there are. Raises BadShape, BadValue, BadOption.
+    """
+    first_thresholds = one_per_row(first_thresholds, "first_thresholds")
+    second_thresholds = one_per_row(second_thresholds, "second_thresholds")
+    if not len(first_thresholds) or not len(second_thresholds):
+        raise BadOption("the grid has no threshold, expected one or more for each source")
+    first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
+    reached = _reached(first, first_thresholds), _reached(second, second_thresholds)
+    rows, columns = len(first_thresholds) + 1, len(second_thresholds) + 1
+    counts = np.bincount(reached[0] * columns + reached[1], minlength=rows * columns).reshape(rows, columns)
+    # [i, j]: the pairs whose first score reaches i thresholds or more, and their second j or more.
+    beyond = counts[::-1, ::-1].cumsum(axis=0).cumsum(axis=1)[::-1, ::-1]
+    cells = []
+    for row, first_place in zip(first_thresholds, _places(first_thresholds), strict=True):
+        for column, second_place in zip(second_thresholds, _places(second_thresholds), strict=True):
+            both = beyond[first_place, second_place]
+            first_only, second_only = beyond[first_place, 0] - both, beyond[0, second_place] - both
+            table = np.array([both, first_only, second_only, len(first) - both - first_only - second_only])
+            cell = _compared(table, row, column, filled, left_out, confidence, resamples, seed)
+            settings: dict[str, Value] = {
+                "first_at_least": float(row),
+                "second_at_least": float(column),
+                "missing": missing,
+                "confidence": confidence,
+                "resamples": resamples,
+                "seed": GIVEN if cell.seed is None else cell.seed,
+            }
+            cells.append(replace(cell, signature=str(Signature("threshold-kappa", settings, VERSION))))
+    defined = [cell for cell in cells if not math.isnan(cell.kappa.value)]
+    best = max(defined, key=lambda cell: cell.kappa.value) if defined else None
+    return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), tuple(cells), best)
+
+
+def _reached(scores: Floats, thresholds: Sequence[float]) -> Ints:
+    """Return (N,) how many of the thresholds each score reaches."""
+    for threshold in thresholds:
+        _check_threshold(threshold)
+    return np.searchsorted(np.sort([_cut(threshold) for threshold in thresholds]), scores, side="right")
+
+
+def _places(thresholds: Sequence[float]) -> list[int]:
+    """Return how many of the thresholds a score reaches at the least that reaches this one."""
+    ascending = np.sort(np.asarray(thresholds, dtype=np.float64))
+    return (np.searchsorted(ascending, thresholds) + 1).tolist()
+
+
+def _prepare(
+    first_scores: ArrayLike, second_scores: ArrayLike, missing: str
+) -> tuple[Floats, Floats, int, int]:
+    one_of(missing, MISSING, "missing")
+    first = float_vector(first_scores, "first_scores")
+    second = float_vector(second_scores, "second_scores")
+    same_length(first_scores=first, second_scores=second)
+    lacking = np.isnan(first) | np.isnan(second)
+    count = int(lacking.sum())
+    if not count:
+        return first, second, 0, 0
+    if missing == "refuse":
+        where = int(np.flatnonzero(lacking)[0])
+        raise BadValue(f"pair {where} lacks a score, expected both (or missing='leave-out' or missing='no')")
+    if missing == "leave-out":
+        return first[~lacking], second[~lacking], 0, count
+    return np.nan_to_num(first, nan=-np.inf), np.nan_to_num(second, nan=-np.inf), count, 0
+
+
+def _figures(weights: Floats) -> Floats:
+    """Turn (B, 4) tables of both, first only, second only, neither into (B, 4) kappa, precision, recall, F1."""
+    both, first_only, second_only, neither = weights.T
+    n = weights.sum(axis=1)
+    first, second = both + first_only, both + second_only
+    expected = first * (n - second) + second * (n - first)
+    figures = np.full((len(weights), 4), np.nan)
+    np.divide(
+        2 * (both * neither - first_only * second_only), expected, out=figures[:, 0], where=expected > 0
+    )
+    np.divide(both, first, out=figures[:, 1], where=first > 0)
+    np.divide(both, second, out=figures[:, 2], where=second > 0)
+    np.divide(2 * both, first + second, out=figures[:, 3], where=first + second > 0)
+    return figures

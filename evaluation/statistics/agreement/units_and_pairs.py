@@ -1,0 +1,178 @@
+"""Where judges disagree, and who agrees with whom.
+
+By unit: with n_uv the judges who gave unit u value v, m_u all its judges, and n, n_v the totals over the units
+judged twice or more, the unit's terms of Krippendorff's alpha (`alpha`) are
+
+    contribution_u = (n - 1) sum_vw n_uv n_uw d(v, w) / (m_u - 1)  /  sum_vw n_v n_w d(v, w),
+
+so that the contributions of all units sum to 1 - alpha.
+
+By pair: percent agreement, Cohen's kappa and Krippendorff's alpha of every two raters, on the units that both judged
+and on nothing else: kappa and alpha take their chance agreement from these answers alone (formulas in `kappa` and
+`alpha`). Cost grows with the pairs of answers to a unit, so thousands of workers with a few common units each are no
+matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.agreement.alpha import LEVELS, NO_VARIATION
+from evaluation.statistics.agreement.coefficient import NO_PAIRS
+from evaluation.statistics.agreement.kappa import WEIGHTS, check_weights
+from evaluation.statistics.agreement.ratings import Data, positions_at, ratings_of
+from evaluation.statistics.inputs import one_of
+from evaluation.statistics.results import signed
+
+FIGURES = ("units", "percent", "kappa", "alpha")
+NO_PAIR = "no two raters judged a common unit"
+SAME_ANSWER = "kappa and alpha are undefined for raters who gave one and the same answer to all common units"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitAgreement:
+    """Agreement on each unit, (U,) each; nan where a unit has too few judgments.
+
+    units: names (of a table, positions). judgments: how many. share: of the answer given most often, from
+    one judgment on. agreement: share of the pairs of judges who gave the same answer, from two on.
+    contribution: the part in 1 - alpha at `level`, from two on; their sum is 1 - alpha. `reason` says why
+    no unit has a contribution, and is empty otherwise.
+    """
+
+    units: NDArray[Any]
+    judgments: Ints
+    share: Floats
+    agreement: Floats
+    contribution: Floats
+    level: str
+    reason: str
+    signature: str = ""
+
+    def most_disputed(self, count: int) -> Ints:
+        """Return positions of the units with the largest contributions, largest first; ties by position."""
+        order = np.argsort(-self.contribution, kind="stable")  # nan comes last
+        return order[: min(count, int((~np.isnan(self.contribution)).sum()))]
+
+
+@signed("agreement-by-unit")
+def agreement_by_unit(reliability_data: Data, level: str = "nominal") -> UnitAgreement:
+    """Return agreement of each unit of a (raters, units) table with nan or None for missing, or of `Ratings`.
+
+    Cost grows with the judgments, and at the ratio level with the pairs of a unit's distinct values.
+    Raises BadShape, BadValue, BadOption.
+    """
+    from evaluation.statistics.agreement import kernels
+
+    one_of(level, LEVELS, "level")
+    ratings = ratings_of(reliability_data, numeric=level != "nominal")
+    starts, _, codes = ratings.by_unit()
+    units = len(ratings.units)
+    ones = np.ones(len(codes))
+    different, sizes, most = np.empty((3, units))
+    labels = np.arange(float(len(ratings.labels)))
+    kernels.unit_disagreement(starts, codes, ones, kernels.DIFFERENT, labels, different, sizes, most)
+    pairable = sizes >= 2
+    totals = np.zeros(len(labels))
+    kernels.value_sums(starts, codes, ones, pairable.astype(np.float64), totals)
+    contribution = np.full(units, np.nan)
+    reason = NO_VARIATION if pairable.any() else NO_PAIRS
+    if np.count_nonzero(totals) > 1:
+        kind = {"nominal": kernels.DIFFERENT, "ratio": kernels.RATIO}.get(level, kernels.SQUARED)
+        positions = positions_at(level, ratings.labels)
+        if level == "ordinal":
+            positions = np.cumsum(totals) - totals / 2
+        apart = np.empty(units)
+        kernels.unit_disagreement(starts, codes, ones, kind, positions, apart, sizes, most)
+        expected = kernels.all_distances(kind, positions, totals)
+        if expected > 0:
+            reason = ""
+            factor = (totals.sum() - 1) / expected
+            np.divide(factor * apart, sizes - 1, out=contribution, where=pairable)
+    share, agreement = np.full((2, units), np.nan)
+    np.divide(most, sizes, out=share, where=sizes > 0)
+    np.divide(different, sizes * (sizes - 1), out=agreement, where=pairable)
+    return UnitAgreement(
+        units=ratings.units,
+        judgments=sizes.astype(np.int64),
+        share=share,
+        agreement=1 - agreement,
+        contribution=contribution,
+        level=level,
+        reason=reason,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PairAgreement:
+    """Every two raters with a common unit, (P,) each, in the order of the raters.
+
+    raters: (R,) names (of a table, positions). first, second: positions among them, first < second.
+    units: how many both judged. percent, kappa, alpha: on these units; nan where undefined, and then
+    `reason` says why. kappa's weights go by the position of a label among all that occur in the data.
+    """
+
+    raters: NDArray[Any]
+    first: Ints
+    second: Ints
+    units: Ints
+    percent: Floats
+    kappa: Floats
+    alpha: Floats
+    level: str
+    weights: str | None
+    reason: str
+    signature: str = ""
+
+    def matrix(self, figure: str) -> Floats:
+        """Return (R, R) of units, percent, kappa or alpha: symmetric, nan on the diagonal and without common units.
+
+        For thousands of raters this is large; the columns hold the same.
+        """
+        one_of(figure, FIGURES, "figure")
+        table = np.full((len(self.raters), len(self.raters)), np.nan)
+        table[self.first, self.second] = getattr(self, figure)
+        table[self.second, self.first] = getattr(self, figure)
+        return table
+
+
+@signed("agreement-by-pair")
+def agreement_by_pair(
+    reliability_data: Data, level: str = "nominal", weights: str | None = None
+) -> PairAgreement:
+    """Return agreement of every two raters of a (raters, units) table with nan or None for missing, or of `Ratings`.
+
+    `level` is alpha's, `weights` (None, linear, quadratic) kappa's. Raises BadShape, BadValue, BadOption.
+    """
+    from evaluation.statistics.agreement.kernels import count_pairs, pair_figures
+
+    one_of(level, LEVELS, "level")
+    check_weights(weights)
+    ratings = ratings_of(reliability_data, numeric=level != "nominal")
+    by_unit, by_rater = ratings.by_unit(), ratings.by_rater()
+    count, longest = count_pairs(by_unit, by_rater)
+    pairs = np.empty((count, 3), dtype=np.int64)
+    figures = np.empty((count, 3))
+    positions = positions_at(level, ratings.labels)
+    pair_figures(
+        by_unit, by_rater, longest, positions, WEIGHTS.index(weights), LEVELS.index(level), pairs, figures
+    )
+    first, second, units = pairs.T
+    percent, kappa, alpha = figures.T
+    reason = NO_PAIR if not count else SAME_ANSWER if np.isnan(alpha).any() else ""
+    return PairAgreement(
+        raters=ratings.raters,
+        first=first,
+        second=second,
+        units=units,
+        percent=percent,
+        kappa=kappa,
+        alpha=alpha,
+        level=level,
+        weights=weights,
+        reason=reason,
+    )

@@ -1,0 +1,24 @@
+"""Whether columns of scores rise together: Pearson, Spearman and Kendall, with intervals and tests.
+
+`vectors` correlates two columns, `grouped` the scores of systems' outputs for items; `coefficients` computes both.
+"""
+
+from evaluation.statistics.correlation.coefficients import COEFFICIENTS
+from evaluation.statistics.correlation.vectors import (
+    CorrelationResult,
+    correlation,
+    kendall_tau_b,
+    kendall_tau_c,
+    pearson,
+    spearman,
+)
+
+__all__ = [
+    "COEFFICIENTS",
+    "CorrelationResult",
+    "correlation",
+    "kendall_tau_b",
+    "kendall_tau_c",
+    "pearson",
+    "spearman",
+]

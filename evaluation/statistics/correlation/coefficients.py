@@ -1,0 +1,196 @@
+"""Correlation coefficients of many groups of observations at once, and of one set of reweighted observations.
+
+Observations of a group lie together: group g holds starts[g] to starts[g + 1]. A coefficient is nan where a group has
+fewer than two observations, or one value throughout in either variable. For resamples, the observations are `Patterns`:
+a resample is how often each pair of values was drawn, so nothing is sorted again.
+"""
+
+import math
+
+import numpy as np
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.inputs import encode
+
+COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b", "kendall-tau-c")
+
+
+def group_coefficients(x: Floats, y: Floats, starts: Ints, coefficient: str) -> Floats:
+    """Return (G,) coefficients, one of COEFFICIENTS, between (N,) vectors whose groups lie together."""
+    if coefficient == "pearson":
+        return pearson_groups(x, y, starts)
+    if coefficient == "spearman":
+        groups = owners(starts)
+        ranks = [mid_ranks(group_levels(values, groups)[0]) for values in (x, y)]
+        return pearson_groups(ranks[0], ranks[1], starts)
+    rows, columns, levels = kendall_codes(x, y, starts)
+    return taus(kendall_groups(rows, columns, np.ones(len(rows)), starts, levels), coefficient)
+
+
+def owners(starts: Ints) -> Ints:
+    """Return (N,) the group of each observation, where groups lie together."""
+    return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return rows in ascending order within each group, columns from 0 on in each, and the groups' (G,) levels."""
+    groups = owners(starts)
+    rows, _, order = sorted_levels(x, groups)
+    columns, bounds = group_levels(y, groups)
+    if len(starts) > 2:
+        columns -= bounds[groups]
+    return rows, columns[order], np.diff(bounds)
+
+
+def pearson_groups(x: Floats, y: Floats, starts: Ints) -> Floats:
+    """Return (G,) Pearson correlations: centred and scaled within each group, so that no size overflows."""
+    sizes = np.diff(starts)
+    first = starts[:-1]
+    centred = []
+    constant = sizes < 2
+    for values in (x, y):
+        largest, smallest = np.maximum.reduceat(values, first), np.minimum.reduceat(values, first)
+        constant = constant | (largest == smallest)
+        means = np.add.reduceat(values, first) / sizes
+        spread = np.where(largest > smallest, np.maximum(largest - means, means - smallest), 1.0)
+        centred.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
+    x, y = centred
+    squares = np.add.reduceat(x * x, first) * np.add.reduceat(y * y, first)
+    result = np.full(len(sizes), np.nan)
+    np.divide(
+        np.add.reduceat(x * y, first),
+        np.sqrt(squares),
+        out=result,
+        where=~constant,
+    )
+    return np.clip(result, -1, 1)
+
+
+def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
+    """Return (N,) codes of the distinct values of each group, and their (G + 1,) bounds.
+
+    Ints are numbered on through the groups: group g has bounds[g] to bounds[g + 1], in the order of its
+    values. `groups` ascends.
+    """
+    ordered, bounds, order = sorted_levels(values, groups)
+    codes = np.empty(len(values), dtype=np.int64)
+    codes[order] = ordered
+    return codes, bounds
+
+
+def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the codes of `group_levels` in ascending order, their bounds, and the (N,) places they belong to."""
+    several = groups[-1] > 0
+    order = np.lexsort((values, groups)) if several else np.argsort(values)
+    ordered = values[order]
+    new = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    if several:  # which lie in the same places, whatever their order
+        new[1:] |= groups[1:] != groups[:-1]
+    codes = np.cumsum(new) - 1
+    if several:
+        bounds = np.searchsorted(groups[new], np.arange(groups[-1] + 2)).astype(np.int64)
+    else:
+        bounds = np.array([0, codes[-1] + 1])
+    return codes, bounds, order
+
+
+def mid_ranks(codes: Ints) -> Floats:
+    """Return (N,) mid-ranks from codes of ascending values; all groups together, which a centred rank ignores."""
+    counts = np.bincount(codes)
+    return (np.cumsum(counts) - (counts - 1) / 2)[codes]
+
+
+def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
+    """Return `kendall_sums` of observations in the order of `rows`, group by group."""
+    from evaluation.statistics.correlation.kernels import kendall_sums
+
+    return kendall_sums(rows, columns, weights, starts, levels)
+
+
+def taus(sums: Floats, coefficient: str) -> Floats:
+    """Return (G,) tau-b or tau-c of (G, 6) sums of the kernel; nan where undefined.
+
+    With S = concordant - discordant pairs of n observations and m the smaller number of different values:
+    tau-b = S / sqrt((n0 - n1)(n0 - n2)), n0 = n (n - 1) / 2, n1 and n2 the pairs tied in each variable
+    (Kendall 1945); tau-c = 2 S m / (n^2 (m - 1)) (Stuart 1953).
+    """
+    balance, n, row_squares, column_squares, rows, columns = sums.T
+    smaller = np.minimum(rows, columns)
+    defined = smaller > 1
+    if coefficient == "kendall-tau-b":
+        # Two roots, since the product of two counts of pairs can outgrow a double's whole numbers.
+        scale = np.sqrt(n**2 - row_squares) * np.sqrt(n**2 - column_squares)
+        numerator = 2 * balance
+    else:
+        scale = n**2 * (smaller - 1)
+        numerator = 2 * balance * smaller
+    result = np.full(len(sums), np.nan)
+    np.divide(numerator, scale, out=result, where=defined)
+    return np.clip(result, -1, 1)
+
+
+class Patterns:
+    """The P distinct pairs of values of two (N,) vectors, in ascending order.
+
+    rows, columns: (P,) codes of the two values, of which `columns` has fewer levels. frequency: (P,) how
+    many observations show each; pattern: (N,) which one each observation shows.
+    """
+
+    def __init__(self, x: Floats, y: Floats, coefficient: str) -> None:
+        x_levels, x_codes = encode(x, "first")
+        y_levels, y_codes = encode(y, "second")
+        if len(x_levels) < len(y_levels):  # every coefficient is symmetric, and few columns are faster
+            x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
+        keys, pattern, frequency = np.unique(
+            x_codes * len(y_levels) + y_codes, return_inverse=True, return_counts=True
+        )
+        self.rows, self.columns = np.divmod(keys, len(y_levels))
+        self.pattern: Ints = pattern.astype(np.int64, copy=False)
+        self.frequency: Ints = frequency.astype(np.int64, copy=False)
+        self._coefficient = coefficient
+        self._ends = np.array([0, len(keys)])
+        self._levels = np.array([len(y_levels)])
+        self._x, self._y = _scaled(x_levels, x)[self.rows], _scaled(y_levels, y)[self.columns]
+
+    def __call__(self, weights: Floats) -> Floats:
+        """Return (B,) coefficients under (B, P) weights: how often each pattern counts; nan where undefined."""
+        if self._coefficient == "pearson":
+            return _weighted_pearson(weights, self._x, self._y)
+        if self._coefficient == "spearman":
+            return np.array([self._spearman(row) for row in weights], dtype=np.float64)
+        sums = [self.kendall(row) for row in weights]
+        return taus(np.concatenate(sums), self._coefficient)
+
+    def kendall(self, weights: Floats) -> Floats:
+        """Return (1, 6) sums of `kendall_sums` under (P,) weights."""
+        return kendall_groups(self.rows, self.columns, weights, self._ends, self._levels)
+
+    def _spearman(self, weights: Floats) -> float:
+        ranks = []
+        for codes in (self.rows, self.columns):
+            totals = np.bincount(codes, weights=weights)
+            ranks.append((np.cumsum(totals) - totals / 2 - weights.sum() / 2)[codes])
+        x, y = ranks
+        spread = float(weights @ x**2) * float(weights @ y**2)
+        return float(weights @ (x * y)) / math.sqrt(spread) if spread > 0 else math.nan
+
+
+def _scaled(levels: Floats, values: Floats) -> Floats:
+    """Shift levels by the values' mean and scale them to at most 1: Pearson's r ignores both, rounding does not."""
+    centred = levels - values.mean()
+    return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
+
+
+def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
+    n = weights.sum(axis=1)
+    sum_x, sum_y = weights @ x, weights @ y
+    squares_x, squares_y = weights @ x**2, weights @ y**2
+    spread_x = n * squares_x - sum_x**2
+    spread_y = n * squares_y - sum_y**2
+    shared = n * (weights @ (x * y)) - sum_x * sum_y
+    # What is left of equal values after rounding is no variation.
+    varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
+    result = np.full(len(weights), np.nan)
+    np.divide(shared, np.sqrt(np.where(varied, spread_x * spread_y, 1.0)), out=result, where=varied)
+    return np.clip(result, -1, 1)

@@ -1,0 +1,431 @@
+"""Correlation of metrics with people where observations belong to items and systems.
+
+The four groupings of the field (Deutsch, Foster and Freitag 2023; Deutsch, Dror and Roth 2021): all observations
+together, averaged over items, averaged over systems, or between the systems' means. Whether one metric correlates
+better than another is tested by permutation, PERM-BOTH of Deutsch, Dror and Roth 2021, which the metrics task of WMT
+uses: it asks nothing of the scores' distribution, and works for every coefficient and grouping. Williams' test is its
+counterpart for Pearson's r of independent observations.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its parts load when they are first used
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.correlation.coefficients import (
+    COEFFICIENTS,
+    Patterns,
+    group_coefficients,
+    group_levels,
+    kendall_groups,
+    mid_ranks,
+    pearson_groups,
+    taus,
+)
+from evaluation.statistics.correlation.vectors import paired_observations
+from evaluation.statistics.errors import BadShape
+from evaluation.statistics.inputs import ROUNDING, encode, one_of, positive, same_length, score_vector
+from evaluation.statistics.resampling import (
+    ALTERNATIVES,
+    CONFIDENCE,
+    RESAMPLES,
+    Seed,
+    check_confidence,
+    coins,
+    count_extreme,
+    generator_of,
+    resampled_interval,
+)
+from evaluation.statistics.results import signed
+
+GROUPINGS = ("none", "item", "system", "system-level")
+
+NO_GROUP = "no group has two observations that differ in both variables"
+
+_Statistic = Callable[[Floats], Floats]
+_REASSIGNMENTS = 1000
+UNDEFINED = "the {} metric's correlation is undefined"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedCorrelationResult:
+    """A coefficient averaged over groups (or of one), with its percentile bootstrap interval.
+
+    `value` is the plain mean of the defined `group_values`, (G,) in the order of `group_names`; groups
+    without two different values on both sides have nan there and count in `undefined_groups`. Without
+    grouping, and at the system level, there is one group. `n` observations of `items` and `systems` were
+    used, `left_out` lacked a value. `resampled` names what the interval draws anew. nan where undefined,
+    with the `reason`. `seed` is None where a running random stream was handed in.
+    """
+
+    coefficient: str
+    grouping: str
+    value: float
+    low: float
+    high: float
+    n: int
+    left_out: int
+    items: int
+    systems: int
+    groups: int
+    undefined_groups: int
+    group_names: NDArray[Any]
+    group_values: Floats
+    resampled: str
+    confidence: float
+    resamples: int
+    undefined_resamples: int
+    seed: int | None
+    reason: str
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A long table: (N,) codes of items and systems, their names, and how many rows were left out."""
+
+    items: Ints
+    systems: Ints
+    item_names: NDArray[Any]
+    system_names: NDArray[Any]
+    left_out: int
+
+
+@signed("grouped-correlation")
+def grouped_correlation(
+    first: ArrayLike,
+    second: ArrayLike,
+    items: Iterable[Any],
+    systems: Iterable[Any],
+    coefficient: str = "pearson",
+    *,
+    grouping: str = "item",
+    missing: str = "refuse",
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> GroupedCorrelationResult:
+    """Return A coefficient of COEFFICIENTS between two (N,) scores of systems' outputs for items, one a row.
+
+    `grouping` "none" correlates all rows; "item" the systems of each item, averaged over items; "system"
+    the items of each system, averaged over systems; "system-level" the systems' means. The interval draws
+    anew, with replacement, the items (which belong together: a cluster bootstrap), or the systems for
+    "system". `missing` refuses a nan or leaves its row out. Raises BadShape, BadValue, BadOption.
+    """
+    one_of(coefficient, COEFFICIENTS, "coefficient")
+    one_of(grouping, GROUPINGS, "grouping")
+    check_confidence(confidence)
+    generator, reported = generator_of(seed)
+    x, y, table = long_table(first, second, items, systems, missing)
+    names, statistic, values = _arranged(x, y, table, coefficient, grouping)
+    defined = ~np.isnan(values)
+    value = float(values[defined].mean()) if defined.any() else math.nan
+    over = "systems" if grouping == "system" else "items"
+    units = len(table.system_names if over == "systems" else table.item_names)
+    low = high = math.nan
+    undefined = 0
+    if resamples and defined.any():
+        low, high, undefined = resampled_interval(
+            statistic,
+            np.ones(units, dtype=np.int64),
+            resamples=resamples,
+            generator=generator,
+            confidence=confidence,
+            width=max(units, len(table.system_names)),
+        )
+    return GroupedCorrelationResult(
+        coefficient=coefficient,
+        grouping=grouping,
+        value=value,
+        low=low,
+        high=high,
+        n=len(x),
+        left_out=table.left_out,
+        items=len(table.item_names),
+        systems=len(table.system_names),
+        groups=len(values),
+        undefined_groups=int((~defined).sum()),
+        group_names=names,
+        group_values=values,
+        resampled=over,
+        confidence=float(confidence),
+        resamples=resamples,
+        undefined_resamples=undefined,
+        seed=reported,
+        reason="" if defined.any() else NO_GROUP,
+    )
+
+
+def long_table(
+    first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
+) -> tuple[Floats, Floats, Table]:
+    """Return the rows that have both scores, with the items and systems that occur in them."""
+    x, y, given = paired_observations(first, second, missing)
+    columns = []
+    for values, name in ((items, "items"), (systems, "systems")):
+        names, codes = encode(values, name)
+        same_length(first=x, **{name: codes})
+        # Only those that have a row left are numbered.
+        kept, codes = np.unique(codes[given], return_inverse=True)
+        columns.append((names[kept], codes.astype(np.int64, copy=False)))
+    (item_names, item_codes), (system_names, system_codes) = columns
+    table = Table(item_codes, system_codes, item_names, system_names, int((~given).sum()))
+    return x[given], y[given], table
+
+
+def group_starts(groups: Ints) -> Ints:
+    """Return (G + 1,) bounds of groups 0 to G - 1 that lie together in ascending order."""
+    return np.concatenate([[0], np.cumsum(np.bincount(groups))]).astype(np.int64)
+
+
+def rounded(means: Floats, scores: Floats) -> Floats:
+    """Round means to 12 digits of the largest score: systems with equal means tie, whatever the rounding."""
+    step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
+    return np.asarray(np.round(means / step) * step, dtype=np.float64)
+
+
+def system_means(scores: Floats, table: Table) -> Callable[[Floats], Floats]:
+    """Return a function of (B, I) weights of items: (B, S) means of the systems' scores, nan without weight."""
+    shape = (len(table.item_names), len(table.system_names))
+    sums = scipy.sparse.csr_array((scores, (table.items, table.systems)), shape=shape)
+    rows = scipy.sparse.csr_array((np.ones(len(scores)), (table.items, table.systems)), shape=shape)
+
+    def means(weights: Floats) -> Floats:
+        counts, totals = np.asarray(weights @ rows), np.asarray(weights @ sums)
+        result = np.full(counts.shape, np.nan)
+        np.divide(totals, counts, out=result, where=counts > 0)
+        return rounded(result, scores)
+
+    return means
+
+
+def _arranged(
+    x: Floats, y: Floats, table: Table, coefficient: str, grouping: str
+) -> tuple[NDArray[Any], _Statistic, Floats]:
+    """Return names and values of the groups, and the averaged coefficient under weights of what is resampled."""
+    everything = np.array(["all"], dtype=object)
+    if not len(x):
+        values = np.array([np.nan])
+        return everything, _mean_of(values), values
+    if grouping == "none":
+        values = group_coefficients(x, y, np.array([0, len(x)]), coefficient)
+        if np.isnan(values[0]):
+            return everything, _mean_of(values), values
+        return everything, _by_items(x, y, table, coefficient), values
+    if grouping == "system-level":
+        of_x, of_y = system_means(x, table), system_means(y, table)
+
+        def between(weights: Floats) -> Floats:
+            return _rows(of_x(weights), of_y(weights), coefficient)
+
+        return everything, between, between(np.ones((1, len(table.item_names))))
+    codes, names = (
+        (table.items, table.item_names) if grouping == "item" else (table.systems, table.system_names)
+    )
+    order = np.argsort(codes, kind="stable")
+    values = group_coefficients(x[order], y[order], group_starts(codes), coefficient)
+    return names, _mean_of(values), values
+
+
+def _by_items(x: Floats, y: Floats, table: Table, coefficient: str) -> _Statistic:
+    patterns = Patterns(x, y, coefficient)
+
+    def statistic(weights: Floats) -> Floats:
+        drawn = []
+        for row in weights:
+            counts: Floats = np.bincount(
+                patterns.pattern, weights=row[table.items], minlength=len(patterns.frequency)
+            ).astype(np.float64, copy=False)
+            drawn.append(patterns(counts[np.newaxis]))
+        return np.concatenate(drawn)
+
+    return statistic
+
+
+def _mean_of(values: Floats) -> _Statistic:
+    defined = (~np.isnan(values)).astype(np.float64)
+    filled = np.nan_to_num(values)
+
+    def statistic(weights: Floats) -> Floats:
+        counts = weights @ defined
+        result = np.full(len(weights), np.nan)
+        np.divide(weights @ filled, counts, out=result, where=counts > 0)
+        return result
+
+    return statistic
+
+
+def _rows(x: Floats, y: Floats, coefficient: str) -> Floats:
+    """Return (B,) coefficients between the rows of two (B, S) tables, without the cells that are nan."""
+    given = ~np.isnan(x)
+    sizes = given.sum(axis=1)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return group_coefficients(x[given], y[given], starts, coefficient)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedCorrelationResult:
+    """Two metrics' correlations with people, and p = (c + 1) / (n + 1), c of n reassignments as extreme.
+
+    `difference` is `first` less `second`. `undefined_reassignments` gave no coefficient and count as
+    extreme, which can only raise p. nan where undefined, with the `reason`. `seed` is None where a running
+    random stream was handed in.
+    """
+
+    coefficient: str
+    grouping: str
+    first: float
+    second: float
+    difference: float
+    p: float
+    as_extreme: int
+    undefined_reassignments: int
+    reassignments: int
+    alternative: str
+    n: int
+    seed: int | None
+    reason: str
+    signature: str = ""
+
+
+@signed("paired-correlation")
+def paired_correlation_test(
+    first: ArrayLike,
+    second: ArrayLike,
+    people: ArrayLike,
+    items: Iterable[Any],
+    systems: Iterable[Any],
+    coefficient: str = "pearson",
+    *,
+    grouping: str = "item",
+    alternative: str = "two-sided",
+    reassignments: int = _REASSIGNMENTS,
+    seed: Seed = 0,
+) -> PairedCorrelationResult:
+    """Test whether (N,) scores of two metrics correlate differently with people's (N,) scores, one output a row.
+
+    Both metrics are standardised (mean 0, deviation 1 over all rows); each reassignment swaps the two
+    scores of every output or not by the toss of a coin, and correlates again as `grouped_correlation`
+    does. Equal differences count as extreme. `alternative` "greater" asks whether the first correlates
+    better. Raises BadShape, BadValue, BadOption.
+    """
+    one_of(coefficient, COEFFICIENTS, "coefficient")
+    one_of(grouping, GROUPINGS, "grouping")
+    one_of(alternative, ALTERNATIVES, "alternative")
+    positive(reassignments, "reassignments")
+    generator, reported = generator_of(seed)
+    one, human, table = long_table(first, people, items, systems, "refuse")
+    two = score_vector(second, "second")
+    same_length(first=one, second=two)
+    if not len(one):
+        raise BadShape("first is empty, expected one score or more")
+    statistic = _Swapped(_standardised(one), _standardised(two), human, table, coefficient, grouping)
+    observed = statistic(np.zeros(len(one), dtype=np.bool_))
+    reason = "; ".join(
+        UNDEFINED.format(name) for name, r in zip(("first", "second"), observed, strict=True) if math.isnan(r)
+    )
+    difference = p = math.nan
+    as_extreme = undefined = 0
+    if not reason:
+        difference = observed[0] - observed[1]
+        drawn = np.empty(reassignments)
+        for place in range(reassignments):
+            tossed = np.unpackbits(coins(generator, 1, (len(one) + 7) // 8), count=len(one)).astype(bool)
+            r_one, r_two = statistic(tossed)
+            drawn[place] = r_one - r_two
+        undefined = int(np.isnan(drawn).sum())
+        as_extreme = undefined + count_extreme(drawn, difference, 1.0, alternative)
+        p = (as_extreme + 1) / (reassignments + 1)
+    return PairedCorrelationResult(
+        coefficient=coefficient,
+        grouping=grouping,
+        first=observed[0],
+        second=observed[1],
+        difference=difference,
+        p=p,
+        as_extreme=as_extreme,
+        undefined_reassignments=undefined,
+        reassignments=reassignments,
+        alternative=alternative,
+        n=len(one),
+        seed=reported,
+        reason=reason,
+    )
+
+
+def _standardised(scores: Floats) -> Floats:
+    """Return scores of mean 0 and deviation 1; zeros where all are equal, which correlate with nothing."""
+    if np.all(scores == scores[0]):
+        return np.zeros(len(scores))
+    centred = scores - scores.mean()
+    centred = centred / np.abs(centred).max()  # so that no square vanishes
+    return np.asarray(centred / centred.std(), dtype=np.float64)
+
+
+class _Swapped:
+    """Both metrics' correlations with people after some outputs swapped their two scores.
+
+    Rows are put in the order of groups and of people's scores, and scores become codes, once: a
+    reassignment then sorts nothing.
+    """
+
+    def __init__(
+        self, one: Floats, two: Floats, human: Floats, table: Table, coefficient: str, grouping: str
+    ) -> None:
+        self._coefficient = coefficient
+        self._by_system = grouping == "system-level"
+        codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(one), np.int64))
+        order = np.lexsort((human, codes))
+        groups = codes[order]
+        self._starts = group_starts(groups)
+        self._one, self._two, self._human = one[order], two[order], human[order]
+        if self._by_system:
+            self._systems = table.systems[order]
+            self._counts = np.bincount(self._systems)
+            self._means = self._of_systems(self._human)
+        elif coefficient != "pearson":
+            self._arrange_codes(groups)
+
+    def _arrange_codes(self, groups: Ints) -> None:
+        both = np.stack([self._one, self._two], axis=1).ravel()
+        codes, bounds = group_levels(both, np.repeat(groups, 2))
+        rows, _ = group_levels(self._human, groups)
+        if self._coefficient == "spearman":
+            self._human = mid_ranks(rows)
+        else:
+            codes = codes - bounds[np.repeat(groups, 2)]
+            self._rows, self._ones = rows, np.ones(len(rows))
+            self._levels = np.diff(bounds)
+        self._one_codes, self._two_codes = codes.reshape(-1, 2).T
+
+    def __call__(self, swapped: Flags) -> tuple[float, float]:
+        """Return the averaged coefficients of the first and the second metric; nan where no group has one."""
+        return self._value(swapped), self._value(~swapped)
+
+    def _value(self, other: Flags) -> float:
+        if self._by_system:
+            means = self._of_systems(np.where(other, self._two, self._one))
+            ends = np.array([0, len(means)])
+            return float(group_coefficients(means, self._means, ends, self._coefficient)[0])
+        if self._coefficient == "pearson":
+            scores = np.where(other, self._two, self._one)
+            values = pearson_groups(scores, self._human, self._starts)
+        else:
+            codes = np.where(other, self._two_codes, self._one_codes)
+            if self._coefficient == "spearman":
+                values = pearson_groups(mid_ranks(codes), self._human, self._starts)
+            else:
+                sums = kendall_groups(self._rows, codes, self._ones, self._starts, self._levels)
+                values = taus(sums, self._coefficient)
+        defined = values[~np.isnan(values)]
+        return float(defined.mean()) if len(defined) else math.nan
+
+    def _of_systems(self, scores: Floats) -> Floats:
+        return rounded(np.bincount(self._systems, weights=scores) / self._counts, scores)

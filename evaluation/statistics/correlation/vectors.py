@@ -1,0 +1,285 @@
+"""Correlation of two columns, with bootstrap intervals, and Williams' test of two correlations.
+
+Pearson's r = sum (x - mean x)(y - mean y) / sqrt(sum (x - mean x)^2 sum (y - mean y)^2); Spearman's rho is r of the
+mid-ranks; Kendall's tau-b and tau-c (`coefficients.taus` has their formulas) count pairs in the same and in opposite
+order. The intervals resample the observations. Williams' test (Williams 1959, T2 of Steiger 1980; for metrics against
+people Graham and Baldwin 2014) asks whether one metric correlates better with people than another, on the same
+observations. Where observations belong to items and systems, see `grouped`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # its parts load when they are first used; scipy.stats alone takes half a second
+from numpy.typing import ArrayLike
+from scipy.special import betainc, ndtr
+
+from evaluation.arrays import Flags, Floats
+from evaluation.statistics.correlation.coefficients import (
+    COEFFICIENTS,
+    Patterns,
+    group_coefficients,
+    kendall_codes,
+    kendall_groups,
+    taus,
+)
+from evaluation.statistics.errors import BadValue
+from evaluation.statistics.inputs import gappy_vector, is_real, one_of, same_length, score_vector
+from evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Seed,
+    check_confidence,
+    generator_of,
+    resampled_interval,
+)
+from evaluation.statistics.results import signed
+
+# Kendall's p is exact up to this size, and where at most one pair is out of order, if nothing is tied.
+_EXACT = 33
+
+TOO_FEW = "there are fewer than two observations"
+CONSTANT = "{} has the same value throughout"
+
+# A correlation matrix may miss being one by the rounding of correlations that were printed or computed.
+_ROUNDING = 1e-9
+FEWER_THAN_FOUR = "there are fewer than four observations"
+CONSTANT_SCORES = "{} scores have the same value throughout"
+SAME = "one metric is the other on another scale, so that nothing tells them apart"
+
+
+@dataclass(frozen=True, slots=True)
+class CorrelationResult:
+    """A coefficient, its percentile bootstrap interval over observations, and its two-sided p.
+
+    `left_out` observations lacked a value. nan where undefined, with the `reason`. `seed` is None where
+    a running random stream was handed in.
+    """
+
+    coefficient: str
+    value: float
+    low: float
+    high: float
+    p: float
+    n: int
+    left_out: int
+    confidence: float
+    resamples: int
+    undefined_resamples: int
+    seed: int | None
+    reason: str
+    signature: str = ""
+
+
+@signed("correlation")
+def correlation(
+    first: ArrayLike,
+    second: ArrayLike,
+    coefficient: str = "pearson",
+    *,
+    missing: str = "refuse",
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    seed: Seed = 0,
+) -> CorrelationResult:
+    """Return A coefficient of COEFFICIENTS between two (N,) vectors.
+
+    nan is a missing value: `missing` refuses it or leaves the observation out ("leave-out").
+    `resamples` 0 gives no interval. p of Pearson and Spearman: (1 - r^2)^(n/2 - 2) as density (Student
+    1908); of Kendall: exact without ties for n <= 33, else normal with Kendall's (1970) variance for ties.
+    Raises BadShape, BadValue, BadOption.
+    """
+    one_of(coefficient, COEFFICIENTS, "coefficient")
+    check_confidence(confidence)
+    x, y, left_out = _prepare(first, second, missing)
+    generator, reported = generator_of(seed)
+    value = p = low = high = math.nan
+    undefined = 0
+    reason = _undefined(x, y)
+    if not reason:
+        if coefficient.startswith("kendall"):
+            value, p = _kendall(x, y, coefficient)
+        else:
+            value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient)[0])
+            p = _linear_p(value, len(x))
+        if resamples:
+            patterns = Patterns(x, y, coefficient)
+            low, high, undefined = resampled_interval(
+                patterns,
+                patterns.frequency,
+                resamples=resamples,
+                generator=generator,
+                confidence=confidence,
+                width=len(patterns.frequency),
+            )
+    return CorrelationResult(
+        coefficient=coefficient,
+        value=value,
+        low=low,
+        high=high,
+        p=p,
+        n=len(x),
+        left_out=left_out,
+        confidence=float(confidence),
+        resamples=resamples,
+        undefined_resamples=undefined,
+        seed=reported,
+        reason=reason,
+    )
+
+
+def pearson(first: ArrayLike, second: ArrayLike) -> float:
+    """Return Pearson's r of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
+    return correlation(first, second, "pearson", resamples=0).value
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> float:
+    """Return Spearman's rho of two (N,) vectors, ties by mid-ranks; nan where undefined. Raises BadShape, BadValue."""
+    return correlation(first, second, "spearman", resamples=0).value
+
+
+def kendall_tau_b(first: ArrayLike, second: ArrayLike) -> float:
+    """Return Kendall's tau-b of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
+    return correlation(first, second, "kendall-tau-b", resamples=0).value
+
+
+def kendall_tau_c(first: ArrayLike, second: ArrayLike) -> float:
+    """Return Kendall's (Stuart's) tau-c of two (N,) vectors; nan where undefined. Raises BadShape, BadValue."""
+    return correlation(first, second, "kendall-tau-c", resamples=0).value
+
+
+def _prepare(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, int]:
+    x, y, given = paired_observations(first, second, missing)
+    return x[given], y[given], int((~given).sum())
+
+
+def paired_observations(first: ArrayLike, second: ArrayLike, missing: str) -> tuple[Floats, Floats, Flags]:
+    """Return two (N,) vectors and which of their observations have both values. Raises BadShape, BadValue."""
+    one_of(missing, ("refuse", "leave-out"), "missing")
+    if missing == "refuse":
+        x, y = score_vector(first, "first"), score_vector(second, "second")
+        same_length(first=x, second=y)
+        return x, y, np.ones(len(x), dtype=np.bool_)
+    x, y = gappy_vector(first, "first"), gappy_vector(second, "second")
+    same_length(first=x, second=y)
+    return x, y, ~(np.isnan(x) | np.isnan(y))
+
+
+def _undefined(x: Floats, y: Floats) -> str:
+    if len(x) < 2:
+        return TOO_FEW
+    if np.all(x == x[0]):
+        return CONSTANT.format("the first variable")
+    if np.all(y == y[0]):
+        return CONSTANT.format("the second variable")
+    return ""
+
+
+def _linear_p(r: float, n: int) -> float:
+    """Return two-sided p of Pearson's r (and, nearly, of Spearman's) when nothing correlates: r is beta then."""
+    # Two observations always lie on a line, whether by value or by rank.
+    return float(2 * betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
+
+
+def _kendall(x: Floats, y: Floats, coefficient: str) -> tuple[float, float]:
+    """Return tau and its two-sided p, which tau-b and tau-c share: p is about their common numerator."""
+    n = len(x)
+    ends = np.array([0, n])
+    rows, columns, levels = kendall_codes(x, y, ends)
+    sums = kendall_groups(rows, columns, np.ones(n), ends, levels)
+    value, balance = float(taus(sums, coefficient)[0]), float(sums[0, 0])
+    x_sizes, y_sizes = (np.bincount(codes).astype(np.float64) for codes in (rows, columns))
+    pairs = n * (n - 1) / 2
+    if len(x_sizes) == n == len(y_sizes) and (n <= _EXACT or pairs - abs(balance) <= 2):
+        return value, float(scipy.stats.kendalltau(x, y, method="exact").pvalue)
+    tied, once, twice = [], [], []
+    for sizes in (x_sizes, y_sizes):
+        tied.append(float((sizes * (sizes - 1)).sum()))
+        once.append(float((sizes * (sizes - 1) * (2 * sizes + 5)).sum()))
+        twice.append(float((sizes * (sizes - 1) * (sizes - 2)).sum()))
+    ordered = n * (n - 1.0)
+    variance = (ordered * (2 * n + 5) - sum(once)) / 18 + tied[0] * tied[1] / (2 * ordered)
+    # Two observations that differ in both variables have no ties, so there are three or more here.
+    variance += twice[0] * twice[1] / (9 * ordered * (n - 2))
+    return value, float(2 * ndtr(-abs(balance) / math.sqrt(variance)))
+
+
+@dataclass(frozen=True, slots=True)
+class WilliamsResult:
+    """Williams' t of the difference between two correlations that share a variable.
+
+    `first` and `second` are the metrics' correlations with people, `between` the one between the metrics.
+    `p` is two-sided; `p_first_higher` and `p_second_higher` are one-sided. nan with a `reason` where
+    there is no t.
+    """
+
+    first: float
+    second: float
+    between: float
+    n: int
+    t: float
+    degrees_of_freedom: int
+    p: float
+    p_first_higher: float
+    p_second_higher: float
+    reason: str
+    signature: str = ""
+
+
+@signed("williams", input="scores")
+def williams_test(first: ArrayLike, second: ArrayLike, people: ArrayLike) -> WilliamsResult:
+    """Test whether two metrics' (N,) scores correlate differently (Pearson) with people's (N,) scores, by Williams.
+
+    Raises BadShape, BadValue.
+    """
+    columns = {"first": first, "second": second, "people": people}
+    vectors = {name: score_vector(values, name) for name, values in columns.items()}
+    n = same_length(**vectors)
+    constant = [name for name, vector in vectors.items() if n and np.all(vector == vector[0])]
+    if n < 4 or constant:
+        name = f"the {constant[0]}".replace("the people", "people's") if constant else ""
+        reason = FEWER_THAN_FOUR if n < 4 else CONSTANT_SCORES.format(name)
+        return _no_test(math.nan, math.nan, math.nan, n, reason)
+    one, two, human = vectors.values()
+    return williams_correlations(pearson(one, human), pearson(two, human), pearson(one, two), n)
+
+
+@signed("williams", input="correlations")
+def williams_correlations(first: float, second: float, between: float, n: int) -> WilliamsResult:
+    """Do Williams' test from r13 = `first`, r23 = `second`, r12 = `between` and the `n` observations.
+
+    t = (r13 - r23) sqrt((n - 1)(1 + r12)) / sqrt(2 K (n - 1) / (n - 3) + (r13 + r23)^2 / 4 (1 - r12)^3),
+    K = 1 - r12^2 - r13^2 - r23^2 + 2 r12 r13 r23, with n - 3 degrees of freedom. Raises BadValue where no
+    data could have the three correlations.
+    """
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise BadValue(f"n is {n!r}, expected a whole number from zero on")
+    for name, r in (("first", first), ("second", second), ("between", between)):
+        if not (is_real(r) and -1 - _ROUNDING <= r <= 1 + _ROUNDING):
+            raise BadValue(f"{name} is {r!r}, expected a correlation between -1 and 1")
+    r13, r23, r12 = (min(1.0, max(-1.0, float(r))) for r in (first, second, between))
+    determinant = 1 - r12**2 - r13**2 - r23**2 + 2 * r12 * r13 * r23
+    if determinant < -_ROUNDING:
+        raise BadValue(
+            f"correlations {r13:g}, {r23:g} and {r12:g} cannot occur together, expected those of one data set"
+        )
+    if n < 4:
+        return _no_test(r13, r23, r12, int(n), FEWER_THAN_FOUR)
+    if 1 - abs(r12) < _ROUNDING:
+        return _no_test(r13, r23, r12, int(n), SAME)
+    spread = 2 * max(determinant, 0.0) * (n - 1) / (n - 3) + (r13 + r23) ** 2 / 4 * (1 - r12) ** 3
+    gap = (r13 - r23) * math.sqrt((n - 1) * (1 + r12))
+    # Both metrics determine people's scores together: the gap has no error, and t no bound.
+    t = gap / math.sqrt(spread) if spread > 0 else math.copysign(math.inf, gap)
+    above, below = (float(tail) for tail in scipy.special.stdtr(n - 3, [-t, t]))
+    return WilliamsResult(
+        r13, r23, r12, int(n), t, int(n) - 3, min(1.0, 2 * min(above, below)), above, below, ""
+    )
+
+
+def _no_test(first: float, second: float, between: float, n: int, reason: str) -> WilliamsResult:
+    nan = math.nan
+    return WilliamsResult(first, second, between, n, nan, n - 3, nan, nan, nan, reason)

@@ -1,0 +1,246 @@
+"""Check what is handed in and turn it into arrays: codes, scores, scales; every statistic starts here."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from itertools import count
+from numbers import Real
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+
+# Sums of the same numbers in another order differ by rounding: less than this part of their size is none.
+ROUNDING = 1e-12
+# Whole numbers that span at most this many values are coded by subtraction instead of sorting.
+_SMALL_RANGE = 1 << 16
+# Up to here a double holds every whole number.
+_EXACT = 2.0**53
+
+# Sums of squares of a million numbers of this size are far from the largest double.
+LARGEST = 1e100
+# Tables of units by labels, or of workers by labels by labels; this many float64 are 800 MB.
+LARGEST_TABLE = 100_000_000
+
+
+def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], Ints]:
+    """Number the distinct values: (K,) labels in ascending order and (N,) codes 0..K-1.
+
+    `values` is one-dimensional; numbers, text and other hashable things may come. Things of several
+    kinds that cannot be compared are ordered by kind first. Raises BadShape, BadValue (nan, unhashable).
+    """
+    array = _numeric(values, name)
+    if array is None:
+        return _encode_hashable(values, name)
+    if not array.size:
+        return array, np.empty(0, dtype=np.int64)
+    low, high = array.min(), array.max()
+    if not (np.isfinite(low) and np.isfinite(high)):
+        where = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise BadValue(f"{name}[{where}] is {array[where]}, expected a finite number")
+    small = _encode_small_range(array, float(low), float(high))
+    if small is not None:
+        return small
+    labels, codes = np.unique(array, return_inverse=True)
+    return labels, codes.astype(np.int64, copy=False)
+
+
+def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
+    if isinstance(values, np.ndarray):
+        array = values
+    elif isinstance(values, list | tuple) and values and isinstance(values[0], str):
+        return None  # numpy would copy a million names only to show that they are no numbers
+    else:
+        # A list that mixes numbers and text becomes text in numpy, so only a numeric outcome is trusted.
+        try:
+            array = np.asarray(values)
+        except ValueError:  # ragged: the elements are themselves sequences
+            return None
+    if array.dtype.kind not in "biuf":
+        return None
+    if array.ndim != 1:
+        raise BadShape(f"{name} has {array.ndim} dimensions, expected one")
+    return array
+
+
+def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
+    """Code whole numbers that lie close together by subtraction instead of sorting; None for others."""
+    if high - low >= _SMALL_RANGE or max(abs(low), abs(high)) >= _EXACT:
+        return None
+    codes = array.astype(np.int64)
+    if array.dtype.kind == "f" and not np.array_equal(codes, array):
+        return None
+    codes -= int(low)
+    present = np.zeros(int(high - low) + 1, dtype=bool)
+    present[codes] = True
+    labels = (np.flatnonzero(present) + int(low)).astype(array.dtype)
+    if not present.all():
+        codes = (np.cumsum(present) - 1)[codes]
+    return labels, codes
+
+
+def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], Ints]:
+    if isinstance(values, np.ndarray) and values.ndim != 1:
+        raise BadShape(f"{name} has {values.ndim} dimensions, expected one")
+    items = values.tolist() if isinstance(values, np.ndarray) else one_per_row(values, name)
+    # A dictionary that numbers a new key itself is looked up without a line of Python per item.
+    index: defaultdict[Hashable, int] = defaultdict(count().__next__)
+    try:
+        first_seen = np.fromiter(map(index.__getitem__, items), dtype=np.int64, count=len(items))
+    except TypeError as error:
+        raise BadValue(f"{name} holds an answer that is no single value, expected text or numbers") from error
+    keys: list[Any] = list(index)
+    for item in keys:
+        if item is None or item != item:
+            raise BadValue(f"{name}[{items.index(item)}] is missing, expected a value")
+    try:
+        ordered = sorted(keys)
+    except TypeError:
+        ordered = sorted(keys, key=lambda key: (type(key).__name__, str(key)))
+    labels = np.empty(len(ordered), dtype=object)
+    labels[:] = ordered
+    position = np.empty(len(ordered), dtype=np.int64)
+    position[np.fromiter(map(index.__getitem__, ordered), dtype=np.int64, count=len(ordered))] = np.arange(
+        len(ordered)
+    )
+    return labels, position[first_seen]
+
+
+def encode_with(
+    values: Sequence[Any] | NDArray[Any], scale: Sequence[Any] | NDArray[Any], name: str = "values"
+) -> Ints:
+    """Return (N,) codes of `values` as positions in the given scale. Raises BadValue for one outside it."""
+    labels, codes = encode(values, name)
+    scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # so that a message reads the same
+    try:
+        places = {label: place for place, label in enumerate(scale)}
+    except TypeError as error:
+        raise BadOption("the scale holds a value that is no single one, expected text or numbers") from error
+    if len(places) != len(scale):
+        raise BadOption(f"the scale {list(scale)} names a value twice, expected distinct values")
+    positions = np.empty(len(labels), dtype=np.int64)
+    for rank, label in enumerate(labels.tolist()):
+        if label not in places:
+            raise BadValue(f"{name} holds {label!r}, expected one of {list(scale)}")
+        positions[rank] = places[label]
+    return positions[codes] if len(codes) else codes
+
+
+def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
+    """Return the values as a list. Raises BadShape for something that is no sequence."""
+    try:
+        return list(values)
+    except TypeError as error:
+        raise BadShape(f"{name} is {values!r}, expected a sequence of values") from error
+
+
+def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
+    """Return the common length of the columns. Raises BadShape naming the two that differ."""
+    (first, reference), *others = columns.items()
+    for name, column in others:
+        if len(column) != len(reference):
+            raise BadShape(
+                f"{name} has {len(column)} entries and {first} {len(reference)}, expected equally many"
+            )
+    return len(reference)
+
+
+def finite_column(values: Iterable[Any], name: str) -> Floats:
+    """Return the `finite_vector` of anything that can be listed. Raises BadShape, BadValue."""
+    return finite_vector(values if isinstance(values, np.ndarray) else one_per_row(values, name), name)
+
+
+def finite_vector(values: ArrayLike, name: str) -> Floats:
+    """Return (N,) float64 without nan or infinity. Raises BadShape, BadValue."""
+    vector = float_vector(values, name)
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if bad.size:
+        raise BadValue(f"{name}[{bad[0]}] is {vector[bad[0]]}, expected a finite number")
+    return vector
+
+
+def float_vector(values: ArrayLike, name: str) -> Floats:
+    """Return (N,) float64 where nan means missing. Raises BadShape, BadValue."""
+    vector = floats_of(values, name, "something that is no number, expected numbers")
+    if vector.ndim != 1:
+        raise BadShape(f"{name} has {vector.ndim} dimensions, expected one")
+    return vector
+
+
+def floats_of(
+    values: ArrayLike, name: str, trouble: str = "something that is no number, or rows of several lengths"
+) -> Floats:
+    """Return the values as float64 of whatever shape. Raises BadValue."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        raise BadValue(f"{name} holds complex numbers, expected real ones")
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise BadValue(f"{name} holds {trouble}") from error
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Return whether an option is a number at all."""
+    return isinstance(value, Real)
+
+
+def one_of(value: str, known: Sequence[str], name: str) -> str:
+    """Return `value` if it is known. Raises BadOption listing what is."""
+    if value not in known:
+        raise BadOption(f"{name} is {value!r}, expected one of {', '.join(known)}")
+    return value
+
+
+def positive(value: int, name: str) -> int:
+    """Return `value` if it is a whole number above zero. Raises BadOption."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+        raise BadOption(f"{name} is {value!r}, expected a whole number above zero")
+    return int(value)
+
+
+def score_vector(values: ArrayLike, name: str) -> Floats:
+    """Return (N,) float64 of finite scores. Raises BadShape, BadValue."""
+    return _moderate(finite_vector(values, name), name)
+
+
+def gappy_vector(values: ArrayLike, name: str) -> Floats:
+    """Return (N,) float64 of scores where nan means missing. Raises BadShape, BadValue."""
+    return _moderate(float_vector(values, name), name)
+
+
+def _moderate(vector: Floats, name: str) -> Floats:
+    wrong = np.flatnonzero(np.abs(vector) > LARGEST)
+    if wrong.size:
+        raise BadValue(
+            f"{name}[{wrong[0]}] is {vector[wrong[0]]}, expected a number of size {LARGEST:g} at most"
+        )
+    return vector
+
+
+def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tuple[NDArray[Any], Ints]:
+    """Return (L,) labels and (N,) codes 0..L-1 of `values`; without `labels` the answers that occur, ascending.
+
+    Raises BadShape, BadValue (an answer outside the scale), BadOption (no labels, or one twice).
+    """
+    if labels is None:
+        return encode(values, "values")
+    given = one_per_row(labels, "labels")
+    if not given:
+        raise BadOption("labels is empty, expected the scale's values")
+    rows = values if isinstance(values, np.ndarray) else one_per_row(values, "values")
+    codes = encode_with(rows, given, "values")
+    scale = np.empty(len(given), dtype=object)
+    scale[:] = given
+    return scale, codes
+
+
+def check_cells(rows: int, row: str, labels: int, cells: int) -> None:
+    """Refuse a table that would not fit into memory. Raises BadValue."""
+    if cells > LARGEST_TABLE:
+        raise BadValue(
+            f"there are {rows:,} {row} and {labels:,} different answers, expected a scale of a few values"
+        )

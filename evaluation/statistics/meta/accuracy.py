@@ -1,0 +1,276 @@
+"""How often a metric names the same winner as people do (V15 section 3), also against the number of references that it
+may read (V15 section 7, figure 3)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evaluation.arrays import Flags, Floats, Ints
+from evaluation.statistics.errors import BadOption, BadShape, BadValue
+from evaluation.statistics.inputs import (
+    encode,
+    finite_vector,
+    floats_of,
+    one_per_row,
+    positive,
+    same_length,
+    score_vector,
+)
+from evaluation.statistics.resampling import CONFIDENCE, Seed, check_confidence, generator_of
+from evaluation.statistics.results import signed
+from evaluation.statistics.significance.intervals import wilson_interval
+
+# Two scores of one candidate pair that differ by less than this part of their size differ by rounding.
+TIE_TOLERANCE = 1e-12
+
+NO_PAIRS = "no pair has a consensus"
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyResult:
+    """Accuracy of a metric on the pairs of one kind, with a Wilson interval.
+
+    `value` is `correct` over `n`, the pairs with a consensus; a metric's tie counts as wrong, as in V15.
+    `pairs` = `n` + `no_consensus`. The other readings: `value_ties_half` gives a metric's tie half a
+    point; `value_all_pairs` draws a winner at random for pairs without a consensus (in expectation, so a
+    metric that names a winner gets half a point there) and divides by all pairs. nan where there is
+    nothing to divide by; `reason` says so.
+    """
+
+    kind: str
+    value: float
+    low: float
+    high: float
+    n: int
+    correct: int
+    metric_ties: int
+    no_consensus: int
+    pairs: int
+    value_ties_half: float
+    value_all_pairs: float
+    confidence: float
+    interval: str
+    reason: str
+    signature: str = ""
+
+
+def metric_winners(first_scores: ArrayLike, second_scores: ArrayLike) -> Ints:
+    """Return (P,) 1 where the first candidate scores higher, 2 where the second does, 0 for a tie (but for rounding).
+
+    Raises BadShape, BadValue.
+    """
+    first = score_vector(first_scores, "first_scores")
+    second = score_vector(second_scores, "second_scores")
+    same_length(first_scores=first, second_scores=second)
+    margin: Floats = TIE_TOLERANCE * np.maximum(np.abs(first), np.abs(second))
+    return (first - second > margin) + 2 * (second - first > margin).astype(np.int64)
+
+
+@signed("pair-accuracy", data=("kinds",))
+def pair_accuracy(
+    first_scores: ArrayLike,
+    second_scores: ArrayLike,
+    winners: ArrayLike,
+    kinds: Iterable[Any] | None = None,
+    *,
+    confidence: float = CONFIDENCE,
+) -> dict[str, AccuracyResult]:
+    """Return accuracy of a metric by pair kind, and over all pairs under the key "all".
+
+    (P,) scores of the first and the second candidates, (P,) winners of the consensus (1, 2, or 0 where
+    there is none) and (P,) kinds (HC, HI, HM, MM; without them only "all"). Raises BadShape, BadValue.
+    """
+    check_confidence(confidence)
+    named = metric_winners(first_scores, second_scores)
+    consensus = consensus_winners(winners)
+    same_length(first_scores=named, winners=consensus)
+    return {
+        kind: _accuracy(kind, named[here], consensus[here], confidence)
+        for kind, here in kinds_of(kinds, len(named)).items()
+    }
+
+
+def consensus_winners(winners: ArrayLike) -> Floats:
+    """Return (P,) winners of the consensus: 1, 2, or 0 where there is none. Raises BadShape, BadValue."""
+    consensus = finite_vector(winners, "winners")
+    wrong = np.flatnonzero(~np.isin(consensus, (0, 1, 2)))
+    if wrong.size:
+        raise BadValue(f"winners[{wrong[0]}] is {consensus[wrong[0]]:g}, expected 1, 2, or 0 for none")
+    return consensus
+
+
+def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
+    """Return which of the pairs are of each kind, (P,) each, and "all" last. Raises BadShape, BadValue."""
+    members = {}
+    if kinds is not None:
+        labels, codes = encode(kinds, "kinds")
+        same_length(winners=np.empty(pairs), kinds=codes)
+        for place, label in enumerate(labels.tolist()):
+            if str(label) == "all":
+                raise BadValue("kinds holds 'all', expected names of pair kinds; 'all' names the total")
+            members[str(label)] = codes == place
+    members["all"] = np.ones(pairs, dtype=np.bool_)
+    return members
+
+
+def _accuracy(kind: str, named: Ints, consensus: Floats, confidence: float) -> AccuracyResult:
+    decided = consensus != 0
+    n = int(decided.sum())
+    correct = int((named[decided] == consensus[decided]).sum())
+    ties = int((named[decided] == 0).sum())
+    pairs = len(named)
+    by_lot = int((named[~decided] != 0).sum())
+    low, high = wilson_interval(correct, n, confidence)
+    return AccuracyResult(
+        kind=kind,
+        value=correct / n if n else math.nan,
+        low=low,
+        high=high,
+        n=n,
+        correct=correct,
+        metric_ties=ties,
+        no_consensus=pairs - n,
+        pairs=pairs,
+        value_ties_half=(correct + ties / 2) / n if n else math.nan,
+        value_all_pairs=(correct + by_lot / 2) / pairs if pairs else math.nan,
+        confidence=float(confidence),
+        interval="wilson",
+        reason="" if n else NO_PAIRS,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceCurve:
+    """Accuracy of a metric on the pairs of one kind, for K numbers of references: arrays are (K,).
+
+    `value` is the mean accuracy over `draws` random subsets of references, on the `n` pairs with a
+    consensus; a metric's tie counts as wrong, and as half in `value_ties_half`. Two intervals: low and high
+    for other pairs (Wilson's, of the mean number of right pairs: averaging over draws can only narrow it),
+    draws_low and draws_high for other references (percentiles of the draws' accuracies, whose standard
+    deviation is `deviation`; nan for one draw). nan without a pair that has a consensus: `reason`.
+    """
+
+    kind: str
+    references: Ints
+    value: Floats
+    low: Floats
+    high: Floats
+    draws_low: Floats
+    draws_high: Floats
+    deviation: Floats
+    value_ties_half: Floats
+    draws: Ints
+    n: int
+    no_consensus: int
+    pairs: int
+    confidence: float
+    reason: str
+    signature: str = ""
+
+
+@signed("accuracy-by-references", data=("kinds",))
+def accuracy_by_references(
+    scores: Mapping[int, tuple[ArrayLike, ArrayLike]],
+    winners: ArrayLike,
+    kinds: Iterable[Any] | None = None,
+    *,
+    confidence: float = CONFIDENCE,
+) -> dict[str, ReferenceCurve]:
+    """Return accuracy by number of references, for each pair kind and for all pairs ("all").
+
+    `scores` maps a number of references to the scores of the first and of the second candidates, each
+    (D, P): D random subsets of that many references, P pairs ((P,) for one subset). `winners` and `kinds`
+    are those of `pair_accuracy`. Raises BadShape, BadValue, BadOption.
+    """
+    check_confidence(confidence)
+    consensus = consensus_winners(winners)
+    if not isinstance(scores, Mapping):
+        raise BadShape(
+            f"scores is of type {type(scores).__name__}, expected a mapping of numbers of references"
+        )
+    if not scores:
+        raise BadShape("scores is empty, expected one number of references or more")
+    for number in scores:
+        positive(number, "a number of references")
+    numbers = sorted(scores)
+    named = [_winners(number, scores[number], len(consensus)) for number in numbers]
+    return {
+        kind: _curve(kind, numbers, [table[:, here] for table in named], consensus[here], confidence)
+        for kind, here in kinds_of(kinds, len(consensus)).items()
+    }
+
+
+def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> Ints:
+    """Return (D, size) places of `size` of `available` references, drawn without replacement, in ascending order.
+
+    There is one draw where all are taken. Raises BadOption.
+    """
+    positive(available, "available")
+    positive(size, "size")
+    positive(draws, "draws")
+    if size > available:
+        raise BadOption(f"size is {size}, expected at most the {available} references there are")
+    if size == available:
+        return np.arange(size, dtype=np.int64)[np.newaxis]
+    generator, _ = generator_of(seed)
+    keys = generator.random((draws, available))
+    return np.sort(np.argpartition(keys, size - 1, axis=1)[:, :size], axis=1).astype(np.int64)
+
+
+def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> Ints:
+    """Return (D, P) whom the metric names."""
+    sides = one_per_row(scores, f"scores[{number}]")
+    if len(sides) != 2:
+        raise BadShape(f"scores[{number}] has {len(sides)} sides, expected those of both candidates")
+    tables = [np.atleast_2d(floats_of(side, f"scores[{number}]")) for side in sides]
+    for table in tables:
+        if table.ndim != 2 or table.shape[1] != pairs or table.shape != tables[0].shape or not len(table):
+            raise BadShape(
+                f"scores[{number}] has shape {table.shape}, expected draws and {pairs} pairs on both sides"
+            )
+    first, second = tables
+    return metric_winners(first.ravel(), second.ravel()).reshape(first.shape)
+
+
+def _curve(
+    kind: str, numbers: list[int], named: list[Ints], consensus: Floats, confidence: float
+) -> ReferenceCurve:
+    decided = consensus != 0
+    n = int(decided.sum())
+    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+    rows = []
+    for table in named:
+        if not n:
+            rows.append([math.nan] * 7)
+            continue
+        accuracies = (table[:, decided] == consensus[decided]).mean(axis=1)
+        half = float((table[:, decided] == 0).mean()) / 2
+        value = float(accuracies.mean())
+        low, high = wilson_interval(value * n, n, confidence)
+        several = len(accuracies) > 1
+        spread = [*np.quantile(accuracies, ends), accuracies.std(ddof=1)] if several else [math.nan] * 3
+        rows.append([value, low, high, *spread, value + half])
+    value, low, high, draws_low, draws_high, deviation, ties_half = np.array(rows, dtype=np.float64).T
+    return ReferenceCurve(
+        kind=kind,
+        references=np.array(numbers, dtype=np.int64),
+        value=value,
+        low=low,
+        high=high,
+        draws_low=draws_low,
+        draws_high=draws_high,
+        deviation=deviation,
+        value_ties_half=ties_half,
+        draws=np.array([len(table) for table in named], dtype=np.int64),
+        n=n,
+        no_consensus=len(consensus) - n,
+        pairs=len(consensus),
+        confidence=float(confidence),
+        reason="" if n else NO_PAIRS,
+    )

@@ -1,0 +1,230 @@
+"""Pairwise accuracy of a metric with ties, and the threshold below which its scores tie.
+
+Deutsch, Foster and Freitag 2023, *Ties Matter: Meta-Evaluating Modern Metrics with Pairwise Accuracy and
+Tie Calibration*. People tie often, metrics hardly ever: two scores closer than epsilon count as tied, and
+epsilon is chosen where the metric agrees best with people. Choose it on one set of items and use it on
+another (`epsilon=calibrated.epsilon`); figures from the same items flatter the metric.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evaluation.arrays import Floats, Ints
+from evaluation.statistics.correlation.coefficients import group_levels, owners
+from evaluation.statistics.correlation.grouped import group_starts
+from evaluation.statistics.correlation.vectors import paired_observations
+from evaluation.statistics.errors import BadOption
+from evaluation.statistics.inputs import ROUNDING, encode, is_real, positive, same_length
+from evaluation.statistics.resampling import (
+    CONFIDENCE,
+    RESAMPLES,
+    Seed,
+    check_confidence,
+    generator_of,
+    resampled_interval,
+)
+from evaluation.statistics.results import signed
+
+CALIBRATE = "calibrate"
+# Pairs whose gaps are sorted to find epsilon: at most this many, drawn at random where there are more.
+_PAIRS = 10_000_000
+
+NO_PAIR = "no group has two observations"
+
+
+@dataclass(frozen=True, slots=True)
+class PairwiseAccuracyResult:
+    """Share of pairs that a metric orders as people do, tied pairs included, averaged over groups.
+
+    Of `pairs` within groups: concordant, discordant, tied_both, tied_metric (by it alone), tied_people (by
+    them alone). `epsilon`: scores at most that far apart tie; `calibrated` says whether it was chosen on
+    these data, from `pairs_searched` pairs. `groups` have an observation, `undefined_groups` of them no
+    pair. The interval is a percentile bootstrap interval over groups, and nan where there is only one. nan
+    where undefined, with the `reason`. `seed` is None where a running random stream was handed in.
+    """
+
+    value: float
+    low: float
+    high: float
+    epsilon: float
+    calibrated: bool
+    concordant: int
+    discordant: int
+    tied_both: int
+    tied_metric: int
+    tied_people: int
+    pairs: int
+    pairs_searched: int
+    n: int
+    left_out: int
+    groups: int
+    undefined_groups: int
+    confidence: float
+    resamples: int
+    seed: int | None
+    reason: str
+    signature: str = ""
+
+
+@signed("pairwise-accuracy", data=("groups",))
+def pairwise_accuracy(
+    scores: ArrayLike,
+    people: ArrayLike,
+    groups: Iterable[Any] | None = None,
+    *,
+    epsilon: float | str = 0.0,
+    missing: str = "refuse",
+    confidence: float = CONFIDENCE,
+    resamples: int = RESAMPLES,
+    max_pairs: int = _PAIRS,
+    seed: Seed = 0,
+) -> PairwiseAccuracyResult:
+    """Return acc_eq = (C + T_both) / (C + D + T_metric + T_people + T_both) of a metric's and people's (N,) scores.
+
+    Pairs are formed within `groups` ((N,) names: items to compare systems on each item, systems to compare
+    items of each system; without them all pairs) and the groups' accuracies averaged. `epsilon` is the
+    largest gap that is a tie, or "calibrate": the smallest that gives the highest accuracy, sought among
+    the gaps of all pairs, or of `max_pairs` drawn at random. Gaps that differ by rounding alone are equal.
+    `missing` refuses a nan or leaves its observation out. Raises BadShape, BadValue, BadOption.
+    """
+    check_confidence(confidence)
+    positive(max_pairs, "max_pairs")
+    calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
+    if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
+        raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATE}")
+    generator, reported = generator_of(seed)
+    given_scores, given_people, given = paired_observations(scores, people, missing)
+    codes = np.zeros(len(given), dtype=np.int64)
+    if groups is not None:
+        codes = encode(groups, "groups")[1]
+        same_length(scores=given_scores, groups=codes)
+    # Only groups that have an observation left are numbered.
+    codes = np.unique(codes[given], return_inverse=True)[1].astype(np.int64, copy=False)
+    data = _Groups(given_scores[given], given_people[given], codes)
+    searched = 0
+    tie = 0.0 if calibrate else float(epsilon)
+    if calibrate and data.pairs.sum():
+        tie, searched = _best_epsilon(data, max_pairs, generator)
+    counts = data.counts(tie)
+    right = counts[:, 0] + counts[:, 2]
+    paired = data.pairs > 0
+    accuracies = right[paired] / data.pairs[paired]
+    low = high = math.nan
+    if len(accuracies) > 1 and resamples:
+        low, high, _ = resampled_interval(
+            lambda weights: np.asarray(weights @ accuracies / len(accuracies), dtype=np.float64),
+            np.ones(len(accuracies), dtype=np.int64),
+            resamples=resamples,
+            generator=generator,
+            confidence=confidence,
+        )
+    concordant, discordant, both, metric_only, people_only = (int(count) for count in counts.sum(axis=0))
+    return PairwiseAccuracyResult(
+        value=float(accuracies.mean()) if len(accuracies) else math.nan,
+        low=low,
+        high=high,
+        epsilon=tie,
+        calibrated=calibrate,
+        concordant=concordant,
+        discordant=discordant,
+        tied_both=both,
+        tied_metric=metric_only,
+        tied_people=people_only,
+        pairs=int(data.pairs.sum()),
+        pairs_searched=searched,
+        n=int(given.sum()),
+        left_out=int((~given).sum()),
+        groups=len(paired),
+        undefined_groups=int((~paired).sum()),
+        confidence=float(confidence),
+        resamples=resamples,
+        seed=reported,
+        reason="" if len(accuracies) else NO_PAIR,
+    )
+
+
+class _Groups:
+    """Observations by group and, within it, in ascending order of the metric's scores."""
+
+    def __init__(self, scores: Floats, people: Floats, codes: Ints) -> None:
+        order = np.lexsort((scores, codes))
+        self.scores, self.people = scores[order], people[order]
+        self.starts = group_starts(codes)
+        self.sizes = np.diff(self.starts)
+        self.pairs = self.sizes * (self.sizes - 1) // 2
+        # Less than this apart, two gaps between scores differ by rounding.
+        self.slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
+
+    def counts(self, epsilon: float) -> Floats:
+        """Return (G, 5) pairs of each group: concordant, discordant, tied by both, by the metric, by people alone."""
+        from evaluation.statistics.correlation.kernels import gap_sums
+
+        if not len(self.scores):
+            return np.zeros((len(self.sizes), 5))
+        groups = owners(self.starts)
+        codes, bounds = group_levels(self.people, groups)
+        sums = gap_sums(
+            self.scores, codes - bounds[groups], self.starts, np.diff(bounds), epsilon + self.slack
+        )
+        concordant, discordant, people_only = sums.T
+        sizes = np.bincount(codes)
+        # The pairs that people tie, of each group.
+        tied = np.add.reduceat(sizes * (sizes - 1) // 2, bounds[:-1])
+        both = tied - people_only
+        metric_only = self.pairs - concordant - discordant - tied
+        return np.stack([concordant, discordant, both, metric_only, people_only], axis=1)
+
+
+def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
+    """Return the gap up to which scores should tie, and how many pairs' gaps were tried.
+
+    As epsilon passes the gap of a pair, that pair turns right if people tie it and wrong if the metric
+    ordered it as they do; nothing else changes. So sorted gaps and running sums tell every accuracy.
+    """
+    lower, upper, weights = _pairs(data, max_pairs, generator)
+    gaps = data.scores[upper] - data.scores[lower]
+    order = data.people[upper] - data.people[lower]
+    changes = np.where(order == 0, weights, np.where(order > 0, -weights, 0.0))
+    changes[(order != 0) & (gaps <= data.slack)] = 0.0  # tied from the start, and wrong
+    place = np.argsort(gaps)
+    gaps = gaps[place]
+    gains = np.cumsum(changes[place])
+    # Equal gaps are passed together.
+    last = np.append(np.diff(gaps) > data.slack, True)
+    gaps, gains = np.append(0.0, gaps[last]), np.append(-np.inf, gains[last])
+    if gaps[1] > data.slack:  # no scores are equal: with epsilon 0 nothing is tied
+        gains[0] = 0.0
+    near = ROUNDING * float(weights.sum())
+    best = int(np.flatnonzero(gains >= gains.max() - near)[0])
+    return (float(gaps[best]) if gaps[best] > data.slack else 0.0), len(lower)
+
+
+def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
+    """Return places of the lower and the higher score of pairs, and each pair's part in the average of groups."""
+    total = int(data.pairs.sum())
+    part = np.zeros(len(data.pairs))
+    np.divide(1.0, data.pairs, out=part, where=data.pairs > 0)
+    if total > max_pairs:
+        ends = np.cumsum(data.pairs)
+        group = np.searchsorted(ends, generator.integers(0, total, size=max_pairs), side="right")
+        one = generator.integers(0, data.sizes[group])
+        two = generator.integers(0, data.sizes[group] - 1)
+        two += two >= one
+        first = data.starts[group]
+        return first + np.minimum(one, two), first + np.maximum(one, two), part[group]
+    lower, upper, weights = [], [], []
+    for size in np.unique(data.sizes[data.pairs > 0]):
+        alike = np.flatnonzero(data.sizes == size)
+        one, two = np.triu_indices(size, 1)
+        first = data.starts[alike][:, np.newaxis]
+        lower.append((first + one).ravel())
+        upper.append((first + two).ravel())
+        weights.append(np.repeat(part[alike], len(one)))
+    return np.concatenate(lower), np.concatenate(upper), np.concatenate(weights)

@@ -1,0 +1,101 @@
+"""Results say how they were made, and become JSON.
+
+`krippendorff-alpha|input:table|level:ordinal|confidence:0.95|resamples:2000|seed:0|v:1.0` names the statistic, what
+kind of data it takes where there are several, and every option.
+"""
+
+import functools
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import numpy as np
+
+from evaluation.signatures import GIVEN, Signature, Value
+
+VERSION = "1.0"
+
+Options = ParamSpec("Options")
+Result = TypeVar("Result")
+
+
+class Statistic(NamedTuple):
+    """What a signed function is called in signatures: its name, and the fields that tell it from its namesakes."""
+
+    name: str
+    fixed: Mapping[str, str]
+
+
+def statistic_of(thing: object) -> Statistic | None:
+    """Return what a signed function is called; None for anything else."""
+    found = getattr(thing, "statistic", None)
+    return found if isinstance(found, Statistic) else None
+
+
+def signed(
+    name: str, *, data: tuple[str, ...] = (), **fixed: str
+) -> Callable[[Callable[Options, Result]], Callable[Options, Result]]:
+    """Have a function sign its result: a dataclass with a field `signature`, or a mapping of such.
+
+    Parameters with a default are options and stand in the signature; those without one, and those named in
+    `data`, are data and do not. `fixed` fields tell functions of one name apart (`input="rows"`).
+    """
+
+    def decorate(function: Callable[Options, Result]) -> Callable[Options, Result]:
+        parameters = inspect.signature(function)
+        options = [
+            key
+            for key, parameter in parameters.parameters.items()
+            if parameter.default is not parameter.empty and key not in data
+        ]
+
+        @functools.wraps(function)
+        def wrapper(*args: Options.args, **kwargs: Options.kwargs) -> Result:
+            result = function(*args, **kwargs)
+            bound = parameters.bind(*args, **kwargs)
+            bound.apply_defaults()
+            values = {key: _value(bound.arguments[key]) for key in options}
+            return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)))
+
+        vars(wrapper)["statistic"] = Statistic(name, fixed)
+        return wrapper
+
+    return decorate
+
+
+def _with_signature(result: Any, signature: str) -> Any:
+    if isinstance(result, Mapping):
+        return {key: replace(one, signature=signature) for key, one in result.items()}
+    return replace(result, signature=signature)
+
+
+def _value(value: Any) -> Value:
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return tuple(_value(item) for item in value)
+    return GIVEN
+
+
+def as_json(result: Any, *names: str) -> dict[str, Any]:
+    """Return the named fields of a result, a dataclass, as JSON holds them; all fields without names.
+
+    Undefined numbers (nan) become None, arrays and tuples lists, and results within a result objects.
+    """
+    return {name: _as_json(getattr(result, name)) for name in names or [one.name for one in fields(result)]}
+
+
+def _as_json(value: Any) -> Any:
+    if is_dataclass(value):
+        return as_json(value)
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_as_json(one) for one in value]
+    return None if isinstance(value, float) and math.isnan(value) else value

@@ -1,0 +1,42 @@
+"""Whether a difference between two systems could be chance (H13 sections 4.2.1 and 4.2.2).
+
+McNemar's test for binary outcomes, Fisher's randomisation test for means and medians, bootstrap
+intervals, Williams' test between two metrics, and corrections for many tests. Results hold p, never a
+verdict; `stars` is for tables.
+"""
+
+from evaluation.statistics.correlation.vectors import WilliamsResult, williams_correlations, williams_test
+from evaluation.statistics.significance.intervals import BootstrapResult, bootstrap_interval, wilson_interval
+from evaluation.statistics.significance.multiple import (
+    AdjustedPValues,
+    adjusted_p_values,
+    benjamini_hochberg,
+    holm,
+    stars,
+)
+from evaluation.statistics.significance.paired_tests import (
+    McNemarResult,
+    RandomizationResult,
+    mcnemar_counts,
+    mcnemar_test,
+    randomization_test,
+)
+
+__all__ = [
+    "AdjustedPValues",
+    "BootstrapResult",
+    "McNemarResult",
+    "RandomizationResult",
+    "WilliamsResult",
+    "adjusted_p_values",
+    "benjamini_hochberg",
+    "bootstrap_interval",
+    "holm",
+    "mcnemar_counts",
+    "mcnemar_test",
+    "randomization_test",
+    "stars",
+    "williams_correlations",
+    "williams_test",
+    "wilson_interval",
+]

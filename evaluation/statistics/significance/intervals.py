@@ -1,0 +1,255 @@
+"""Intervals of a statistic of one sample by bootstrap (Efron 1979; BCa: Efron 1987), and of a share (Wilson 1927).
+
+The statistic is a mean, a median, or any function of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtr, ndtri
+
+from evaluation.arrays import Floats
+from evaluation.statistics.errors import BadOption, BadShape
+from evaluation.statistics.inputs import ROUNDING, is_real, one_of, positive, score_vector
+from evaluation.statistics.resampling import (
+    CELLS,
+    CONFIDENCE,
+    Seed,
+    bootstrap,
+    check_confidence,
+    generator_of,
+)
+from evaluation.statistics.results import signed
+
+METHODS = ("percentile", "basic", "bca")
+
+# A bootstrap of single values is cheap, and its tails need many resamples.
+_RESAMPLES = 10_000
+
+# Drawing a count for each value pays where it stands for so many.
+_FEW = 8
+
+TOO_FEW = "there are fewer than two values"
+ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
+
+# A statistic takes (B, N) values and returns (B,).
+RowStatistic = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class BootstrapResult:
+    """A statistic of N values with its bootstrap interval and standard error (nan: `reason`)."""
+
+    statistic: str
+    value: float
+    low: float
+    high: float
+    standard_error: float
+    n: int
+    method: str
+    confidence: float
+    resamples: int
+    seed: int | None
+    reason: str
+    signature: str = ""
+
+
+@signed("bootstrap")
+def bootstrap_interval(
+    values: ArrayLike,
+    statistic: str | RowStatistic = "mean",
+    *,
+    method: str = "percentile",
+    confidence: float = CONFIDENCE,
+    resamples: int = _RESAMPLES,
+    seed: Seed = 0,
+) -> BootstrapResult:
+    """Return interval of a statistic ("mean", "median", or a function of (B, N) to (B,)) of (N,) values.
+
+    `method` is percentile, basic (2 t - t*_high to 2 t - t*_low), or bca: the percentiles
+    Phi(z0 + (z0 + z) / (1 - a (z0 + z))), with the bias z0 from the share of resamples below the value
+    and the acceleration a from the values left out one by one (Efron and Tibshirani 1993, eq. 14.10 and
+    14.15). For a function the latter costs N calls' work. Raises BadShape, BadValue, BadOption.
+    """
+    one_of(method, METHODS, "method")
+    check_confidence(confidence)
+    positive(resamples, "resamples")
+    generator, reported = generator_of(seed)
+    sample = score_vector(values, "values")
+    name, function = row_statistic(statistic)
+    n = len(sample)
+    value = low = high = error = math.nan
+    reason = "" if n > 1 else TOO_FEW
+    if n:
+        value = float(function(sample[np.newaxis])[0])
+    if n > 1:
+        draws = _draws(sample, name, function, resamples, generator)
+        tail = (1 - confidence) / 2
+        ends = np.array([tail, 1 - tail])
+        if method == "bca":
+            ends = _corrected_ends(draws, value, _left_out(sample, name, function), ends)
+            reason = ONE_SIDED if np.isnan(ends).any() else ""
+        if not reason:
+            low, high = (float(end) for end in np.quantile(draws, ends))
+        if method == "basic":
+            low, high = 2 * value - high, 2 * value - low
+        error = float(draws.std(ddof=1)) if resamples > 1 else math.nan
+    return BootstrapResult(
+        name, value, low, high, error, n, method, float(confidence), resamples, reported, reason
+    )
+
+
+def _draws(
+    sample: Floats, name: str, function: RowStatistic, resamples: int, generator: np.random.Generator
+) -> Floats:
+    """Return (resamples,) values of the statistic on samples drawn with replacement."""
+    n = len(sample)
+    if name == "mean":
+        return _mean_draws(sample, resamples, generator)
+    if name == "median":
+        return _median_draws(np.sort(sample), resamples, generator)
+    chunk = max(1, CELLS // n)
+    parts = []
+    for start in range(0, resamples, chunk):
+        rows = generator.integers(0, n, size=(min(chunk, resamples - start), n))
+        parts.append(np.asarray(function(sample[rows]), dtype=np.float64))
+    return np.concatenate(parts)
+
+
+def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Return means of resamples: of few different values, such as grades, by how often each is drawn."""
+    n = len(sample)
+    levels, frequency = np.unique(sample, return_counts=True)
+    if len(levels) * _FEW <= n:
+        return bootstrap(
+            lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
+            frequency.astype(np.int64),
+            resamples=resamples,
+            generator=generator,
+        )
+    from evaluation.statistics.significance.kernels import drawn_sums
+
+    chunk = max(1, CELLS // n)
+    parts = []
+    for start in range(0, resamples, chunk):
+        size = (min(chunk, resamples - start), n)
+        parts.append(drawn_sums(sample, generator.integers(0, n, size=size, dtype=np.uint32)) / n)
+    return np.concatenate(parts)
+
+
+def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
+    """Return medians of resamples without drawing them.
+
+    Drawing with replacement is taking ordered[floor(N U)] for N uniform U. The k-th smallest U has a
+    beta distribution, Beta(k, N + 1 - k), and the next one is the smallest of N - k above it.
+    """
+    n = len(ordered)
+    middle = (n + 1) // 2
+    lower = generator.beta(middle, n + 1 - middle, resamples)
+    upper = lower
+    if n % 2 == 0:
+        upper = lower + (1 - lower) * generator.beta(1, n - middle, resamples)
+    places = np.minimum((np.stack([lower, upper]) * n).astype(np.int64), n - 1)
+    return np.asarray(ordered[places].mean(axis=0), dtype=np.float64)
+
+
+def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
+    """Return (N,) values of the statistic without each value in turn, in any order; mean and median in one go."""
+    n = len(sample)
+    if name == "mean":
+        return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
+    if name == "median":
+        ordered, half = np.sort(sample), n // 2
+        if n % 2 == 0:
+            return np.repeat([ordered[half], ordered[half - 1]], half)
+        below, middle, above = ordered[half - 1 : half + 2]
+        return np.repeat([(middle + above) / 2, (below + above) / 2, (below + middle) / 2], [half, 1, half])
+    left_out = np.empty(n)
+    chunk = max(1, CELLS // n)
+    for start in range(0, n, chunk):
+        rows = np.arange(start, min(start + chunk, n))
+        kept = np.broadcast_to(sample, (len(rows), n))[np.arange(n) != rows[:, np.newaxis]]
+        left_out[rows] = function(kept.reshape(len(rows), n - 1))
+    return left_out
+
+
+def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats) -> Floats:
+    """Return the shares of resamples that BCa reads instead of `ends`; nan where it is undefined."""
+    rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
+    below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
+    if not 0 < below < 1:
+        return np.full(2, np.nan)
+    bias = ndtri(below)
+    spread = left_out.mean() - left_out
+    # Scaled, so that no power overflows; without variation there is no acceleration.
+    largest = float(np.abs(spread).max())
+    spread = spread / largest if largest > rounding else np.zeros(1)
+    squares = float((spread**2).sum())
+    acceleration = float((spread**3).sum()) / (6 * squares**1.5) if squares else 0.0
+    shifted = bias + ndtri(ends)
+    room = 1 - acceleration * shifted
+    # Where the correction has no room left, it has reached the end of the resamples.
+    corrected = np.copysign(np.inf, shifted)
+    np.divide(shifted, room, out=corrected, where=room > 0)
+    return np.asarray(ndtr(bias + corrected), dtype=np.float64)
+
+
+def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
+    """Return the name and the function of "mean", "median", or a function given. Raises BadOption.
+
+    A function that does not return one number a row raises BadShape when it is called.
+    """
+    if isinstance(statistic, str):
+        one_of(statistic, ("mean", "median"), "statistic")
+        return statistic, _row_mean if statistic == "mean" else _row_median
+    if not callable(statistic):
+        raise BadOption(f"statistic is {statistic!r}, expected mean, median or a function of rows")
+    name = getattr(statistic, "__name__", "a function")
+    if name in ("mean", "median"):
+        name = f"{name} as given"  # a function of that name is not ours, whose resamples take shorter ways
+
+    def of_rows(rows: Floats) -> Floats:
+        values = np.asarray(statistic(rows), dtype=np.float64)
+        if values.shape != rows.shape[:1]:
+            raise BadShape(
+                f"statistic {name} gives the shape {values.shape} for {rows.shape[0]} rows of {rows.shape[1]}, "
+                f"expected one number a row (numpy's functions take axis=1)"
+            )
+        return values
+
+    return name, of_rows
+
+
+def _row_mean(rows: Floats) -> Floats:
+    return rows.mean(axis=1)
+
+
+def _row_median(rows: Floats) -> Floats:
+    return np.asarray(np.median(rows, axis=1), dtype=np.float64)
+
+
+def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return Wilson's score interval of a share p = `successes` / n (Wilson 1927); nan, nan for n = 0.
+
+    (p + z^2 / 2n -+ z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n), z the normal quantile of `confidence`.
+    `successes` may be a mean of several counts. Raises BadOption.
+    """
+    check_confidence(confidence)
+    if not (is_real(successes) and is_real(n) and 0 <= successes <= n < math.inf):
+        raise BadOption(f"{successes!r} successes of {n!r}, expected between 0 and all")
+    if n == 0:
+        return math.nan, math.nan
+    z = float(ndtri(0.5 + confidence / 2))
+    share = successes / n
+    scale = 1 + z**2 / n
+    centre = (share + z**2 / (2 * n)) / scale
+    half = z / scale * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    # At the ends the formula gives 0 and 1 but for rounding.
+    low = 0.0 if successes == 0 else centre - half
+    high = 1.0 if successes == n else centre + half
+    return low, high

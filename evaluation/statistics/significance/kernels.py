@@ -1,0 +1,83 @@
+"""Kernels of the randomisation test: plain loops over coins, compiled when first called.
+
+A coin is one bit. Eight items share a byte of coins, item 8 g + b in bit b of byte g.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.arrays import Floats, Ints
+from evaluation.compiled import compiled
+
+Bytes = NDArray[np.uint8]
+
+
+@compiled
+def signed_sums(differences: Floats, coins: Bytes) -> Floats:
+    """Return (R,) sums of the (8 G,) differences, each with the sign that its coin tossed.
+
+    `coins` is (G, R) uint8. The 256 sums that eight items can make are tabled once, so that a reassignment
+    reads one number for eight items.
+    """
+    groups, resamples = coins.shape
+    sums = np.zeros(resamples)
+    table = np.empty(256)
+    for group in range(groups):
+        table[0] = 0.0
+        for bit in range(8):
+            table[0] -= differences[8 * group + bit]
+        for bit in range(8):
+            turned = 2 * differences[8 * group + bit]
+            width = 1 << bit
+            for pattern in range(width):
+                table[width + pattern] = table[pattern] + turned
+        for resample in range(resamples):
+            sums[resample] += table[coins[group, resample]]
+    return sums
+
+
+@compiled
+def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) -> Floats:
+    """Return (R,) differences of the two sides' medians after the items that tossed 1 swapped their scores.
+
+    `values` are the 2 N scores of both sides in ascending order; `items` and `sides` say whose they are.
+    `coins` is (R, bytes). Walking upwards until either side has seen more than half of its N scores finds
+    its median without sorting a resample.
+    """
+    resamples = coins.shape[0]
+    n = values.shape[0] // 2
+    upper = n // 2 + 1  # the median is the value at this rank, or its mean with the one before
+    even = n % 2 == 0
+    result = np.empty(resamples)
+    seen = np.empty(2, dtype=np.int64)
+    last = np.empty(2)
+    median = np.empty(2)
+    for resample in range(resamples):
+        seen[:] = 0
+        found = 0
+        place = 0
+        while found < 2:
+            item = items[place]
+            side = (coins[resample, item >> 3] >> (item & 7) & 1) ^ sides[place]
+            value = values[place]
+            seen[side] += 1
+            if seen[side] == upper:
+                median[side] = (last[side] + value) / 2 if even else value
+                found += 1
+            last[side] = value
+            place += 1
+        result[resample] = median[0] - median[1]
+    return result
+
+
+@compiled
+def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
+    """Return (R,) sums of the values at the (R, N) places drawn."""
+    resamples, n = drawn.shape
+    sums = np.zeros(resamples)
+    for resample in range(resamples):
+        total = 0.0
+        for place in range(n):
+            total += values[drawn[resample, place]]
+        sums[resample] = total
+    return sums
