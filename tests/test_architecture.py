@@ -261,7 +261,11 @@ def test_every_failure_that_is_caught_is_named() -> None:
 
 
 def test_no_module_is_too_long_to_be_read_at_once() -> None:
-    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in modules()}
+    lengths = {
+        name: len(path.read_text(encoding="utf-8").splitlines())
+        for name, path in modules()
+        if ".migrations" not in name
+    }
     assert {name: length for name, length in lengths.items() if length > LONGEST} == {}
 
 
