@@ -184,7 +184,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='crowd_calls', to='judgments.study')),
                 ('place', models.CharField(max_length=20)),
-                ('kind', models.CharField(help_text='A word of annotation.backends.base.Ability.', max_length=12)),
+                ('kind', models.CharField(help_text='A word of annotation.crowds.base.Ability.', max_length=12)),
                 ('key', models.CharField(help_text='What makes it once only; the crowd gets it as a token.', max_length=64, unique=True)),
                 ('publication', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='annotation.publication')),
                 ('session', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='calls', to='annotation.crowdsession')),

@@ -434,7 +434,7 @@ class Migration(migrations.Migration):
                 ('name', models.CharField(help_text='What it is for, such as the notebook of the pilot.', max_length=100)),
                 ('prefix', models.CharField(help_text='Its first characters, to tell it from others.', max_length=12)),
                 ('digest', models.CharField(max_length=64, unique=True)),
-                ('scopes', models.JSONField(default=list, help_text='Of judgments.scopes.SCOPES.')),
+                ('scopes', models.JSONField(default=list, help_text='Of judgments.access.tokens.SCOPES.')),
                 ('limited', models.BooleanField(default=False, help_text='Opens the studies named, and no others.')),
                 ('created_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('expires_at', models.DateTimeField(blank=True, null=True)),

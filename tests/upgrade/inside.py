@@ -48,6 +48,7 @@ def hold_a_lease() -> None:
 def end_the_lease() -> None:
     """After the upgrade: hand in what was held, 20 minutes after the upgrade; tell the gap and the paid seconds."""
     held = Assignment.objects.get(state="accepted", session__isnull=False)
+    assert held.session is not None
     ((since, until),) = held.gaps
     answers = [{"position": place.position, "value": 1, "seconds": A_DAY} for place in places_of(held)]
     submit_assignment(assignment=held, answers=answers)
@@ -56,7 +57,7 @@ def end_the_lease() -> None:
     Assignment.objects.filter(pk=held.pk).update(submitted_at=handed_in)
     unheld = (datetime.fromisoformat(since) - held.accepted_at).total_seconds()
     paid = {pay.session: pay.seconds for pay in pay_of_sessions(held.study)}
-    tell({"until the gap": unheld, "paid": paid[held.session_id]})
+    tell({"until the gap": unheld, "paid": paid[held.session.pk]})
 
 
 def rows() -> None:
