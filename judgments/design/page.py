@@ -33,6 +33,7 @@ from judgments.design.form import (
 )
 from judgments.design.plans import Plan
 from judgments.design.presets import PRESETS, Preset
+from judgments.design.reading import read_toml, write_toml
 from judgments.design.saved_presets import (
     NamedDesign,
     delete_preset,
@@ -45,7 +46,7 @@ from judgments.design.saved_presets import (
     saved_presets,
 )
 from judgments.design.sections import sections_for
-from judgments.design.study_design import StudyDesign, read_toml, write_toml
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.models import Dataset, SavedPreset, Study
 from judgments.studies.studies import change_design, create_study, design_of, duplicate_study, next_copy

@@ -16,7 +16,7 @@ from annotation.crowds.mturk.questions import PictureNotReachable
 from annotation.models import Adjudication
 from annotation.work.presentation import units_of_hit
 from common.errors import DesignError
-from judgments.design.study_design import make_design
+from judgments.design.reading import make_design
 from judgments.kinds import KINDS
 from judgments.models import Item, Study, Unit
 from judgments.studies.generation import batch_lines, build_batch

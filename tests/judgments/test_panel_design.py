@@ -17,8 +17,9 @@ from judgments.design.panels import (
     way_back,
     worker_parameter,
 )
+from judgments.design.reading import make_design, read_toml, write_toml
 from judgments.design.sections import sections_for
-from judgments.design.study_design import StudyDesign, make_design, read_toml, write_toml
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 
 SONA = "https://uni.sona-systems.com/webstudy_credit.aspx?experiment_id=9&credit_token=t&survey_code={worker}"
