@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from annotation.models import Assignment, Invitation
 from judgments.admin.front_page import NEWEST
-from judgments.design.form import DesignForm, starting_values
+from judgments.design.editing.form import DesignForm, starting_values
 from judgments.design.presets import PRESETS
 from judgments.design.reading import make_design, read_toml
 from judgments.jobs import run_job

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.design.form import DesignForm, starting_values
+from judgments.design.editing.form import DesignForm, starting_values
+from judgments.design.editing.sections import sections_for
 from judgments.design.panels import (
     OUTCOMES,
     PANEL_PRESETS,
@@ -18,7 +19,6 @@ from judgments.design.panels import (
     worker_parameter,
 )
 from judgments.design.reading import make_design, read_toml, write_toml
-from judgments.design.sections import sections_for
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 

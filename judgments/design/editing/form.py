@@ -23,11 +23,7 @@ from unfold.widgets import (
 )
 
 from common.errors import DesignError
-from judgments.design.presets import PRESETS, Preset
-from judgments.design.quizzes import QUIZ_PRESETS
-from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
-from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
-from judgments.design.sections import (
+from judgments.design.editing.sections import (
     CHOICES,
     LINES,
     LONG_TEXTS,
@@ -39,6 +35,10 @@ from judgments.design.sections import (
     Section,
     sections_for,
 )
+from judgments.design.presets import PRESETS, Preset
+from judgments.design.quizzes import QUIZ_PRESETS
+from judgments.design.reading import NO_PRESETS, line_of, make_design, problems_in, toml_values
+from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 

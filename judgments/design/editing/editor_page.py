@@ -14,7 +14,7 @@ from django.utils.text import slugify
 
 from common.errors import DesignError, QuorumError
 from judgments.access.roles import visible_rows
-from judgments.design.form import DesignForm, html_name, values_from_toml
+from judgments.design.editing.form import DesignForm, html_name, values_from_toml
 from judgments.design.presets import Preset
 from judgments.design.reading import dump_toml, make_design
 from judgments.design.requirements import (
