@@ -75,7 +75,12 @@ def print_sizes() -> None:
 def print_paths() -> None:
     """Print how many modules of the product are passed by what users do, on the demo in a database of its own."""
     with tempfile.TemporaryDirectory() as data:
-        os.environ |= {"DATA_DIR": data, "DJANGO_SETTINGS_MODULE": "config.settings", "ALLOWED_HOSTS": "testserver"}
+        os.environ |= {
+            "DATA_DIR": data,
+            "DJANGO_SETTINGS_MODULE": "config.settings",
+            "ALLOWED_HOSTS": "testserver",
+            "DEBUG": "1",
+        }
         import django
 
         django.setup()
@@ -90,7 +95,7 @@ def print_paths() -> None:
             call_command("load_demo", stdout=quiet)
         study = Study.objects.filter(protocol="triplet", state="open").earliest("pk")
         client = Client()
-        client.post(f"/s/{study.slug}/join/", {"name": "w-0001", "agree": "on"}, follow=True)
+        client.post(f"/s/{study.slug}/", {"name": "w-0001", "consent": "on"}, follow=True)
         work = f"/s/{study.slug}/work/"
         client.get(work)
         finished = Study.objects.filter(state="closed").earliest("pk").slug
