@@ -134,7 +134,7 @@ def test_sandbox_and_live_have_books_of_their_own(study: Study) -> None:
 SCENE = """
 import json, threading
 from django.db import connection
-from annotation.services import money
+from annotation.money import ledger as money
 from judgments.models import Study
 from tests.studies import make_study
 

@@ -20,9 +20,10 @@ from django.contrib.messages import get_messages
 from django.db import connection
 from django.test import Client
 from django.urls import reverse
-from annotation.admin import study_crowd_steps
+from annotation.crowds import steps_page as study_crowd_steps
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest, Publication
-from annotation.services import money, money_steps
+from annotation.money import ledger as money
+from annotation.money import steps as money_steps
 from annotation.crowds.arrivals import join_sent, open_session, person_sent
 from judgments.models import StudyEvent
 from judgments.access.tokens import create_token
