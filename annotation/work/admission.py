@@ -58,7 +58,6 @@ def refuse_unfit(*, asked: Workers, worker: Worker | None, country: str = "") ->
 
 
 def _record_of(worker: Worker) -> tuple[int, int]:
-    """Return the worker's approved and rejected assignments over all studies."""
     counts = Assignment.objects.filter(worker=worker).aggregate(
         approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
         rejected=Count("pk", filter=Q(state=Assignment.State.REJECTED)),

@@ -107,7 +107,6 @@ def problem_of(given: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str
 
 
 def short_of(given: Any) -> str:
-    """Shorten a value to 80 characters for an error message."""
     text = repr(given)
     return text if len(text) <= 80 else f"{text[:79]}…"
 

@@ -65,8 +65,7 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
     """Exclude HITs that show a caption by this worker.
 
     A caption may be a candidate, a reference, or an option in ``Unit.content``. Make one query if the worker
-    wrote none
-    in the dataset, which is the usual case; else two.
+    wrote none in the dataset, which is the usual case; else two.
     """
     own = own_captions(study, worker)
     rows = list(
@@ -98,7 +97,6 @@ def _units_listing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
 
 
 def _texts(content: Any) -> Iterator[str]:
-    """Yield every string in a JSON value."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
@@ -154,7 +152,6 @@ def with_new_items(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> 
 
 
 def used_up(study: Study, worker: Worker) -> Any:
-    """Return the query for the worker's alarm, to be combined with another."""
     return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.What.CONTROLS_USED_UP)
 
 
@@ -244,8 +241,7 @@ def look_for_hit(
     """Return the worker's current or reserved HIT, else a candidate, or None if nothing is left.
 
     Read outside of a transaction, so that nobody waits on SQLite. Write only to release expired leases when
-    nothing
-    else is left.
+    nothing else is left.
 
     Args:
         besides: a current assignment to ignore.
@@ -344,9 +340,7 @@ def _next_hits(study: Study, worker: Worker, participation: Participation) -> li
 
 def _least_in_work(window: list[HIT], attempt: int) -> HIT:
     """Return a HIT with the fewest assignments in work, the first of these: with early stopping, votes should
-    follow
-    one another.
-    """
+    follow one another."""
     in_work = in_work_by_hit([hit.pk for hit in window])
     ordered = sorted(window, key=lambda hit: (in_work[hit.pk], hit.position))
     return ordered[attempt % len(ordered)]
@@ -386,8 +380,7 @@ def take(
     Args:
         ahead: reserve the HIT for after the current one.
         session: the crowd session it belongs to. The crowd promised the HIT, so the worker gets it even if its
-            outcome
-            is decided.
+            outcome is decided.
         late: accept a closed study.
 
     Raises:

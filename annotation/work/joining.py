@@ -221,7 +221,6 @@ def _refuse_unfit(study: Study, worker: Worker | None, country: str) -> None:
 
 
 def _remember_country(worker: Worker, country: str) -> None:
-    """Store the country unless one was declared before."""
     if country and not worker.country:
         worker.country = country
         worker.save(update_fields=["country"])

@@ -271,8 +271,7 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
     if mine.filter(state=Assignment.State.ACCEPTED).exists():
         # Another window reclaimed it while this one waited for the pairs. If that assignment is being submitted
-        # now, the
-        # submission waits for the same pairs, and the row below would wait for it: a deadlock.
+        # now, the submission waits for the same pairs, and the row below would wait for it: a deadlock.
         raise SeatTaken(_holds_another())
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE)
     if live.filter(worker=lost.worker_id).exists() or not _seat(lost.hit_id):
@@ -300,7 +299,6 @@ def _new_row(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
 
 
 def _seat(hit: int) -> int:
-    """Take a slot of the HIT; return 0 if none is open."""
     return HIT.objects.filter(pk=hit, open_slots__gt=0).update(open_slots=F("open_slots") - 1)
 
 

@@ -164,7 +164,6 @@ def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
 
 
 def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
-    """Yield an assignment's answers, in two queries."""
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].of(design)
     key = answer_key(kind)

@@ -1,8 +1,7 @@
 """Lay out a HIT for a worker, and show its texts in the reader's language.
 
 A study's texts are shown as written. Built-in texts (questions of kinds, preset texts, the ready test) are
-translated
-by the catalogues, also when a design repeats them word for word.
+translated by the catalogues, also when a design repeats them word for word.
 """
 
 from __future__ import annotations
@@ -62,8 +61,7 @@ def draw_layout(
     """Draw the order and the sides of ``hit`` for ``worker``.
 
     The study's seed, the HIT and the worker's name fix the draw, so that a reclaimed HIT looks the same. A unit
-    and its
-    repetition are kept apart; a repetition for which that is impossible is left out.
+    and its repetition are kept apart; a repetition for which that is impossible is left out.
 
     Args:
         units: the HIT's units in order.
@@ -87,7 +85,6 @@ def draw_layout(
 
 
 def _groups(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
-    """Return the indices of units that stay together."""
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
         mark = (unit.item_id, unit.control_kind == REPEATED) if kind.grouped else index
@@ -136,7 +133,6 @@ def places_of(assignment: Assignment) -> list[Place]:
 
 
 def shown_unit(place: Place, *, design: StudyDesign, picture_url: Callable[[Place], str]) -> dict[str, Any]:
-    """Return one unit as in docs/api.md."""
     kind = KINDS[design.protocol].of(design)
     return {
         "position": place.position,

@@ -1,17 +1,14 @@
 """Stop asking for votes once an outcome is decided, and ask again if it no longer is (docs/stopping.md).
 
 Code that changes judgments or slots of a study with early stopping calls ``settle_hits``, ``settle_submission``
-or
-``reopen_slots`` in the same transaction. This updates the outcome bounds of units, then the candidate pairs, then
-the
-open slots of each HIT:
+or ``reopen_slots`` in the same transaction. This updates the outcome bounds of units, then the candidate pairs,
+then the open slots of each HIT:
 
     open slots = the most votes that one of its units needs beyond those coming from assignments in work
     live assignments + open slots + saved slots = required
 
 A HIT asks for more workers than planned only if an assignment that left out a unit took the slot that the unit
-now
-needs. Locks are taken in the order assignments, pairs, HITs, each by id, to avoid deadlocks.
+now needs. Locks are taken in the order assignments, pairs, HITs, each by id, to avoid deadlocks.
 """
 
 from __future__ import annotations
@@ -103,7 +100,6 @@ def settled_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
 
 
 def in_work_by_hit(hits: Collection[int]) -> Counter[int]:
-    """Return the number of assignments in work by HIT."""
     rows = Assignment.objects.filter(hit__in=hits, state__in=IN_WORK).order_by()
     return Counter(dict(rows.values_list("hit_id").annotate(count=Count("pk"))))
 
@@ -204,7 +200,6 @@ def _look_again(study: Study, design: StudyDesign, seats: _Seats) -> list[Outloo
 
 
 def _wanted_of(design: StudyDesign, seats: _Seats) -> dict[int, int]:
-    """Return the planned and added judgments by unit."""
     return {place.unit: design.judgments_per_unit + seats.hits[place.hit].extra for place in seats.places}
 
 
@@ -218,7 +213,6 @@ def _store(outlooks: Collection[Outlook]) -> None:
 
 
 def _unused_workers(study: Study, design: StudyDesign, workers: Collection[int]) -> set[int]:
-    """Return the workers whom the control rule excludes."""
     if not workers or not design.controls.per_hit:
         return set()
     records = _records(study, design, control_answers(study, workers=workers))

@@ -40,10 +40,8 @@ def note_copies(judgments: Sequence[Judgment], *, assignment: Assignment) -> Non
     """Add copy signals to unsaved judgments of kinds that write captions, in two queries.
 
     ``same_as_another``: how many other workers wrote the same about this image. ``same_as_own``: for how many
-    other images
-    of the study this worker wrote the same. ``from_instructions``: 1 if an example has it. Case and punctuation
-    are
-    ignored. Only earlier judgments count, so the first of two copies has no signal.
+    other images of the study this worker wrote the same. ``from_instructions``: 1 if an example has it. Case and
+    punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
     """
     study = assignment.study
     if not judgments or not KINDS[study.protocol].writes_captions:
@@ -229,7 +227,6 @@ def _submit(sheet: Sheet) -> Submission:
 
 
 def _complete(submission: Submission) -> None:
-    """Raise AnswersMissing for an incomplete submission. Call it after commit, so that the draft is saved."""
     if submission.missing:
         raise AnswersMissing(submission.missing)
 
@@ -333,7 +330,6 @@ def judgment_of(
     kind: Kind,
     made_at: datetime | None = None,
 ) -> Judgment:
-    """Return the unsaved row of a checked answer."""
     key = answer_key(kind)
     return Judgment(
         assignment=assignment,

@@ -111,7 +111,6 @@ class Step:
 
     @property
     def none_fits(self) -> bool:
-        """Return True if a group was answered without a tick."""
         return self.answered and not self.missing and not any(row.value for row in self.rows)
 
 
@@ -191,8 +190,7 @@ def answers_of_form(
     Args:
         form: the posted fields.
         final: whether it is a submission. In a draft, unticked boxes of a group mean nothing, unless a ``saved``
-            tick
-            was removed.
+            tick was removed.
     """
     # PostgreSQL cannot store U+0000; the rest of the text is kept
     form = {name: text.replace("\x00", "") for name, text in form.items() if isinstance(text, str)}
