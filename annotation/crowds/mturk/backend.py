@@ -144,7 +144,7 @@ class MTurkBackend(CrowdBackend):
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
         from annotation.crowds.mturk import (
             orders,
-        )  # boto3 takes half a second to load, and most processes never need it
+        )  # boto3 takes half a second to load; most never need it
 
         return orders.ORDERS[call.kind](_turk(call.place), call)
 
