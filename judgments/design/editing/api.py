@@ -23,8 +23,9 @@ from judgments.access.roles import Right
 from judgments.api.bodies import TOMLParser, body_of, member
 from judgments.api.resources import SLUG, DesignSerializer, Resource
 from judgments.design.presets import PRESETS
+from judgments.design.reading import make_design, read_toml
 from judgments.design.saved_presets import delete_preset, rename_preset, save_preset
-from judgments.design.study_design import StudyDesign, make_design, read_toml
+from judgments.design.study_design import StudyDesign
 from judgments.models import SavedPreset, Study
 from judgments.studies.generation import plan_study
 from judgments.studies.studies import change_design, design_of
