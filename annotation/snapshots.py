@@ -71,7 +71,6 @@ class Moment:
         return assignment not in self.gone and assignment not in self.unnamed and worker not in self.unused
 
     def as_json(self) -> dict[str, Any]:
-        """Return JSON for a file; ``moment_from`` reads it."""
         return {
             "at": self.at.isoformat(),
             "last": self.last,

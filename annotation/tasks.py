@@ -22,7 +22,6 @@ def send_webhooks() -> None:
 
 @worker_ready.connect
 def _sync_from_now_on(sender: Any, **_: object) -> None:
-    """Start timers in the worker, as for the sweep of lost jobs (judgments.tasks)."""
     every = max(1, settings.CROWD_SYNC_SECONDS // 2)
     sender.timer.call_repeatedly(every, sync_crowds.apply_async, kwargs={"expires": every})
     often = max(1, settings.WEBHOOK_SECONDS)

@@ -34,7 +34,6 @@ class HashedFile:
         self.write(text.encode())
 
     def hexdigest(self) -> str:
-        """Return the SHA-256 of everything written."""
         return self._hash.hexdigest()
 
     # attributes that pyarrow needs

@@ -91,7 +91,6 @@ def plain_text(text: str) -> str:
 
 
 def _without_loose_marks(text: str) -> str:
-    """Replace unpaired marks by stand-ins."""
     for stand_in in STAND_INS:
         text = text.replace(stand_in, "")
     text = _outside(LINK, text, "[", "\ufdd0")

@@ -24,7 +24,6 @@ class Fingerprint:
         self._hash = hashlib.sha256()
 
     def over(self, rows: Iterable[T]) -> Iterator[T]:
-        """Yield ``rows`` and add each to the hash."""
         for row in rows:
             self._hash.update(repr(row).encode())
             yield row
@@ -34,7 +33,6 @@ class Fingerprint:
 
 
 def fingerprint_of(*streams: Iterable[Any]) -> str:
-    """Return the fingerprint of whole streams."""
     fingerprint = Fingerprint()
     for stream in streams:
         for _ in fingerprint.over(stream):

@@ -69,7 +69,6 @@ def favicon(request: HttpRequest) -> str:
 
 
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
-    """Return the groups that this person may view."""
     groups = []
     for title, entries in GROUPS:
         items = [

@@ -30,7 +30,6 @@ def backend_for(design: StudyDesign) -> CrowdBackend:
 
 
 def backend_of(study: Study) -> CrowdBackend:
-    """Return the crowd backend of a study; see ``backend_for``."""
     return backend_for(design_of(study))
 
 

@@ -183,7 +183,6 @@ class CrowdBackend(ABC):
     person: ClassVar[str] = "id"
 
     def serves(self, design: StudyDesign) -> bool:
-        """Return True for studies of this backend."""
         return design.crowd.backend == self.name
 
     def place(self, design: StudyDesign) -> str:
@@ -207,7 +206,6 @@ class CrowdBackend(ABC):
         return Price(reward_cents=design.crowd.reward_cents, fee_cents=0)
 
     def bonus_fee(self, cents: int) -> int:
-        """Return the crowd's fee on a bonus, in cents."""
         return 0
 
     def plans(self, study: Study) -> Iterable[Plan]:

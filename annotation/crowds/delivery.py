@@ -202,7 +202,6 @@ def _own(call: CrowdCall) -> QuerySet[CrowdCall]:
 
 
 def _was_open(call: CrowdCall) -> bool:
-    """Return True if an earlier attempt may have succeeded."""
     return call.first_started_at != call.started_at
 
 

@@ -87,7 +87,6 @@ def _published(call: CrowdCall) -> None:
 
 
 def _keep_its_price(call: CrowdCall) -> None:
-    """Reserve the price again of a call that was done after all."""
     reserve_for_call(call=call, cents=int(call.payload.get("cents", 0)))
 
 

@@ -246,7 +246,6 @@ def set_apart(*, session: CrowdSession) -> int:
 
 @transaction.atomic
 def _bring_back(apart: Assignment) -> None:
-    """Include work that the crowd confirmed late."""
     locked = Assignment.objects.select_for_update().get(pk=apart.pk)
     if locked.state != Assignment.State.APART:
         return

@@ -31,7 +31,6 @@ def worker_name(found: str) -> str:
 
 
 def session_pseudonym(place: str, raw: str) -> str:
-    """Return the pseudonym of a panel's submission."""
     return f"s-{_mark('session', place, raw)[:24]}"
 
 

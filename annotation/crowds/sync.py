@@ -176,7 +176,6 @@ def _unnamed(study: Study) -> list[Discrepancy]:
 
 
 def _books(budget: Budget | None) -> list[Discrepancy]:
-    """Check our books against each other."""
     if budget is None:
         return []
     reserved, spent = ledger_sums(budget)

@@ -194,7 +194,6 @@ def _counts(study: Study) -> dict[str, int]:
 
 
 def _new_study(slug: str, dataset: str, protocol: str) -> Study:
-    """Create a closed study without a control rule."""
     try:
         design = make_design(
             {

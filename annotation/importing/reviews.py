@@ -110,7 +110,6 @@ def _reviews(rows: Sequence[ResultRow]) -> Iterator[_Review]:
 
 
 def _with_work(study: Study, reviews: Sequence[_Review]) -> Iterator[tuple[_Review, Assignment]]:
-    """Yield each review with its assignment."""
     work = _finished(study, [review.assignment for review in reviews])
     for review in reviews:
         found = work.get(review.assignment, [])
@@ -132,7 +131,6 @@ def _is_by(assignment: Assignment, row: ResultRow) -> bool:
 
 
 def _finished(study: Study, names: Sequence[str]) -> dict[str, list[Assignment]]:
-    """Return finished work by the crowd's ids and by ours."""
     found: defaultdict[str, list[Assignment]] = defaultdict(list)
     ours = [pk for name in names if (pk := _our_id(name)) is not None]
     work = Assignment.objects.filter(study=study).finished().select_related("worker")

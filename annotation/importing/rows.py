@@ -96,7 +96,6 @@ class JudgmentWriter:
         self.simulated = self.simulated or any(row.simulated for row in rows)
 
     def _credited(self, rows: list[CreditedRow]) -> Iterator[Credited]:
-        """Yield the rows' credits to systems, with ids of images and captions."""
         shown = {row.unit: row for row in rows}
         options = {
             one["key"]: one["text"]
@@ -214,7 +213,6 @@ class JudgmentWriter:
         self.captions.update({key: made[text] for key, text in fresh.items()})
 
     def _caption(self, key: str | None, text: str | None, unit: str) -> int | None:
-        """Return the id of a caption by its key or text, or None."""
         if key is None and text is None:
             return None
         if key is not None and key in self.captions:
@@ -368,7 +366,6 @@ class JudgmentWriter:
         self.workers.update({worker.name: worker.pk for worker in made})
 
     def _exclusion(self, row: JudgmentRow) -> Exclusion | None:
-        """Return the exclusion of the row's worker; create it if needed."""
         if row.invalidated is None:
             return None
         if row.worker not in self.exclusions:

@@ -102,7 +102,6 @@ class SystemsWriter:
         )
 
     def finish(self) -> None:
-        """Store the names of partly known systems in the dataset."""
         found = {str(task): sorted(names) for task, names in sorted(self.in_part.items()) if names}
         if found != self.dataset.known_in_part:
             self.dataset.notes = {**self.dataset.notes, "known_in_part": found}
@@ -114,7 +113,6 @@ class SystemsWriter:
 
 
 def _is_whole(system: System, task: Output.Task) -> bool:
-    """Return True if the system's own file was imported."""
     return bool(system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint)
 
 

@@ -22,7 +22,6 @@ NOT_COUNTED = ("invalidated", "apart")
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
     def holding(self, moment: datetime) -> AssignmentQuerySet:
-        """Filter accepted ones with a lease at ``moment``."""
         return self.filter(state=Assignment.State.ACCEPTED, expires_at__gt=moment)
 
     def overdue(self, moment: datetime) -> AssignmentQuerySet:

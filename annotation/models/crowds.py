@@ -90,7 +90,6 @@ class Publication(models.Model):
 
     @property
     def price_cents(self) -> int:
-        """Return the price of one slot with its fee."""
         return self.reward_cents + self.fee_cents
 
 

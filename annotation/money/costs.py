@@ -104,7 +104,6 @@ def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
 
 
 def _seconds_of_a_hit(study: Study) -> float:
-    """Return the average of one HIT."""
     hits = HIT.objects.filter(study=study).count()
     if not hits:
         return 0.0
@@ -135,7 +134,6 @@ class Spending:
 
 
 def spending_of(study: Study) -> Spending | None:
-    """Return the spending, or None without a budget."""
     budget = Budget.objects.filter(study=study, place=study.place).first()
     if budget is None:
         return None

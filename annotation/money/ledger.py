@@ -28,7 +28,6 @@ class OverBudget(QuorumError):
 
 
 def spell_cents(cents: int) -> str:
-    """Return an amount such as 12.30."""
     return f"{cents // 100}.{cents % 100:02d}"
 
 

@@ -108,7 +108,6 @@ def send_to_adjudicator(
 
 
 def _votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
-    """Return the number of current judgments by unit and answer."""
     rows = Judgment.objects.current().filter(assignment__study=study, unit__in=units)
     votes: defaultdict[int, Counter[str]] = defaultdict(Counter)
     for unit, value in rows.values_list("unit_id", "value"):

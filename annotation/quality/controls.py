@@ -397,7 +397,6 @@ def _standing(*, as_first_given: bool) -> JudgmentQuerySet:
 
 
 def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
-    """Yield (assignment, unit key) -> answer for repeated units."""
     for some in batched(keys, KEYS_AT_ONCE):
         rows = answers.filter(unit__control=False, unit__key__in=some)
         names = ("assignment_id", "unit__key", "value", "answer")
@@ -406,7 +405,6 @@ def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple
 
 
 def accuracy_of(study: Study, worker: Worker) -> RunningAccuracy:
-    """Return the worker's running accuracy by the design's settings."""
     kind, controls = KINDS[study.protocol], design_of(study).controls
     answers = control_answers(study, worker=worker)
     rights = [kind.is_right(answer.given, answer.expected) for answer in answers]

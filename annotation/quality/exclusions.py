@@ -22,7 +22,6 @@ from judgments.studies.log import note_event
 
 
 def refuse_while_paused(study: Study) -> None:
-    """Raise StudyPaused if the study is paused."""
     if study.paused_at is not None:
         raise StudyPaused(
             gettext(

@@ -37,7 +37,6 @@ def answers_of(study: Study) -> Answers:
 
 
 def judged(study: Study) -> QuerySet[Judgment]:
-    """Return the current judgments of finished work."""
     finished = Assignment.objects.filter(study=study).finished()
     return Judgment.objects.filter(assignment__in=finished, replaced_by__isnull=True)
 
@@ -75,7 +74,6 @@ class _Reader:
 
 
 def pages_done(study: Study, worker: int) -> int:
-    """Return the number of pages that the worker ever submitted."""
     return Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False).count()
 
 

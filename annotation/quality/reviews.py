@@ -115,7 +115,6 @@ def reject_assignments(
 def _note(
     study: Study, what: str, count: int, assignments: Collection[UUID], by: User | None, why: str = ""
 ) -> None:
-    """Log a change, if there was one."""
     if count:
         pages = "One page of work was" if count == 1 else f"{count} pages of work were"
         chosen = [str(pk) for pk in assignments][:MOST_NAMED]
@@ -165,7 +164,6 @@ def reject_assignment(*, study: Study, assignment: UUID, reason: str) -> bool:
 
 
 def _finished(study: Study, assignments: Collection[UUID]) -> dict[UUID, str]:
-    """Lock the assignments and return their states."""
     own = Assignment.objects.filter(study=study, pk__in=assignments).finished()
     states = dict(own.select_for_update().order_by("pk").values_list("pk", "state"))
     missing = [pk for pk in assignments if pk not in states]

@@ -34,7 +34,6 @@ RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def settings_of(study: Study, name: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``settings`` over those of the design's control items."""
     if name != ControlAccuracy.name:
         return dict(settings)
     # read the stored JSON: validating the whole design takes longer than the rest of a look

@@ -247,7 +247,6 @@ def _finish(attempt: QuizAttempt, paper: Paper) -> None:
 
 
 def _checked(paper: Paper, answers: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the checked answers by position, as stored."""
     if not isinstance(answers, Sequence) or isinstance(answers, str):
         raise AnswerProblem(_("Nothing was kept: answers must be a list of objects with position and value."))
     given: dict[str, dict[str, Any]] = {}

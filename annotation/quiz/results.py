@@ -52,7 +52,6 @@ class QuestionResult:
 
 
 def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
-    """Return one result per worker, the latest first."""
     rows: dict[int, WorkerResult] = {}
     for attempt in attempts:
         worker = attempt.worker

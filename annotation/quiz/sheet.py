@@ -38,7 +38,6 @@ class Asked:
 
     @property
     def options(self) -> list[str]:
-        """Return the options as shown; an answer counts them from 1."""
         return [self.question.options[place] for place in self.order]
 
     @property
@@ -150,7 +149,6 @@ def asked_at(paper: Paper, position: int, picture_url: Callable[[Place], str]) -
 
 
 def explained(paper: Paper, position: int) -> Explained | None:
-    """Return the explanation of an answered position, or None."""
     right = paper.is_right(position)
     if right is None:
         return None
@@ -187,7 +185,6 @@ def may_explain(paper: Paper, position: int) -> bool:
 
 
 def texts_of(shown: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the texts of a shown unit with their letters."""
     found: list[tuple[str, str]] = []
     for name, value in shown.items():
         for one in value if isinstance(value, list) else [value]:

@@ -37,7 +37,6 @@ from judgments.studies.studies import design_of, find_study
 @require_safe
 @errors_as_pages
 def quiz(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the current page of the worker's quiz."""
     study = find_study(slug)
     worker = _member(request, study)
     if worker is None:
@@ -134,7 +133,6 @@ def _answers(request: HttpRequest, paper: Paper, step: list[int]) -> list[dict[s
 
 
 def _steps_context(study: Study, paper: Paper, step: list[int]) -> dict[str, Any]:
-    """Return the context of a step and the progress."""
     steps = paper.steps()
     context: dict[str, Any] = {
         "study": study,

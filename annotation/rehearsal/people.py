@@ -125,7 +125,6 @@ class Person:
     number: int = 0
 
     def ticks(self, kind: Kind, position: int, drawn: Any) -> Any:
-        """Return the answer at ``position`` as seen; ``drawn`` is a random answer."""
         return SORTS[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
 
 
@@ -149,7 +148,6 @@ def people_of(study: Study, crowd: Crowd) -> list[Person]:
 
 
 def newcomer(study: Study, crowd: Crowd, number: int) -> Person:
-    """Return a replacement for a stopped worker."""
     rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
     spams = bool(rng.random() < crowd.spammers)
     sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""

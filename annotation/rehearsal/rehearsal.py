@@ -192,12 +192,10 @@ def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
 
 
 def rehearsals_of(study: Study) -> QuerySet[Study]:
-    """Return its copies, the newest first."""
     return Study.objects.filter(**{f"notes__{OF}": study.pk}, simulated=True).order_by("-pk")
 
 
 def study_rehearsed(copy: Study) -> Study | None:
-    """Return the study of a copy, if it exists."""
     number = copy.notes.get(OF)
     return Study.objects.filter(pk=number).first() if number else None
 

@@ -19,7 +19,6 @@ def percent(share: float) -> str:
 
 @register.filter
 def box_of(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
-    """Return the id of the box linked to ``word`` in a saved answer, or ''."""
     return next((str(link["box"]) for link in answer or () if link["word"] == word), "")
 
 

@@ -34,7 +34,6 @@ def runs(text: str, language: str = "") -> str:
 
 
 def looks_empty(text: str) -> bool:
-    """Return True if the text has only white space, control and format characters."""
     return all(unicodedata.category(one)[0] in "ZC" for one in text)
 
 
@@ -57,7 +56,6 @@ def said(context: Context, text: str) -> SafeString:
 
 @register.simple_tag
 def saved(row: Any) -> SafeString:
-    """Return the saved answer of a row for the script of its kind, or ''."""
     return SafeString("") if row.value is None else as_json(row.value, "saved", row.position)
 
 

@@ -15,7 +15,6 @@ register = template.Library()
 
 @register.simple_tag
 def filled_page(design: StudyDesign, row: Any) -> SafeString:
-    """Return a row's page with its answer or defaults."""
     held = row.unfinished if isinstance(row.unfinished, dict) else row.value
     return fill_page(
         read_template(design.template.html),

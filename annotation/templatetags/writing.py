@@ -13,7 +13,6 @@ register = template.Library()
 
 @register.simple_tag
 def caption_rules(language: str) -> list[dict[str, Any]]:
-    """Return the rules for ``language`` as data for the script."""
     return [rule.as_data() for rule in rules_for(language)]
 
 

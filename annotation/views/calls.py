@@ -47,7 +47,6 @@ View = Callable[..., HttpResponse]
 
 
 def is_json(request: HttpRequest) -> bool:
-    """Return True for a call by the page's script."""
     return request.content_type == "application/json"
 
 
@@ -134,7 +133,6 @@ def change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRes
 
 
 def said_of_change(changed: list[int]) -> str:
-    """Return a sentence about a revision."""
     if not changed:
         return _("Nothing was different: your answers stay as they are.")
     return _("Your answers are changed; what you submitted first is kept beside them.")

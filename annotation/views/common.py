@@ -48,7 +48,6 @@ TEN_MINUTES = 600
 
 
 def worker_of(request: HttpRequest) -> Worker | None:
-    """Return the worker of this browser or frame."""
     frame = frame_of(request)
     if frame is not None:
         return frame.worker
@@ -56,7 +55,6 @@ def worker_of(request: HttpRequest) -> Worker | None:
 
 
 def remember_worker(response: HttpResponse, token: str) -> None:
-    """Set the cookie with the worker's token."""
     _set(response, WORKER_COOKIE, token, HALF_A_YEAR, "/")
 
 
@@ -127,7 +125,6 @@ def errors_as_pages(view: View) -> View:
 
 
 def _may_go_on(request: HttpRequest, error: QuorumError) -> bool:
-    """Return True if there may be other work for a known worker."""
     return isinstance(error, NotJoined) or (
         not isinstance(error, NotAdmitted) and worker_of(request) is not None
     )
@@ -218,7 +215,6 @@ def keep_draft(request: HttpRequest, assignment: Assignment) -> None:
 
 
 def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
-    """Return the context of pages of work and previews."""
     kind = KINDS[design.protocol].of(design)
     return {
         "design": design,

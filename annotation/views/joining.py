@@ -38,7 +38,6 @@ from judgments.studies.studies import design_of, find_study
 
 
 def effort_of(design: StudyDesign) -> dict[str, str]:
-    """Return the size, time and pay of a page of work, in words."""
     grouped = KINDS[design.protocol].grouped
     units = design.images_per_hit * design.captions_per_image if grouped else design.units_per_hit
     if grouped and design.about_pictures:
@@ -189,7 +188,6 @@ MOST_STUDIES = 30
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    """Show the landing page, with one query."""
     studies = Study.objects.filter(state=Study.State.OPEN, simulated=False, design__access__join="open")
     studies = studies.filter(place__in=BY_THE_LINK)
     listed = [

@@ -37,7 +37,6 @@ from judgments.studies.studies import design_of
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def me(request: HttpRequest) -> HttpResponse:
-    """Show the page, or ask for name and resume code."""
     if request.method == "POST":
         return _recall(request)
     worker = worker_of(request)
@@ -114,7 +113,6 @@ def send_appeal(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 @never_cache
 @require_safe
 def answers(request: HttpRequest) -> HttpResponseBase:
-    """Return the worker's answers as JSON lines."""
     worker = worker_of(request)
     if worker is None:
         return redirect("annotation:me")

@@ -72,7 +72,6 @@ def _may_look(request: HttpRequest, study: Study) -> bool:
 
 
 def _bearer(header: str) -> Worker | None:
-    """Return the worker of ``Authorization: Token ...``."""
     return worker_for_token(header[len(SCHEME) :].strip()) if header.lower().startswith(SCHEME) else None
 
 

@@ -60,7 +60,7 @@ def preview(request: HttpRequest, slug: str) -> HttpResponse:
 @staff_member_required
 @xframe_options_sameorigin
 def look(request: HttpRequest, key: str) -> HttpResponseBase:
-    """Show the first page of work of an unsaved design , framed by its form alone."""
+    """Show the first page of work of an unsaved design, framed by its form alone."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda asked: _look(asked, key))(request)
 
 

@@ -163,7 +163,6 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Show a submitted page for revision."""
     is_call = request.method == "POST" and is_json(request)
     return (change_json if is_call else _change_form)(request, slug=slug, assignment_id=assignment_id)
 
@@ -196,7 +195,6 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @require_http_methods(["GET", "HEAD", "POST"])
 @errors_as_pages
 def give_back(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Return an assignment, after a question."""
     assignment = own_assignment_of(request, slug, assignment_id)
     if request.method == "POST" and "confirm" in request.POST:
         return_assignment(assignment=assignment)
@@ -240,7 +238,6 @@ def report(request: HttpRequest, slug: str, assignment_id: UUID, position: int) 
 
 
 def _has_picture(study: Study, place: Place) -> bool:
-    """Return True if a picture is shown, or should be."""
     item = place.unit.item
     there = design_of(study).about_pictures or bool(item.picture or item.url)
     return there and "image" in kind_of(study).shown(place.unit, side=None, picture_url="")

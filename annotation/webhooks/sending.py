@@ -47,7 +47,6 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
 
 
 def forget_old() -> int:
-    """Delete deliveries that ended ``WEBHOOK_LOG_DAYS`` ago."""
     before = timezone.now() - timedelta(days=settings.WEBHOOK_LOG_DAYS)
     old = WebhookDelivery.objects.filter(made_at__lt=before, state__in=[State.DELIVERED, State.GIVEN_UP])
     return WebhookDelivery.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:1000])).delete()[0]

@@ -42,7 +42,6 @@ def secret_of(webhook: Webhook) -> str:
 
 
 def sign(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
-    """Return the header webhook-signature."""
     key = base64.b64decode(secret.removeprefix(SECRET_START))
     signed = f"{id}.{timestamp}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
@@ -54,7 +53,6 @@ def id_of(delivery: WebhookDelivery) -> str:
 
 
 def body_of(delivery: WebhookDelivery) -> bytes:
-    """Return the message, equal bytes in every attempt."""
     message: dict[str, Any] = {
         "id": id_of(delivery),
         "event": delivery.event,
@@ -318,7 +316,6 @@ def switch_webhook(*, webhook: Webhook, active: bool, by: User | None = None) ->
 
 
 def give_up_waiting(webhook: Webhook) -> None:
-    """Give up the waiting messages of a webhook, within the caller's transaction."""
     WebhookDelivery.objects.filter(webhook=webhook, state=State.WAITING).update(
         state=State.GIVEN_UP, problem="The webhook was switched off."
     )

@@ -83,7 +83,6 @@ def refuse_unqualified(*, study: Study, design: StudyDesign, worker: Worker) -> 
 
 
 def has_done_all(*, study: Study, design: StudyDesign, worker: Worker) -> bool:
-    """Return True if the worker has reached the study's limit of HITs per person."""
     limit = design.workers.hits_at_most
     if not limit or not worker.is_person:
         return False

@@ -19,7 +19,6 @@ MOST_SIGNAL = 1_000_000
 
 
 def answer_key(kind: Kind) -> str:
-    """Return the key of an answer: ``value`` for numbers, ``answer`` for open answers."""
     return "answer" if kind.is_open else "value"
 
 

@@ -57,7 +57,6 @@ def _ask(how: str, study: Study) -> None:
 
 
 def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
-    """Return the worker's captions in the study's dataset."""
     return WrittenCaption.objects.by(worker, dataset_id=study.dataset_id)
 
 
@@ -466,13 +465,11 @@ def return_assignment(*, assignment: Assignment) -> None:
 
 
 def expire_overdue(*, study: Study, now: datetime | None = None) -> int:
-    """Release the slots of expired leases and return their number."""
     overdue = Assignment.objects.overdue(now or timezone.now()).filter(study=study)
     return free_seats(overdue, Assignment.State.EXPIRED)
 
 
 def free_reserved(*, study: Study) -> int:
-    """Release the slots of reservations and return their number."""
     reserved = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
     return free_seats(reserved, Assignment.State.EXPIRED)
 

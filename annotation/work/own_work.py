@@ -66,7 +66,6 @@ class OwnStudy:
 
     @property
     def pending_cents(self) -> int:
-        """Return the cents for undecided assignments."""
         return self.pages["submitted"] * self.design.crowd.reward_cents
 
     @property
@@ -157,7 +156,6 @@ def open_studies(worker: Worker | None) -> list[Study]:
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
-    """Yield every current answer with the item as the worker saw it."""
     rows = Assignment.objects.filter(worker=worker, state__in=HANDED_IN)
     for assignment in rows.select_related("study").order_by("submitted_at", "pk").iterator(chunk_size=100):
         yield from _answers_of(assignment)

@@ -76,7 +76,6 @@ def reason_of(why: str) -> str:
 
 
 def _hold(study: Study) -> None:
-    """Lock the study until the transaction ends, and refresh it."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     study.refresh_from_db()
 

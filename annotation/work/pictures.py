@@ -37,7 +37,6 @@ def picture_url(*, place: Place, assignment: Assignment) -> str:
 
 
 def quiz_picture_url(study: Study, attempt: QuizAttempt, place: Place) -> str:
-    """Return the address of a picture for the worker of the quiz attempt, '' if there is none."""
     item = place.unit.item
     if not item.picture:
         return item.url
@@ -45,7 +44,6 @@ def quiz_picture_url(study: Study, attempt: QuizAttempt, place: Place) -> str:
 
 
 def preview_picture_url(item: Item) -> str:
-    """Return the address of a picture for staff, without an assignment."""
     return reverse("annotation:preview-picture", args=[item.pk]) if item.picture else item.url
 
 
@@ -140,7 +138,6 @@ def _worked(design: StudyDesign, addresses: dict[int, str]) -> list[Worked]:
 
 
 def _pictures(study: Study, design: StudyDesign) -> dict[int, str]:
-    """Return the addresses of the examples' pictures by example number."""
     named = {number: one.image for number, one in enumerate(design.examples, start=1) if one.image}
     if not named:
         return {}

@@ -383,7 +383,6 @@ def changeable_until(assignment: Assignment) -> datetime | None:
 
 
 def current_answers(assignment: Assignment, places: Sequence[Place]) -> dict[str, dict[str, Any]]:
-    """Return the current answers by position, as the worker sees them."""
     kind = KINDS[assignment.study.protocol]
     key = answer_key(kind)
     rows = {

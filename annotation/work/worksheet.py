@@ -173,7 +173,6 @@ def groups_of(places: Sequence[Place], kind: Kind) -> Iterator[list[Place]]:
 
 
 def _picture_of(unit: Any) -> object:
-    """Return the image, and whether it is a repetition."""
     return unit.image if isinstance(unit, UnitSpec) else unit.item_id, unit.control_kind == REPEATED
 
 

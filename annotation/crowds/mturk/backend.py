@@ -67,7 +67,6 @@ class MTurkBackend(CrowdBackend):
     person = "WorkerId"
 
     def place(self, design: StudyDesign) -> str:
-        """Return the live place or the sandbox."""
         return LIVE if design.crowd.live and settings.MTURK_LIVE else SANDBOX
 
     def where(self, study: Study) -> str:
@@ -87,12 +86,10 @@ class MTurkBackend(CrowdBackend):
         return fee_of(cents, FEE, least=LEAST_FEE)
 
     def balance(self, place: str) -> int | None:
-        """Return the balance; the sandbox's is constant."""
         return _turk(place).balance_cents()
 
     # --- what is put up ---------------------------------------------------------------------------
     def plans(self, study: Study) -> Iterable[Plan]:
-        """Return an external HIT for each HIT, with its open slots."""
         hits = HIT.objects.filter(study=study, open_slots__gt=0).order_by("position")
         return [Plan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
 

@@ -149,7 +149,6 @@ class TurkClient:
         return made
 
     def tell_events(self, hit_type: str, *, transport: str, destination: str, events: Sequence[str]) -> None:
-        """Subscribe to the events of HITs of this type."""
         notification = {
             "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": list(events),
         }  # fmt: skip
@@ -179,7 +178,6 @@ class TurkClient:
         return hit_of(self._read("get_hit", "HIT", HITId=hit)["HIT"])
 
     def hits(self) -> Iterator[TurkHIT]:
-        """Yield all of the account's HITs that were not deleted."""
         return map(hit_of, self._pages("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
@@ -296,7 +294,6 @@ class TurkClient:
             token = {"NextToken": following}
 
     def _read(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send an idempotent call, with retries."""
         rng = random.Random()
         for times in range(1, READS):
             try:

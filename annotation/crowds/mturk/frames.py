@@ -152,7 +152,6 @@ def frame_of(request: HttpRequest) -> Frame | None:
 
 
 def prefix_of(ticket: str) -> str:
-    """Return the prefix of every address in the frame."""
     return f"{get_script_prefix()}f/{ticket}/"
 
 

@@ -37,7 +37,6 @@ def annotation_of(token: str, study: Study) -> str:
 
 
 def token_of(annotation: str, study: Study) -> str:
-    """Return the token in an annotation; '' for other studies."""
     token, _, rest = annotation.partition(" ")
     return token if rest == f"{installation_word()} {study.slug}" else ""
 

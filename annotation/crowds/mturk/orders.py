@@ -144,7 +144,6 @@ def auto_approval(design: StudyDesign) -> timedelta:
 
 
 def extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Add slots, then time."""
     publication = _publication(call)
     places = int(call.payload.get("places", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")

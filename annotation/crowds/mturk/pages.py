@@ -103,7 +103,6 @@ def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -
 
 
 def _small(declarations: str) -> str:
-    """Remove meaningless blanks."""
     parts = (one.strip() for one in declarations.split(";"))
     return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(one.split())) for one in parts if one)
 

@@ -88,7 +88,6 @@ def does_not_have(qualification: str) -> Requirement:
 
 
 def is_master(*, live: bool) -> Requirement:
-    """Require the service's Masters, who cost more."""
     return _hidden(MASTERS_LIVE if live else MASTERS_SANDBOX, "Exists")
 
 

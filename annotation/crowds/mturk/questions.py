@@ -24,7 +24,6 @@ FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def storable(text: str) -> str:
-    """Replace characters that XML cannot hold."""
     return FORBIDDEN.sub(INSTEAD, text)
 
 

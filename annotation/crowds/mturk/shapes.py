@@ -90,7 +90,6 @@ class TurkBonus:
 
 
 def dollars(cents: int) -> str:
-    """Return an amount for the service, with two decimals."""
     return f"{cents // 100}.{cents % 100:02d}"
 
 

@@ -136,7 +136,6 @@ def _may_begin(session: CrowdSession, design: StudyDesign) -> bool:
 
 
 def _take(session: CrowdSession) -> None:
-    """Claim the session's HIT, unless it is submitted."""
     hit = session.publication.hit
     assert hit is not None  # guaranteed by the arrival
     if session.status == CrowdSession.Status.WORKING:

@@ -63,12 +63,10 @@ class ExternalBackend(CrowdBackend):
         return f"The panel sends its people to /s/{study.slug}/panel/ on this server; the study's page has the link."
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """Return the price of a session: the reward of its HITs, and the panel's fee."""
         reward = design.crowd.reward_cents * design.panel.hits
         return Price(reward_cents=reward, fee_cents=self.fee(design, reward))
 
     def fee(self, design: StudyDesign, cents: int) -> int:
-        """Return the panel's fee on an amount, as stated in the design."""
         return fee_of(cents, Decimal(str(design.crowd.fee_percent)))
 
     def plans(self, study: Study) -> Iterable[Plan]:
@@ -92,7 +90,6 @@ class ExternalBackend(CrowdBackend):
 
 
 def entry_path(study: Study, design: StudyDesign) -> str:
-    """Return the path of the panel's link with its parameters."""
     query = entry_query(design.panel)
     return f"/s/{study.slug}/panel/" + (f"?{query}" if query else "")
 

@@ -244,5 +244,4 @@ def code_of(session: CrowdSession) -> str:
 
 
 def token_of(session: CrowdSession) -> str:
-    """Return the worker token for the person's browser."""
     return worker_token(session.worker.place, session.worker.name)

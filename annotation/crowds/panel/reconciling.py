@@ -71,7 +71,6 @@ class Booked:
 
     @property
     def changed(self) -> int:
-        """Return the number of sessions whose status changed or will change."""
         return self.approved + self.rejected + self.ended
 
 

@@ -79,7 +79,6 @@ class ProlificBackend(ExternalBackend):
     can = frozenset(Ability)
 
     def serves(self, design: StudyDesign) -> bool:
-        """Return True for designs with `panel.preset = "prolific"` and `panel.api = true`."""
         return design.crowd.backend == "external" and design.panel.api
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
@@ -111,7 +110,6 @@ class ProlificBackend(ExternalBackend):
         return fee + (Decimal(cents) * percent / 100 > fee)
 
     def balance(self, place: str) -> int | None:
-        """Return the workspace's balance if the settings name a workspace."""
         if not settings.PROLIFIC_WORKSPACE:
             return None
         try:
@@ -158,7 +156,6 @@ class ProlificBackend(ExternalBackend):
                         yield _seen(client, row, row.internal_name)
 
     def session_id(self, place: str, raw: str) -> str:
-        """Return the pseudonym of a submission."""
         return session_pseudonym(place, raw)
 
     def work(self, publication: Publication) -> Iterator[SeenWork]:

@@ -236,7 +236,6 @@ class ProlificClient(ProlificConnection):
         return sorted(found, key=lambda study: study.id)
 
     def find_studies(self, internal_name: str, *, project: str = "") -> list[PanelStudy]:
-        """Return all studies of that internal name, the oldest first."""
         return [study for study in self.list_studies(project=project) if study.internal_name == internal_name]
 
     def get_study(self, study: str) -> PanelStudy:
@@ -270,7 +269,6 @@ class ProlificClient(ProlificConnection):
         )
 
     def submission(self, submission: str) -> Submission:
-        """Return a submission with its paid bonuses."""
         return Submission.read(self.answered("GET", f"submissions/{known_id(submission, 'submission')}/"))
 
     def approve(self, submission: str) -> None:
@@ -323,7 +321,6 @@ class ProlificClient(ProlificConnection):
 
     # --- groups and messages ----------------------------------------------------------------------
     def groups(self, workspace: str) -> list[ParticipantGroup]:
-        """Return a workspace's active groups of participants."""
         parameters = {"workspace_id": known_id(workspace, "workspace"), "active": "true"}
         return self.listed("participant-groups/", parameters, ParticipantGroup.read, key=lambda one: one.id)
 

@@ -288,7 +288,6 @@ def _person(call: CrowdCall) -> str:
 
 
 def _study_there(call: CrowdCall) -> str:
-    """Return the id of the call's study, or of the person's last one."""
     publication = call.publication or (call.session and call.session.publication)
     if publication is None and call.worker is not None:
         took_part = call.worker.crowd_sessions.filter(study=call.study, place=call.place)

@@ -347,7 +347,6 @@ def decimal_text(cents: int) -> str:
 
 
 def whole(value: object, what: str) -> int:
-    """Return a whole number."""
     number = _number(value, what)
     if number != number.to_integral_value():
         raise UnreadableAnswer(f"Prolific's {what} is {value}; expected a whole number.")

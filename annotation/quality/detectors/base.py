@@ -72,7 +72,6 @@ class Rule(BaseModel, ABC):
 
     @classmethod
     def applies(cls, answers: Answers) -> bool:
-        """Return True if the detector fits such answers."""
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:

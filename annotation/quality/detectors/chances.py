@@ -24,7 +24,6 @@ def at_least(count: int, n: int, chance: float) -> float:
 
 
 def longest_run(hits: npt.NDArray[np.bool_]) -> int:
-    """Return the length of the longest run of True."""
     if not hits.any():
         return 0
     edges = np.flatnonzero(np.diff(np.concatenate(([False], hits, [False])).astype(np.int8)))
@@ -92,7 +91,6 @@ def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float
 
 
 def median(values: Sequence[float] | Floats) -> float:
-    """Return the median of known values; nan without any."""
     known = np.asarray(values, dtype=np.float64)
     known = known[~np.isnan(known)]
     return float(np.median(known)) if len(known) else float("nan")

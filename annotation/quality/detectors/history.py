@@ -35,7 +35,6 @@ class Answers:
 
     @classmethod
     def of(cls, values: Sequence[int], *, level: str, sided: bool) -> Answers:
-        """Build it from a kind's values and level of measurement."""
         nominal = level == "nominal" or not values
         near = 0.0 if nominal else max(0.5, (max(values) - min(values)) / 10)
         return cls(values=len(values), sided=sided, near=near)

@@ -45,7 +45,6 @@ class Ledger:
         return self._unseen.pop(worker, 0)
 
     def history(self, worker: int, *, fresh: int, others: bool = True) -> History:
-        """Return the worker's current history."""
         given = self._given[worker]
         said: Mapping[int, Sequence[Other]] = {}
         if others:
